@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from charts.parameters import HOW_TO_READ_SPREAD
 from tests.pages.conftest import DOCTOR, check
 from tests.pages.reading import address, figure, numbers, payload, sentences, view
-from ui.doctor import one_parameter, parameter_changes, parameter_numbers, parameter_table, parameters, pictures
+from ui.doctor import parameter_tables, parameters, pictures
 from ui.runs import loading
 from ui.server.work import Runner
 from ui.state import session
@@ -149,8 +149,8 @@ def test_a_tensor_that_there_is_not_is_said(open_part):
 
 def test_a_press_on_a_name_and_the_menu_look_at_another(open_part):
     test = open_part(names="q_proj.weight")
-    test.session_state[parameter_table.OPEN] = {"row": 1}
-    check(test.selectbox(key=one_parameter.CHOICE).set_value(VALUE).run())
+    test.session_state[parameter_tables.OPEN] = {"row": 1}
+    check(test.selectbox(key=parameters.CHOICE).set_value(VALUE).run())
     assert view(test).tensor == VALUE
     assert address(test)["tensor"] == VALUE
 
@@ -233,14 +233,14 @@ def test_a_checkpoint_to_compare_with_is_chosen_among_the_others(odd):
 
 
 def test_singular_values_of_a_large_model_are_computed_when_asked_for(odd, monkeypatch):
-    monkeypatch.setattr(parameter_numbers, "AT_ONCE", 0)
-    monkeypatch.setattr(one_parameter, "ONE_AT_ONCE", 0)
+    monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
+    monkeypatch.setattr(parameters, "ONE_AT_ONCE", 0)
     fresh = Runner()
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = odd("tiny")
     assert shown(test)["effective_rank"].isna().all()
     assert pictures.singular.key not in keys(test)
-    check(test.button(key=one_parameter.DECOMPOSE).click().run())
+    check(test.button(key=parameters.DECOMPOSE).click().run())
     assert pictures.singular.key in keys(test)
     check(test.run())
     assert shown(test)["effective_rank"].notna().sum() == 1  # what is known stays
@@ -250,15 +250,15 @@ def test_singular_values_of_a_large_model_are_computed_when_asked_for(odd, monke
 
 
 def test_a_matrix_that_is_too_large_is_said(odd, monkeypatch):
-    for module in (parameter_numbers, parameters, one_parameter, parameter_table):
+    for module in (parameters, parameter_tables):
         monkeypatch.setattr(module, "MOST", 0)
-    monkeypatch.setattr(parameter_numbers, "AT_ONCE", 0)
+    monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
     fresh = Runner()
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = odd("tiny")
     assert "too large for its singular values here" in sentences(test)
     assert "matrices are too large for their singular values here" in captions(test)
-    assert not [button for button in test.button if button.key in (parameters.SPECTRA, one_parameter.DECOMPOSE)]
+    assert not [button for button in test.button if button.key in (parameters.SPECTRA, parameters.DECOMPOSE)]
 
 
 def test_the_files_hold_the_same_numbers_in_full(odd, monkeypatch):
@@ -269,8 +269,8 @@ def test_the_files_hold_the_same_numbers_in_full(odd, monkeypatch):
     )
     test = odd("odd", against="tiny")
     for place, key, file in (
-        (0, parameter_table.CSV, "odd_parameters.csv"),
-        (1, parameter_changes.CSV, "odd_differences-from-tiny.csv"),
+        (0, parameter_tables.CSV, "odd_parameters.csv"),
+        (1, parameter_tables.CHANGES_CSV, "odd_differences-from-tiny.csv"),
     ):
         name, data = given[key]
         assert name == file

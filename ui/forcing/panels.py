@@ -1,22 +1,22 @@
-"""The page Teacher forcing: what the model makes of each right piece, as numbers, as charts and as a table."""
+"""The page Teacher forcing: the box for the reference, and what the model makes of each right piece."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from charts.bands import MOST
 from transformer.model.anatomy import anatomy
 from transformer.runs.parting import Parting
 from transformer.runs.teacher_forcing import Score
-from ui.forcing import entry, pictures
+from ui.forcing import pictures
 from ui.forcing.pictures import Forced, judges_itself, reference_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
-from ui.shared import drawing, menu
+from ui.shared import choices, drawing, menu
 from ui.shared.door import here, st
-from ui.state import session
+from ui.state import reference, session
 from ui.state.view import Slot
 from words import joined, say, say_n
 
@@ -35,7 +35,7 @@ def draw(run: OpenRun) -> None:
     if run.view.guess:
         st.info(NOT_WHILE_GUESSING, icon=":material/visibility_off:")
         return
-    entry.draw(run)
+    _entry(run)
     if reference_of(run) is None and not judges_itself(run):
         st.info(NO_REFERENCE, icon=":material/keyboard:")
         return
@@ -275,3 +275,64 @@ def _table(run: OpenRun, score: Score) -> None:
 def _columns(score: Score) -> dict[str, Any]:
     """All columns of the table, for its file."""
     return {str(name): column.to_numpy() for name, column in score.to_frame().items()}
+
+
+# ------------------------------------------------------------------------------------------------ the box
+
+
+BOX: Final = "reference_box"
+OWN: Final = "reference_own"
+OF_CARD: Final = "reference_of_card"
+NONE: Final = "reference_none"
+BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where there is no room
+
+
+def _entry(run: OpenRun) -> None:
+    """Draw the box with the reference, and the buttons beside it."""
+    key, source = run.key(BOX), run.trace.query.source
+    shown, card = reference_of(run) or "", run.checkpoint.card.reference_of(source)
+    if st.session_state.get(key) != shown:
+        st.session_state[key] = shown
+    reads = anatomy(run.checkpoint.config).reads
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            say("Reference: the right output") if reads else say("Reference: what should follow the prompt"),
+            key=key,
+            on_change=partial(_take_typed, run.slot, key, run.link.source),
+            placeholder=say("Type the right output, then press Enter"),
+            width=BOX_WIDTH,
+        )
+        own = run.trace.output_text.strip()
+        if own and own != shown:
+            _offer(run, OWN, say("Take the model's own output"), run.trace.output_text)
+        if card and shown != card:
+            _offer(run, OF_CARD, say("Take the card's"), "", tip=card)
+        if not reads and shown:
+            _offer(run, NONE, say("Judge the prompt itself"), "")
+    if not reads:
+        choices.switch(
+            choices.field(run.slot, "ends"),
+            say("The text ends there"),
+            help=say("Then the end mark after it is judged, too."),
+        )
+
+
+def _offer(run: OpenRun, name: str, label: str, text: str, *, tip: str = "") -> None:
+    """Draw a button that takes a text; an empty one stands for none of the reader's own."""
+    st.button(
+        label,
+        key=run.key(name),
+        help=drawing.plain(tip or text) or None,
+        on_click=partial(_take, run.slot, run.link.source, text),
+    )
+
+
+def _take_typed(slot: Slot, key: str, source: str | None) -> None:
+    _take(slot, source, st.session_state[key])
+
+
+def _take(slot: Slot, source: str | None, text: str) -> None:
+    """Callback: this is the reference now, and its first piece is looked at."""
+    reference.keep(source, text)
+    session.replace(slot, at=None)
+    session.stand(slot, notes=())
