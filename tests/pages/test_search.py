@@ -8,7 +8,7 @@ from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
 from ui.runs import loading, measuring
-from ui.search import draws, panels, pictures, settings
+from ui.search import draws, panels, pictures, sampling
 from ui.state import session
 
 BEAM = {"how": "beam", "beam": 3}
@@ -141,7 +141,7 @@ def bars(test, key):
 def test_the_sliders_only_look(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, seed=4)
     before, text = bars(test, pictures.shares.key), output(test)
-    assert not [button for button in test.button if button.key == settings.TAKE]
+    assert not [button for button in test.button if button.key == sampling.TAKE]
     check(test.slider(key="try_temperature").set_value(3.0).run())
     after = bars(test, pictures.shares.key)
     assert after[0] < before[0]
@@ -156,16 +156,16 @@ def test_the_sliders_only_look(open_page):
 def test_a_button_makes_them_the_runs(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", try_temp=2.5, try_k=4, try_p=0.9)
     assert "how" not in address(test)
-    check(test.button(key=settings.TAKE).click().run())
+    check(test.button(key=sampling.TAKE).click().run())
     found = address(test)
     assert (found["how"], found["temp"], found["k"], found["p"]) == ("sampling", "2.5", "4", "0.9")
     assert "try_temp" not in found
-    assert not [button for button in test.button if button.key == settings.TAKE]
+    assert not [button for button in test.button if button.key == sampling.TAKE]
 
 
 def test_a_button_goes_back(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", try_temp=2.5)
-    check(test.button(key=settings.BACK).click().run())
+    check(test.button(key=sampling.BACK).click().run())
     assert "try_temp" not in address(test)
     assert test.slider(key="try_temperature").value == 1.0
 

@@ -15,9 +15,10 @@ from ui.runs.attempt import attempt
 from ui.runs.measured import takes_about
 from ui.runs.open_run import OpenRun, address, publish
 from ui.runs.show import show
-from ui.search import pictures, settings
+from ui.search import pictures
 from ui.search.draw_jobs import Jobs, Progress, Wanted
 from ui.search.pictures import COUNTS, NO_TEXT, QUICK_SECONDS, USUAL_COUNT, Outputs
+from ui.search.sampling import NOT_TRIED, is_tried, sliders
 from ui.shared import choices, drawing, menu
 from ui.shared.door import frame, here, st
 from ui.state import session
@@ -47,7 +48,7 @@ def draw(run: OpenRun, row: Any) -> None:
         choices.choose(
             choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
-    settings.draw(run)
+    sliders(run)
     wanted = Wanted(loading.visitor(), *pictures.to_draw(run), run.view.first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
@@ -62,7 +63,7 @@ def draw(run: OpenRun, row: Any) -> None:
 
 def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
     """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
-    as_opened = wanted.n == View.draws and wanted.first_seed == View.first_seed and not settings.is_tried(run.view)
+    as_opened = wanted.n == View.draws and wanted.first_seed == View.first_seed and not is_tried(run.view)
     return as_opened and jobs().find(wanted) is None and pictures.seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
@@ -121,7 +122,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
     if found.problem is not None:
         st.error(drawing.plain(found.problem))
     if found.found:
-        there = replace(link.view, step=0, **settings.NOT_TRIED)
+        there = replace(link.view, step=0, **NOT_TRIED)
         drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=there)
         _outputs(pictures.outputs(found.found, slot, session.view(slot)), checkpoint, drawn)
     if slot == MAIN:  # a click runs this alone again, and not the page around it

@@ -1,23 +1,24 @@
-"""The page How pieces are chosen: its row of parts, a beam search, a step before the draw. `draws` has the third."""
+"""The page How pieces are chosen: its row of parts, and a beam search. The others are in `sampling` and `draws`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from transformer.analysis.reshaping import Reshaped, Spread, spread
+import numpy as np
+
 from transformer.analysis.search_tree import Node, SearchTree
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
-from transformer.runs.trace import Trace
 from ui.runs.attempt import attempt
 from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
-from ui.search import draws, opening, pictures, settings, telling
-from ui.search.pictures import SEARCH, BeforeDraw, Searched
+from ui.search import draws, pictures, sampling, telling
+from ui.search.pictures import SEARCH, Searched
 from ui.shared import choices, drawing, menu
 from ui.shared.door import frame, here, st
 from ui.state import session
@@ -46,7 +47,7 @@ def choose(run: OpenRun) -> Any:
 
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the chosen part, with its controls in `row`."""
-    {"tree": _tree, "sampling": _sampling, "draws": draws.draw}[run.view.search_panel](run, row)
+    {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw}[run.view.search_panel](run, row)
 
 
 # ------------------------------------------------------------------------------------------------ the tree
@@ -69,7 +70,7 @@ def _tree(run: OpenRun, row: Any) -> None:
         return
     step = min(run.view.step, scene.known)
     st.markdown(drawing.plain(telling.of_round(scene.tree, step, run.trace.vocabulary)))
-    show(pictures.tree, scene, take=opening.opens(run, scene.tree))
+    show(pictures.tree, scene, take=opens(run, scene.tree))
     _ways(run)
     _round(scene, step)
 
@@ -91,7 +92,7 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
                 key=run.key(DRAW_BESIDE),
                 on_click=partial(session.replace, slot, with_beam=True),
             )
-        st.button(say("Decode by beam search"), key=run.key(DECODE_SO), on_click=opening.decode_by_beam)
+        st.button(say("Decode by beam search"), key=run.key(DECODE_SO), on_click=decode_by_beam)
 
 
 def _ways(run: OpenRun) -> None:
@@ -153,89 +154,57 @@ def _weighed(vocabulary: Sequence[str], tree: SearchTree, node: Node, known: int
     ]
 
 
-# ------------------------------------------------------------------------------------------------ before the draw
+# ------------------------------------------------------------------------------------------------ what a click opens
 
 
-def _sampling(run: OpenRun, row: Any) -> None:
-    if run.looking.covered:
-        said = say(
-            "What the model could write here would give the answer away: reveal the step on the Step page first."
-        )
-        st.info(said, icon=":material/visibility_off:")
-        return
-    settings.draw(run)
-    scene = pictures.before(run)
-    if scene is not None:
-        drawing.beside(lambda: show(pictures.shares, scene), lambda: _numbers(scene), widths=(3, 2))
+NONE = -1
 
 
-def _numbers(scene: BeforeDraw) -> None:
-    """Draw the numbers of each distribution beside each other, and what follows from them."""
-    found = scene.found
-    stages = (
-        (say("The model's own"), spread(found.raw)),
-        (say("Tempered"), spread(found.tempered)),
-        (say("Drawn from"), spread(found.cut)),
-    )
-    rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
-    columns: list[str] = [
-        say("Distribution"),
-        say("Entropy (bits)"),
-        say("Pieces left"),
-        say("Probability of the likeliest"),
-    ]
-    st.container(key=f"{scene.slot}search_spreads").table(
-        frame(rows, columns=columns).set_index(frame([], columns=columns).columns[0])
-    )
-    st.markdown(drawing.plain(joined(" ", _said(scene.run.trace, found, *(one for _, one in stages)))))
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Of a tree what a click needs, by place; a session keeps it instead of the tree."""
+
+    parents: np.ndarray  # what each beginning continues, or `NONE`
+    pieces: np.ndarray  # its last piece
+    results: np.ndarray  # the best result that it leads to, or `NONE`
+
+    def ids(self, place: int) -> tuple[int, ...]:
+        """The pieces of a beginning."""
+        found: list[int] = []
+        while place != NONE:
+            found.append(int(self.pieces[place]))
+            place = int(self.parents[place])
+        return tuple(reversed(found))
 
 
-def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> list[str]:
-    piece = trace.vocabulary
-    said: list[str] = []
-    if raw.best == tempered.best:
-        said.append(say("“{piece}” is the likeliest at every temperature: dividing all scores by one number keeps "
-                        "their order.", piece=piece[tempered.best]))  # fmt: skip
-    else:
-        said.append(
-            say(
-                "The model's own likeliest, “{closed}”, is closed or scored lower by the rules of its config; of "
-                "what they leave, “{piece}” is the likeliest at every temperature.",
-                closed=piece[raw.best],
-                piece=piece[tempered.best],
-            )
-        )
-    said.append(_of_temperature(found.how.temperature, raw, tempered))
-    said.append(_of_cut(trace, found, cut))
-    return said
-
-
-def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
-    if temperature == 1:
-        return say("At temperature 1 the scores stay as they are.")
-    return say(
-        "At temperature {temperature:g} the entropy goes from {raw:.2f} to {tempered:.2f} bits.",
-        temperature=temperature,
-        raw=raw.entropy,
-        tempered=tempered.entropy,
+def places(tree: SearchTree) -> Places:
+    """What a click needs of a tree."""
+    ways = tree.ways_to(tree.results)
+    return Places(
+        np.array([NONE if node.parent is None else node.parent for node in tree.nodes], np.int32),
+        np.array([node.piece for node in tree.nodes], np.int32),
+        np.array([ways.get(node.place, NONE) for node in tree.nodes], np.int16),
     )
 
 
-def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
-    away = 1 - float(found.tempered[found.cut > 0].sum())
-    if not found.how.top_k and found.how.top_p == 1:
-        barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
-        if len(barred) == 1:
-            return say("Nothing is cut: every piece but “{piece}” may be drawn, which no output may hold.",
-                       piece=barred[0])  # fmt: skip
-        if barred:
-            return say("Nothing is cut: every piece may be drawn but {n:,} that no output may hold, “{piece}” among "
-                       "them.", n=len(barred), piece=barred[0])  # fmt: skip
-        return say("Nothing is cut: every piece may be drawn, however improbable.")
-    if cut.left == 1:
-        return say("One piece is left, so that each draw gives it: as greedy decoding does.")
-    by_k = int((found.by_k > 0).sum())
-    if found.how.top_k and found.how.top_p < 1:
-        return say("Top-k leaves {by_k:,} pieces and top-p {n:,} of these; what was cut had {away:.2%} together.",
-                   by_k=by_k, n=cut.left, away=away)  # fmt: skip
-    return say("{n:,} pieces are left; what was cut had {away:.2%} together.", n=cut.left, away=away)
+def opens(run: OpenRun, tree: SearchTree) -> Callable[[int], None]:
+    """Callback with a place in the tree: the result that it leads to, at its step; else the run that is forced so."""
+    slot, beam, forced = run.slot, isinstance(run.trace.query.decoding, Beam), run.trace.query.forced
+    known, never = places(tree), frozenset(run.checkpoint.config.never_written)
+
+    def go(place: int) -> None:
+        if place >= len(known.pieces):
+            return
+        ids, result = known.ids(place), int(known.results[place])
+        if beam and result != NONE:
+            session.show(slot, forced, result, len(ids) - 1)
+        elif not never.intersection(ids):
+            session.show(slot, ids, 0, len(ids) - 1)
+
+    return go
+
+
+def decode_by_beam() -> None:
+    """Callback: the run itself decodes by beam search."""
+    st.session_state[session.HOW] = "beam"
+    session.new_run()

@@ -1,0 +1,175 @@
+"""The part Before the draw: settings that are only looked at, and what they make of the distribution of the step."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from transformer.analysis.reshaping import Reshaped, Spread, spread
+from transformer.runs.query import Sampling
+from transformer.runs.trace import Trace
+from ui.runs.open_run import OpenRun
+from ui.runs.show import show
+from ui.search import pictures
+from ui.search.pictures import BeforeDraw, looked_at, run_draws
+from ui.shared import choices, drawing
+from ui.shared.choices import Kept
+from ui.shared.door import frame, st
+from ui.state import session
+from ui.state.view import Slot, View
+from words import joined, say
+
+TAKE, BACK = "search_take", "search_back"
+NOT_TRIED: Final[dict[str, Any]] = {"try_temperature": None, "try_k": None, "try_p": None}
+_KS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 100, 200, 500, 1000, 2000, 5000)
+_ALL: Final = 0
+
+
+def is_tried(view: View) -> bool:
+    """Whether the reader has chosen settings that are only looked at."""
+    return any(getattr(view, name) is not None for name in NOT_TRIED)
+
+
+def sliders(run: OpenRun) -> None:
+    """Draw the sliders, and under them the ways to the run's settings and from them."""
+    how = looked_at(run)
+    columns = st.columns(3, gap="medium")
+    with columns[0]:
+        kept = _kept(run.slot, "try_temperature", how.temperature)
+        choices.decimal(kept, say("Temperature"), 0.05, 5.0, step=0.05,
+                                      help=say("Below 1 sharpens, above 1 flattens."))  # fmt: skip
+    with columns[1]:
+        options = _top_k_options(len(run.trace.vocabulary), how.top_k)
+        kept = _kept(run.slot, "try_k", how.top_k)
+        help = say("At the end of the line all pieces are kept.")
+        choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
+    with columns[2]:
+        kept = _kept(run.slot, "try_p", how.top_p)
+        choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
+    _ways(run, how)
+
+
+def _kept(slot: Slot, name: str, value: object) -> Kept:
+    return Kept(f"{slot}{name}", value, partial(choices.put, slot, name, ()))
+
+
+def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
+    """The values along the line, all pieces at its end; the run's own is one of them, if it leaves any out."""
+    values = sorted({k for k in (*_KS, own) if 0 < k < n_pieces})
+    return {k: f"{k:,}" for k in values} | {_ALL: f"{n_pieces:,}"}
+
+
+def _ways(run: OpenRun, how: Sampling) -> None:
+    """Draw what leads from the settings that are looked at to those of the run, where they differ."""
+    samples = isinstance(run.trace.query.decoding, Sampling)
+    if samples and how == run_draws(run):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if how != run_draws(run):
+            st.caption(say("Only looked at: the run goes by other settings."))
+            st.button(
+                say("Back to those of the run") if samples else say("Back to temperature 1 without cuts"),
+                key=run.key(BACK),
+                on_click=partial(session.replace, run.slot, **NOT_TRIED),
+                icon=":material/undo:",
+            )
+        st.button(say("Use these settings"), key=run.key(TAKE), on_click=partial(take, how), icon=":material/casino:")
+
+
+def take(how: Sampling) -> None:
+    """Callback: the run samples with these settings; its seed stays."""
+    state = st.session_state
+    state[session.HOW] = "sampling"
+    state[session.TEMPERATURE], state[session.TOP_K], state[session.TOP_P] = how.temperature, how.top_k, how.top_p
+    session.new_run()
+    for slot in session.SLOTS:
+        session.replace(slot, **NOT_TRIED)
+
+
+# ------------------------------------------------------------------------------------------------ the part
+
+
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw the part; it adds no controls to `row`."""
+    if run.looking.covered:
+        said = say(
+            "What the model could write here would give the answer away: reveal the step on the Step page first."
+        )
+        st.info(said, icon=":material/visibility_off:")
+        return
+    sliders(run)
+    scene = pictures.before(run)
+    if scene is not None:
+        drawing.beside(lambda: show(pictures.shares, scene), lambda: _numbers(scene), widths=(3, 2))
+
+
+def _numbers(scene: BeforeDraw) -> None:
+    """Draw the numbers of each distribution beside each other, and what follows from them."""
+    found = scene.found
+    stages = (
+        (say("The model's own"), spread(found.raw)),
+        (say("Tempered"), spread(found.tempered)),
+        (say("Drawn from"), spread(found.cut)),
+    )
+    rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
+    columns: list[str] = [
+        say("Distribution"),
+        say("Entropy (bits)"),
+        say("Pieces left"),
+        say("Probability of the likeliest"),
+    ]
+    st.container(key=f"{scene.slot}search_spreads").table(
+        frame(rows, columns=columns).set_index(frame([], columns=columns).columns[0])
+    )
+    st.markdown(drawing.plain(joined(" ", _said(scene.run.trace, found, *(one for _, one in stages)))))
+
+
+def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> list[str]:
+    piece = trace.vocabulary
+    said: list[str] = []
+    if raw.best == tempered.best:
+        said.append(say("“{piece}” is the likeliest at every temperature: dividing all scores by one number keeps "
+                        "their order.", piece=piece[tempered.best]))  # fmt: skip
+    else:
+        said.append(
+            say(
+                "The model's own likeliest, “{closed}”, is closed or scored lower by the rules of its config; of "
+                "what they leave, “{piece}” is the likeliest at every temperature.",
+                closed=piece[raw.best],
+                piece=piece[tempered.best],
+            )
+        )
+    said.append(_of_temperature(found.how.temperature, raw, tempered))
+    said.append(_of_cut(trace, found, cut))
+    return said
+
+
+def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
+    if temperature == 1:
+        return say("At temperature 1 the scores stay as they are.")
+    return say(
+        "At temperature {temperature:g} the entropy goes from {raw:.2f} to {tempered:.2f} bits.",
+        temperature=temperature,
+        raw=raw.entropy,
+        tempered=tempered.entropy,
+    )
+
+
+def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
+    away = 1 - float(found.tempered[found.cut > 0].sum())
+    if not found.how.top_k and found.how.top_p == 1:
+        barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
+        if len(barred) == 1:
+            return say("Nothing is cut: every piece but “{piece}” may be drawn, which no output may hold.",
+                       piece=barred[0])  # fmt: skip
+        if barred:
+            return say("Nothing is cut: every piece may be drawn but {n:,} that no output may hold, “{piece}” among "
+                       "them.", n=len(barred), piece=barred[0])  # fmt: skip
+        return say("Nothing is cut: every piece may be drawn, however improbable.")
+    if cut.left == 1:
+        return say("One piece is left, so that each draw gives it: as greedy decoding does.")
+    by_k = int((found.by_k > 0).sum())
+    if found.how.top_k and found.how.top_p < 1:
+        return say("Top-k leaves {by_k:,} pieces and top-p {n:,} of these; what was cut had {away:.2%} together.",
+                   by_k=by_k, n=cut.left, away=away)  # fmt: skip
+    return say("{n:,} pieces are left; what was cut had {away:.2%} together.", n=cut.left, away=away)
