@@ -85,6 +85,8 @@ def opened_now(old):
     if (now["meant"] or {}).get("mask") == "causal":
         del now["meant"]["mask"]
     now["written"] = now["written"].replace("&mask=causal", "")
+    if "head_table_map" in now["components"]:  # the head that is furthest from the mean is opened unasked since
+        now["components"] = sorted({*now["components"], "head_table_rows"})
     if "mask" in now["shown"] and names.get("mask", ["none"]) == ["none"]:
         now["shown"] |= {"mask": "Causal", "mask_query": "1: <s> → ▁S", "mask_key": "2: ▁S"}
     return now

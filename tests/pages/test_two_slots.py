@@ -66,7 +66,7 @@ def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
     piece = {MAIN: "a", SECOND: "le"}[slot]
     check(two.text_input(key=f"{slot}{choosing.FORCE_CHOICE}").set_value(piece).run())
-    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{results.RESULT_CHOICE}").options) == 2
+    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{results.BRANCH_CHOICE}").options) == 2
     assert drawn(two, other) == before
 
 

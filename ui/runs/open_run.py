@@ -28,6 +28,7 @@ from ui.shared.compare_this import of_what_is_looked_at
 from ui.shared.door import st
 from ui.state import session, tried
 from ui.state.link import DEFAULT_NEW, Link
+from ui.state.session import Standing
 from ui.state.view import MAIN, Slot
 from words import joined, say
 
@@ -94,65 +95,73 @@ def open_run(
         The run; None if there is nothing to show.
     """
     told = link is None  # of a second run the page says what is changed
-    asked = session.asked(slot) if link is None else link
-    link = _changes_of(checkpoint, _of(checkpoint, asked, slot), slot)
+    asked, here = session.enter(slot)
+    link, here = _fitted(checkpoint, asked if link is None else link, here)
     above = st.container()
-    if not (link.source or "").strip():
-        with above:
-            chips(link.interventions if told else (), slot)
-        _lead_on(checkpoint, link, slot)
-        drawing.notes(session.take_notes(slot))
-        st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
-        return None
-    done = attempt(lambda: _run(checkpoint, link, slot))
-    with above:
-        chips((link if done is None else done[0]).interventions if told else (), slot)
+    has_source = bool((link.source or "").strip())
+    done = attempt(partial(_ran, checkpoint, link, here)) if has_source else None
+    trace = None
     if done is not None:
-        session.stand(slot, last_query=done[1].query, last_rows=done[1].rows_note())
-        return attempt(lambda: _opened(checkpoint, *done, kind, slot))  # of a long run maps are computed now
-    _lead_on(checkpoint, link, slot)
-    before = _last_trace(checkpoint, slot)
-    if before is None:
-        drawing.notes(session.take_notes(slot))
-        return None
-    st.caption(say("What follows is still the last result."))
-    return replace(_opened(checkpoint, link, before, kind, slot), earlier=True)
-
-
-def _lead_on(checkpoint: Checkpoint, link: Link, slot: Slot) -> None:
-    """Have the menu keep what was asked for, though it could not be done."""
-    if slot == MAIN:
+        link, here, trace = done
+        here = replace(here, last_query=trace.query, last_rows=trace.rows_note())
+    elif slot == MAIN:  # the menu keeps what was asked for, though it could not be done
         menu.carry(address(checkpoint, link))
+    with above:
+        chips(link.interventions if told else (), slot)
+    last = trace or (_last_trace(checkpoint, here) if has_source else None)
+    if last is None:
+        session.leave(slot, here)
+        drawing.notes(here.notes)
+        if not has_source:
+            st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
+        return None
+    if trace is None:
+        st.caption(say("What follows is still the last result."))
+    opened = attempt(
+        partial(_opened, checkpoint, link, last, here, kind, slot)
+    )  # of a long run maps are computed now
+    session.leave(slot, here if opened is None else replace(here, view=replace(here.view, step=opened.view.step)))
+    return opened if opened is None or trace is not None else replace(opened, earlier=True)
 
 
-def _run(checkpoint: Checkpoint, link: Link, slot: Slot) -> tuple[Link, Trace]:
+def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing]:
+    """The link for this version of this checkpoint, with changes that it allows, else with none; says what is not."""
+    revision = checkpoint.content_hash[:REVISION_LENGTH]
+    if link.revision and link.revision != revision:
+        note = say("This link was made with another version of {name}; the output may differ.", name=checkpoint.name)
+        here = here.noting(note)
+    link = replace(link, revision=revision, max_new=min(link.max_new, checkpoint.config.max_len))
+    here = replace(here, revision=revision)
+    try:
+        for change in link.interventions:
+            change.check(checkpoint.config)
+    except QueryError as error:
+        return _unchanged(link, here, error)
+    return link, here
+
+
+def _ran(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing, Trace]:
     """Run a link; if its changes, its forced pieces or its place among the results are refused, without them."""
     try:
-        return link, loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
+        return link, here, loading.run(checkpoint, link.query(checkpoint.content_hash))
+    except ChangeError as error:
+        return _ran(checkpoint, *_unchanged(link, here, error))
     except QueryError as error:
-        if isinstance(error, ChangeError):
-            return _run_unchanged(checkpoint, link, slot, error)
         if not link.forced and not link.hypothesis:
             raise
         own = replace(link, forced=(), hypothesis=0)
-        trace = loading.runner().trace(checkpoint, own.query(checkpoint.content_hash))
-        refused = joined(" ", [capitalised(error.sentence), say("The model's own choice is shown.")])
-        notes = (*session.take_notes(slot), refused)
-        session.show(slot, (), 0, link.view.step)
-        session.stand(slot, notes=notes)
-        return own, trace
+        trace = loading.run(checkpoint, own.query(checkpoint.content_hash))
+        here = here.at_another(link.view.step)
+        return (
+            own,
+            here.noting(joined(" ", [capitalised(error.sentence), say("The model's own choice is shown.")])),
+            trace,
+        )
 
 
-def _run_unchanged(checkpoint: Checkpoint, link: Link, slot: Slot, error: ChangeError) -> tuple[Link, Trace]:
-    """Run a link whose changes do not fit this sentence without them; says so."""
-    link = _unchanged(link, slot, error)
-    return _run(checkpoint, link, slot)
-
-
-def _unchanged(link: Link, slot: Slot, error: QueryError) -> Link:
-    session.stand(slot, interventions=())
-    session.add_note(joined(" ", [capitalised(error.sentence), say("The unchanged run is shown.")]), slot)
-    return replace(link, interventions=())
+def _unchanged(link: Link, here: Standing, error: QueryError) -> tuple[Link, Standing]:
+    note = joined(" ", [capitalised(error.sentence), say("The unchanged run is shown.")])
+    return replace(link, interventions=()), replace(here.noting(note), interventions=())
 
 
 def seen(
@@ -166,16 +175,16 @@ def seen(
     return Seen(looking, checkpoint, link, loading), (*missing, *instead, *moved)
 
 
-def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, kind: Kind | None, slot: Slot) -> OpenRun:
+def _opened(
+    checkpoint: Checkpoint, link: Link, trace: Trace, here: Standing, kind: Kind | None, slot: Slot
+) -> OpenRun:
     run, told = seen(checkpoint, link, trace, kind=kind, slot=slot)
-    drawing.notes((*session.take_notes(slot), *told, *trace.notes))
+    drawing.notes((*here.notes, *told, *trace.notes))
     looking, run_id = run.looking, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
     of_source = (kind or run.view.kind) in ("cross", looking.kind)  # another attention's head says nothing of it
     bare = looking if of_source else replace(looking, view=replace(run.view, layer=None, head=None))
     stepper = _stepper_run(bare, checkpoint, run_id)
-    here = session.standing(slot)
     step = settled_step(stepper, key=f"{slot}{session.STEPPER}", step=run.view.step, step_revision=here.step_revision)
-    session.replace(slot, step=step)
     looking = replace(looking, view=replace(run.view, step=step), revealed=here.revealed == (run_id, step))
     return OpenRun(looking, checkpoint, link, loading, stepper)
 
@@ -190,34 +199,14 @@ def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> Stepp
     return kept[1]
 
 
-def _last_trace(checkpoint: Checkpoint, slot: Slot) -> Trace | None:
-    query = session.standing(slot).last_query
+def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
+    query = here.last_query
     if query is None or query.checkpoint != checkpoint.content_hash:
         return None
     try:
-        return loading.runner().trace(checkpoint, query)
+        return loading.run(checkpoint, query)
     except (GlassformerError, BusyError):
         return None
-
-
-def _of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
-    """The link for this version of this checkpoint; says so if it was made with another version."""
-    here = checkpoint.content_hash[:REVISION_LENGTH]
-    if link.revision and link.revision != here:
-        note = say("This link was made with another version of {name}; the output may differ.", name=checkpoint.name)
-        session.add_note(note, slot)
-    session.stand(slot, revision=here)
-    return replace(link, revision=here, max_new=min(link.max_new, checkpoint.config.max_len))
-
-
-def _changes_of(checkpoint: Checkpoint, link: Link, slot: Slot) -> Link:
-    """The link with changes that this model allows, else with none; says so."""
-    try:
-        for change in link.interventions:
-            change.check(checkpoint.config)
-    except QueryError as error:
-        return _unchanged(link, slot, error)
-    return link
 
 
 def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Link:

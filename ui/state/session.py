@@ -55,16 +55,41 @@ class Standing:
     revealed: tuple[str, int] | None = None  # in guess mode, the run and the step whose piece may be seen
     guess: str = ""  # what the reader guessed there
     notes: tuple[str, ...] = ()  # what is said above the run
-    last_query: Query | None = None  # the last one that could be run, and the `rows_note` of its trace
-    last_rows: str = ""  # the last one that could be run, and the `rows_note` of its trace
+    last_query: Query | None = None  # the last one that could be run
+    last_rows: str = ""  # the `rows_note` of its trace
     # A query with nothing forced (None: the one at hand), and the beginnings tried on it, oldest first.
     branches: tuple[Query | None, tuple[tuple[int, ...], ...]] = (None, ())
     beside: str = ""  # of the main slot: what the second run of a comparison differs in; as in `Link`
+
+    def noting(self, note: str) -> Standing:
+        """The same, with something to say."""
+        return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, note))))
+
+    def at_another(self, step: int) -> Standing:
+        """At a step of the model's own output; the stepper in the browser follows."""
+        return dataclasses.replace(
+            self,
+            forced=(),
+            hypothesis=0,
+            revealed=None,
+            view=dataclasses.replace(self.view, step=step),
+            step_revision=self.step_revision + 1,
+        )
 
 
 def standing(slot: Slot) -> Standing:
     """Where a slot stands."""
     return st.session_state.get(f"{slot}{STANDING}") or Standing()
+
+
+def enter(slot: Slot) -> tuple[Link, Standing]:
+    """What a slot asks for, and where it stands: all that opening a run reads."""
+    return asked(slot), standing(slot)
+
+
+def leave(slot: Slot, here: Standing) -> None:
+    """Stand there: all that opening a run writes."""
+    st.session_state[f"{slot}{STANDING}"] = here
 
 
 def stand(slot: Slot, **changes: Any) -> None:
@@ -278,7 +303,7 @@ def take_notes(slot: Slot = MAIN) -> tuple[str, ...]:
 
 def add_note(note: str, slot: Slot = MAIN) -> None:
     """Say something with the next run, once."""
-    stand(slot, notes=tuple(dict.fromkeys((*take_notes(slot), note))))
+    leave(slot, standing(slot).noting(note))
 
 
 def move_to(slot: Slot, step: int) -> None:

@@ -80,7 +80,10 @@ function opens(button, list) {
   list.setAttribute("aria-label", button.title);
   button.popoverTargetElement = list;
   const entries = () => Array.from(list.querySelectorAll("button")).filter((entry) => !entry.hidden);
-  const away = () => list.isConnected && list.hidePopover();
+  let stood = 0;  // where the button was when the list came: a scroll of before, or of another box, moves nothing
+  const away = () => {
+    if (list.isConnected && Math.abs(button.getBoundingClientRect().top - stood) > 1) list.hidePopover();
+  };
   list.addEventListener("beforetoggle", (event) => {
     const isOpen = /** @type {ToggleEvent} */ (event).newState === "open";
     button.setAttribute("aria-expanded", String(isOpen));
@@ -89,6 +92,7 @@ function opens(button, list) {
     for (const entry of entries()) entry.autofocus = isOpen;
     if (!isOpen) return;
     const { right, top, bottom } = button.getBoundingClientRect();
+    stood = top;
     const above = bottom + HEIGHT > innerHeight;
     Object.assign(list.style, {
       right: `${document.documentElement.clientWidth - right}px`,
