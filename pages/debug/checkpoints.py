@@ -1,21 +1,21 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
 from transformer.maps.given import GivenMaps
-from ui.checkpoints import foreign, given, panels, scores, training
+from ui.checkpoints import given, panels, scores
+from ui.checkpoints.pictures import CHECKPOINTS
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
-session.begin("checkpoints")
-head(say("Checkpoints"))
+session.begin(CHECKPOINTS.path)
+head(CHECKPOINTS.title)
 panels.broken()
 chosen = st.container()
 panels.folders()  # first: if the chosen one cannot be opened, the page stops there
-foreign.what_opens()
+given.what_opens()
 given.how_to_make_one()
 with chosen:
     found = checkpoint_or_maps()
@@ -26,7 +26,7 @@ with chosen:
         panels.card(found)
         if not cover.stands_for(cover.PART):
             scores.scores(found)
-            training.training(found)
+            panels.training(found)
         panels.features(found)
         panels.to_parameters(found)
     publish(found)

@@ -1,7 +1,8 @@
 """Teacher forcing: how probable the model finds the right output, piece by piece."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.forcing import panels, reading
+from ui.forcing import panels
+from ui.forcing.pictures import FORCING, judges_itself
 from ui.frame.sentence import Still, sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
@@ -9,10 +10,8 @@ from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
-session.begin("forcing")
-TITLE = say("Teacher forcing")
+session.begin(FORCING.path)
 
 
 @st.fragment
@@ -21,9 +20,9 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint)
     if run is None:
         return
-    sentence(run, compact=True, still=Still() if reading.judges_itself(run) else None)
+    sentence(run, compact=True, still=Still() if judges_itself(run) else None)
     cover.part(lambda: panels.draw(run))
     run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)
+of_a_sentence(FORCING.title, sidebar(FORCING.title, shows_run=True), follow)

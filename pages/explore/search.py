@@ -6,29 +6,26 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
-from ui.search import controls, draws, sampling, tree
+from ui.search import panels
+from ui.search.pictures import SEARCH
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
-DRAW = {"tree": tree.draw, "sampling": sampling.draw, "draws": draws.draw}
-
-session.begin("search")
-TITLE = say("How pieces are chosen")
+session.begin(SEARCH.path)
 
 
 @st.fragment
 def follow(checkpoint: Checkpoint) -> None:
     """Draw the chosen part; a step or a click runs this again, but not the controls around it."""
-    run = open_run(checkpoint, kind="cross")
+    run = open_run(checkpoint, kind=SEARCH.kind(session.view()))
     if run is None:
         return
     sentence(run, compact=True)
-    row = controls.draw(run)
+    row = panels.choose(run)
     if row is not None:
-        cover.part(lambda: attempt(lambda: DRAW[run.view.search_panel](run, row)))
+        cover.part(lambda: attempt(lambda: panels.draw(run, row)))
     run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)
+of_a_sentence(SEARCH.title, sidebar(SEARCH.title, shows_run=True), follow)

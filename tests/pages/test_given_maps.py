@@ -17,8 +17,7 @@ from transformer import given_maps, load_maps, save_maps
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
 from ui.attention import all_heads, flow, head_table, one_map, one_weight
-from ui.checkpoints.example import EXAMPLE
-from ui.checkpoints.given import ARRAYS
+from ui.checkpoints.given import ARRAYS, EXAMPLE
 from ui.maps import grid
 from ui.runs import loading
 from ui.runs.given import GivenLooking

@@ -103,10 +103,9 @@ def twice(page, fields):
     source_box(checkpoint, head("Two"))
     modules = {
         "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
-        "walk": "attention.one_weight", "table": "attention.head_table", "masks": "masks.panels",
+        "walk": "attention.one_weight", "table": "attention.head_table",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.pieces", "heads": "matters.heads", "tree": "search.tree", "forcing": "forcing.panels",
-        "sampling": "search.sampling",
+        "pieces": "inside.pieces", "heads": "matters.heads",
         "matters pieces": "matters.pieces", "matters logit": "matters.logit",
     }  # fmt: skip
     for slot in session.SLOTS:
@@ -118,10 +117,11 @@ def twice(page, fields):
             importlib.import_module("ui.positions.panels").draw(table, open_run(checkpoint, slot=slot))
             continue
         run = open_run(checkpoint, slot=slot)
-        bare = page in ("masks", "forcing")
+        bare = page in ("masks", "forcing", "search")
         row = None if bare else importlib.import_module(f"ui.{page}.controls").draw(run)
         part = next((value for name, value in fields.items() if name.endswith("panel")), page)
-        module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, 'masks.panels')}")
+        module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, f'{page}.panels')}")
+        row = module.choose(run) if page == "search" else row
         module.draw(*(run, row) if page in ("inside", "search") else (run,))
 
 

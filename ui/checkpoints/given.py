@@ -1,11 +1,12 @@
-"""Given maps on the Checkpoints page: what a file holds, and how one is made."""
+"""What opens beside checkpoint folders: models of other programs, and maps that were given, with how one is made."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from transformer.checkpoint.foreign import SUFFIXES
+from transformer.importers.huggingface.families import FAMILIES
 from transformer.maps.given import GivenAttention, GivenMaps
-from ui.checkpoints.example import EXAMPLE
 from ui.checkpoints.panels import table
 from ui.runs.open_run import address
 from ui.runs.sides import KIND_NAMES
@@ -13,6 +14,62 @@ from ui.shared import drawing, menu, style
 from ui.shared.door import st
 from ui.state import session
 from words import say
+
+EXAMPLE: Final = """\
+inputs = tokenizer("The cat sat on the mat.", return_tensors="pt")
+output = model(**inputs, output_attentions=True)
+tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
+weights = torch.stack([layer[0] for layer in output.attentions]).float().numpy(force=True)
+np.savez_compressed("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)"""
+
+FOLDER: Final = """\
+model.save_pretrained("DIR/my-gpt2")
+tokenizer.save_pretrained("DIR/my-gpt2")"""
+FILE: Final = 'torch.save(model.state_dict(), "DIR/lesson.pt")'
+
+
+# ------------------------------------------------------------------------------------------------ other programs
+
+
+def what_opens() -> None:
+    """Draw what may lie in a folder of checkpoints, and how it gets there."""
+    with st.expander(say("Models of other programs")):
+        st.markdown(
+            say(
+                "What other programs saved may lie in the same folders, and opens without them. The page Open a "
+                "checkpoint says what was understood of it, and asks what its files do not say."
+            )
+        )
+        st.markdown(
+            say(
+                "**A folder of Hugging Face's `transformers`**, as its `save_pretrained` writes it or the hub has "
+                "it: `config.json`, the weights and the tokenizer. It opens at once; where a family knows many "
+                "languages, they are asked for."
+            )
+        )
+        st.code(FOLDER, language="python")
+        st.table(table(_families()), hide_header=True)
+        st.markdown(
+            say(
+                "**A file of weights** ({suffixes}) of a model that was written after a tutorial, of The Annotated "
+                "Transformer, or of one around `torch.nn.Transformer`. It does not say all that the model needs, "
+                "such as the number of heads. Put the tokenizer beside it.",
+                suffixes=", ".join(SUFFIXES),
+            )
+        )
+        st.code(FILE, language="python")
+
+
+def _families() -> dict[str, str]:
+    """Names of families, and by which `model_type` each is known."""
+    found: dict[str, list[str]] = {}
+    for kind, family in FAMILIES.items():
+        found.setdefault(family.name, []).append(kind)
+    return {name: ", ".join(kinds) for name, kinds in found.items()}
+
+
+# ------------------------------------------------------------------------------------------------ given maps
+
 
 ARRAYS: Final[dict[str, str]] = {
     "encoder_weights": say("floats [layer, head, query, key], 0 to 1"),

@@ -1,18 +1,19 @@
-"""Findings on the page: those that are wrong in full, the others in a line each."""
+"""Findings on the page: those that are wrong in full, the others in a line each, and the report to take away."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from transformer.doctor.causes import ordered
 from transformer.doctor.pairs import COLUMNS
-from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, Shown, Verdict
+from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, PageName, Shown, Verdict
 from transformer.doctor.whole import Report, follows
-from ui.doctor.places import LABELS, leads_to
 from ui.shared import drawing, menu
 from ui.shared.door import here, st, table
 from ui.shared.numbers import digits
+from ui.shared.saving import Origin
 from ui.state.link import Link
 from words import Sentence, joined, say, say_n
 
@@ -175,3 +176,74 @@ def _line(finding: Finding, link: Link) -> None:
         if held := _held_against(finding):
             st.caption(drawing.with_code(held))
         _way(finding, link)
+
+
+# ------------------------------------------------------------------------------------------------ where it shows
+
+
+LABELS: Final[dict[PageName, Sentence]] = {
+    "step": say("See it in Step through decoding"),
+    "attention": say("See it in Attention"),
+    "positions": say("See it in Positions"),
+    "masks": say("See it in Masks"),
+    "inside": say("See it in Inside the model"),
+    "checkpoints": say("See it in Checkpoints"),
+    "forcing": say("Teacher forcing of the worst pair"),
+    "doctor": say("See its numbers in Parameters"),
+}
+_PANELS: Final[dict[str, str]] = {
+    "attention": "panel",
+    "positions": "positions_panel",
+    "masks": "masks_panel",
+    "inside": "inside_panel",
+    "doctor": "doctor_panel",
+}
+
+
+def leads_to(shown: Shown, link: Link) -> Link:
+    """The link to where something shows.
+
+    Args:
+        shown: Where that is.
+        link: Of the page at hand. Its way of decoding and its changes are left out: the doctor examined the model
+            without them.
+    """
+    looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step", "tensor")}
+    looked_at = {name: value for name, value in looked_at.items() if value is not None}
+    if shown.panel and shown.page in _PANELS:
+        looked_at[_PANELS[shown.page]] = shown.panel
+    source = link.source if shown.source is None else shown.source
+    return Link(
+        model=link.model,
+        revision=link.revision,
+        answers=link.answers,
+        source=source,
+        reference=shown.reference,
+        view=replace(link.view, query=None, key=None, **looked_at),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ to take away
+
+
+JSON, MARKDOWN = "report_json", "report_markdown"
+
+
+def offer(report: Report) -> None:
+    """Draw what saves a report, and its Markdown to copy.
+
+    Args:
+        report: Of an examination that is over.
+    """
+    stem, text = Origin(checkpoint=report.checkpoint).stem("doctor"), here(report.to_markdown())
+    with st.container(horizontal=True):
+        st.download_button(
+            say("Report as JSON"), report.to_json(), file_name=f"{stem}.json", mime="application/json",
+            key=JSON, on_click="ignore", icon=":material/download:",
+        )  # fmt: skip
+        st.download_button(
+            say("Report as Markdown"), text, file_name=f"{stem}.md", mime="text/markdown",
+            key=MARKDOWN, on_click="ignore", icon=":material/download:",
+        )  # fmt: skip
+    with st.expander(say("The report as text, to paste into a thread")):
+        st.code(text, language=None, wrap_lines=True)

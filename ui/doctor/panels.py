@@ -1,22 +1,136 @@
-"""The page *Doctor*: the sentence that sums up, what is wrong, what is well, and how far an examination is."""
+"""The page *Doctor*: what the session wants examined, what is wrong, what is well, and how far an examination is."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.whole import Report
-from ui.doctor import asking, findings, saved
-from ui.doctor.asking import Wanted
-from ui.doctor.examinations import Asked, Seen
+from transformer.errors import DataError
+from transformer.trying.samples import Samples, samples_of
+from ui.doctor import findings
+from ui.doctor.examinations import Asked, Examinations, Seen
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import address
-from ui.shared import drawing
+from ui.shared import drawing, pairs
+from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import Link
 from words import Sentence, joined, say, say_n
+
+WANTED, PROBLEM = "examination_wanted", "examination_problem"
+TEXTS, FORM, REPORTED = "examination_texts", "examination_form", "examination_reported"
+WITH_THESE, WITH_EXAMPLES, AGAIN = "examine_these", "examine_examples", "examine_again"
+SMALL: Final = 30_000_000
+"""Parameters of a model that is examined unasked: that takes seconds; the shipped ones have 8 million."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a session wants of a checkpoint."""
+
+    given: Samples | None = None  # its own sentences; None for the examples
+    reported: float | None = None  # the loss that the training reported; None where the session did not say it
+    seed: int = 0  # which draw
+    is_asked: bool = False  # whether a button was pressed, or that is left to the page
+    is_stopped: bool = False  # whether the last examination was stopped
+
+
+@st.cache_resource(show_spinner=False)
+def examinations() -> Examinations:
+    """The examinations of the server."""
+    return Examinations(is_busy=lambda: loading.runner().is_busy)
+
+
+def wanted(checkpoint: Checkpoint) -> Wanted:
+    """What the session wants of a checkpoint."""
+    found: Wanted = st.session_state.get(WANTED, {}).get(checkpoint.content_hash, Wanted())
+    return found
+
+
+def want(content_hash: str, wish: Wanted) -> None:
+    """Callback: want something else of a checkpoint."""
+    st.session_state[WANTED] = {**st.session_state.get(WANTED, {}), content_hash: wish}
+    st.session_state[PROBLEM] = None
+
+
+def stop(asked: Asked, wish: Wanted) -> None:
+    """Callback: want an examination no more."""
+    examinations().withdraw(asked, loading.visitor())
+    want(asked.content_hash, replace(wish, is_asked=False, is_stopped=True))
+
+
+def again(checkpoint: Checkpoint) -> None:
+    """Draw the button that examines once more, with another draw."""
+    wish = wanted(checkpoint)
+    st.button(
+        say("Examine again"),
+        key=AGAIN,
+        icon=":material/refresh:",
+        on_click=want,
+        args=(checkpoint.content_hash, replace(wish, seed=wish.seed + 1, is_asked=True, is_stopped=False)),
+        help=say("Draws other pieces, and other sentences if there are many. Verdicts should stay what they are."),
+    )
+
+
+def begins_by_itself(checkpoint: Checkpoint) -> bool:
+    """Whether the page examines it without being asked to."""
+    return checkpoint.config.count_parameters() <= SMALL
+
+
+def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
+    """Draw the box for sentences of the reader's.
+
+    Args:
+        checkpoint: That is examined.
+        unfolded: Whether it stands open: without pairs nothing says that the model does its task.
+    """
+    which = checkpoint.content_hash
+    name, typed = st.session_state.get(pairs.CARRIED) or ("", "")
+    if name == session.asked().model and not st.session_state.get(TEXTS):
+        st.session_state[TEXTS] = typed
+        del st.session_state[pairs.CARRIED]  # who empties the box finds it empty
+    with st.expander(say("Examine it with sentences of your own"), expanded=unfolded):
+        with st.form(FORM, border=False):
+            pairs.box(key=TEXTS, persist=KEEP)
+            st.number_input(
+                say("Loss that the training reported"), key=REPORTED, min_value=0.0, max_value=100.0, value=None,
+                format="%.6g", placeholder=say("nats a piece"), persist_state=KEEP,
+                help=say(
+                    "On texts that were not trained on, without label smoothing. A loss that is much higher here "
+                    "says that something is computed in another way."
+                ),
+            )  # fmt: skip
+            st.form_submit_button(say("Examine with these"), key=WITH_THESE, on_click=_take, args=(which,))
+        st.caption(
+            say(
+                "With pairs the doctor also compares what the model writes with what it should write. The sentences "
+                "stay in the memory of this server until newer examinations take their room."
+            )
+        )
+        if wanted(checkpoint).given is not None:
+            wish = Wanted(is_asked=True)
+            st.button(say("Examine with the examples"), key=WITH_EXAMPLES, on_click=want, args=(which, wish))
+        problem: Sentence | None = st.session_state.get(PROBLEM)
+        if problem is not None:
+            st.error(drawing.plain(problem))
+
+
+def _take(content_hash: str) -> None:
+    """Callback: examine with the sentences in the box."""
+    texts = pairs.with_tabs(st.session_state.get(TEXTS) or "")
+    try:
+        given = samples_of(texts, label=say("The sentences"))
+        want(content_hash, Wanted(given, st.session_state.get(REPORTED), is_asked=True))
+    except DataError as error:
+        st.session_state[PROBLEM] = error.sentence
+
+
+# ------------------------------------------------------------------------------------------------ the page
+
 
 EXAMINE, STOP = "examine", "stop_examination"
 LOOK_SECONDS: Final = 0.7
@@ -25,7 +139,7 @@ LOOK_SECONDS: Final = 0.7
 
 def draw(checkpoint: Checkpoint) -> None:
     """Draw what is known of a checkpoint's health; small ones are examined without being asked to."""
-    wish = asking.wanted(checkpoint)
+    wish = wanted(checkpoint)
     asked = Asked.of(checkpoint, wish.given, wish.seed, wish.reported)
     seen = _begun(checkpoint, asked, wish)
     if seen is None:
@@ -34,18 +148,18 @@ def draw(checkpoint: Checkpoint) -> None:
         follow = st.fragment(_follow, run_every=LOOK_SECONDS if seen.is_under_way else None)
         follow(asked, wish, address(checkpoint, session.asked()), seen.is_under_way)
         if not seen.is_under_way:
-            asking.again(checkpoint)
+            again(checkpoint)
     is_open = seen is not None and seen.report is not None and not seen.report.does_its_task
-    asking.own_sentences(checkpoint, unfolded=is_open and checkpoint.model.anatomy.gives_logits)
+    own_sentences(checkpoint, unfolded=is_open and checkpoint.model.anatomy.gives_logits)
 
 
 def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> Seen | None:
     """How far the examination is, which begins now if it shall; None if it does not."""
     if wish.is_stopped:
-        return asking.examinations().kept(asked)
-    seen = asking.examinations().look(asked, loading.visitor())
-    if seen is None and (wish.is_asked or asking.begins_by_itself(checkpoint)):
-        return attempt(lambda: asking.examinations().ask(asked, checkpoint, loading.visitor()))
+        return examinations().kept(asked)
+    seen = examinations().look(asked, loading.visitor())
+    if seen is None and (wish.is_asked or begins_by_itself(checkpoint)):
+        return attempt(lambda: examinations().ask(asked, checkpoint, loading.visitor()))
     return seen
 
 
@@ -54,19 +168,19 @@ def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
     numbers = checkpoint.config.count_parameters()
     if wish.is_stopped:
         st.info(say("The examination was stopped."), icon=":material/stop_circle:")
-    elif not asking.begins_by_itself(checkpoint):
+    elif not begins_by_itself(checkpoint):
         said = say("With {n:,} parameters an examination may take some minutes; other visitors go first.", n=numbers)
         st.info(said, icon=":material/hourglass_top:")
     begun = Wanted(wish.given, wish.reported, wish.seed, is_asked=True)
     st.button(
         say("Examine"), key=EXAMINE, type="primary", icon=":material/stethoscope:",
-        on_click=asking.want, args=(checkpoint.content_hash, begun),
+        on_click=want, args=(checkpoint.content_hash, begun),
     )  # fmt: skip
 
 
 def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None:
     """Draw an examination as far as it is; while it is under way this runs again and again."""
-    seen = asking.examinations().look(asked, loading.visitor())
+    seen = examinations().look(asked, loading.visitor())
     if was_under_way and (seen is None or not seen.is_under_way):
         st.rerun()  # the page once more, which then looks no longer
     if seen is None:
@@ -81,7 +195,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
     if seen.report is not None:
         findings.pairs(seen.report, link)
         findings.others(seen.findings, link)
-        saved.offer(seen.report)
+        findings.offer(seen.report)
 
 
 def _verdict(report: Report) -> None:
@@ -132,4 +246,4 @@ def _progress(seen: Seen, asked: Asked, wish: Wanted) -> None:
     else:
         said = say("Test {n} of {most}: {title}", n=min(done + 1, seen.whole), most=seen.whole, title=seen.testing)
     st.progress(done / max(seen.whole, 1), text=drawing.plain(said))
-    st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=asking.stop, args=(asked, wish))
+    st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=stop, args=(asked, wish))

@@ -6,19 +6,25 @@ What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from transformer.analysis.parameters import Histogram, Statistics
 from transformer.checkpoint.load import Checkpoint
-from ui.doctor import one_parameter, parameter_changes, parameter_numbers, parameter_table
-from ui.doctor.parameter_numbers import MOST, SPEED, Known
-from ui.doctor.parameter_table import is_of
+from ui.doctor import parameter_tables, pictures
+from ui.doctor.parameter_tables import MOST, Comparison, bar, is_of, shape_of
+from ui.doctor.pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
+from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.picture import Picture
+from ui.runs.show import show
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import LONGEST_NAME, MAIN, Tensors
-from words import say, say_n
+from words import joined, say, say_n
 
 SPECTRA: Final = "parameters_spectra"
 READING: Final = say("Reading the parameters")
@@ -27,15 +33,15 @@ DECOMPOSING: Final = say("Computing singular values")
 
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the part."""
-    found = attempt(lambda: parameter_numbers.known(checkpoint, READING))
+    found = attempt(lambda: parameter_tables.known(checkpoint, READING))
     if found is None:
         return
     other = _controls(checkpoint, found)
     chosen = _chosen(found)
     found = _spectra(checkpoint, found)
-    parameter_table.draw(found, chosen)
-    both = None if other is None else parameter_changes.draw(checkpoint, other, chosen)
-    one_parameter.draw(checkpoint, next(one for one in found if one.parameter.name == chosen), both, names_of(found))
+    parameter_tables.draw_all(found, chosen)
+    both = None if other is None else parameter_tables.draw_changes(checkpoint, other, chosen)
+    _one(checkpoint, next(one for one in found if one.parameter.name == chosen), both, names_of(found))
 
 
 def names_of(found: Sequence[Known]) -> list[str]:
@@ -51,7 +57,7 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
         "not_finite": say("Not finite · {n}", n=odd),
         "constant": say("Constant · {n}", n=constant),
     }
-    with parameter_table.bar("parameters"):
+    with parameter_tables.bar("parameters"):
         choices.typed(
             choices.field(MAIN, "names"),
             say("Words of the name"),
@@ -60,7 +66,7 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
             help=say("Lists the tensors whose names have all of these words, such as decoder query."),
         )
         choices.choose(choices.field(MAIN, "tensors"), say("Which are listed"), which, bare=True)
-        return parameter_changes.choose(checkpoint)
+        return parameter_tables.choose_other(checkpoint)
 
 
 def _chosen(found: Sequence[Known]) -> str:
@@ -97,4 +103,112 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
         if not asked:
             return found
         place.empty()
-        return attempt(lambda: parameter_numbers.with_spectra(checkpoint, found, DECOMPOSING)) or found
+        return attempt(lambda: parameter_tables.with_spectra(checkpoint, found, DECOMPOSING)) or found
+
+
+# ------------------------------------------------------------------------------------------------ one of them
+
+
+CHOICE: Final = "parameter_choice"
+DECOMPOSE: Final = "parameter_decompose"
+
+
+def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
+    """Draw the parameter that is looked at.
+
+    Args:
+        checkpoint: Whose.
+        one: What is known of it.
+        comparison: What the checkpoint is compared with, if anything.
+        names: Of all parameters, to choose from.
+    """
+    name = one.parameter.name
+    st.subheader(f"**{drawing.plain(name)}**")  # data: its words are no terms
+    with bar("one_parameter"):
+        choices.menu(
+            choices.field(MAIN, "tensor", key=CHOICE), say("Tensor"), {n: n for n in names}, otherwise=name,
+            bare=True, width=420,
+        )  # fmt: skip
+        choices.switch(choices.field(MAIN, "log_counts"), say("Logarithmic counts"))
+    st.caption(drawing.plain(about(one.numbers)))
+    _left_out(one.numbers.nan, one.numbers.infinite)
+    other = None if comparison is None else comparison.other
+    pair = None if comparison is None else comparison.pairs.get(name)
+    scene = OneParameter(checkpoint, one, session.view(MAIN).log_counts, loading, other, pair)
+    drawing.beside(lambda: _spread(pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene))
+    if attempt(lambda: scene.has_rows):
+        drawing.beside(lambda: show(pictures.rows, scene), lambda: show(pictures.row_lengths, scene))
+    if other is not None and pair is None:
+        st.info(say("The other checkpoint has no tensor of this name and shape."), icon=":material/info:")
+    elif other is not None:
+        _spread(pictures.change, scene, attempt(lambda: scene.moved))
+
+
+def about(numbers: Statistics) -> str:
+    """What a parameter is, in a sentence or two."""
+    said = [
+        say_n(
+            "Shape {shape}, {n:,} number of type {type}.",
+            "Shape {shape}, {n:,} numbers of type {type}.",
+            numbers.size,
+            shape=shape_of(numbers.shape),
+            type=numbers.dtype,
+        )
+    ]
+    if numbers.also:
+        said.append(say("Also called {names}.", names=", ".join(numbers.also)))
+    if numbers.is_constant:
+        said.append(say("All of them are {value:.6g}.", value=numbers.smallest))
+    return joined(" ", said)
+
+
+def _left_out(nan: int, infinite: int) -> None:
+    if nan or infinite:
+        said = say(
+            "Left out of what follows, as they are not finite: NaN {nan:,} times, infinity {infinite:,} times.",
+            nan=nan,
+            infinite=infinite,
+        )
+        st.warning(said, icon=":material/warning:")
+
+
+def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogram | None) -> None:
+    """Draw a picture of some numbers, if they are there."""
+    if found is not None and not len(found.counts):
+        st.info(say("There is no finite number to draw."), icon=":material/info:")
+    elif found is not None:
+        show(picture, scene)
+
+
+def _singular(scene: OneParameter) -> None:
+    if len(scene.one.numbers.shape) != 2:
+        st.info(say("Only a matrix has singular values; this tensor is none."), icon=":material/info:")
+    elif not scene.one.numbers.is_finite:
+        st.info(say("A matrix with numbers that are not finite has no singular values."), icon=":material/info:")
+    else:
+        decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
+        if decomposed is not None:
+            show(pictures.singular, replace(scene, one=decomposed))
+
+
+def _decomposed(scene: OneParameter) -> Known | None:
+    """The parameter with its singular values, if they are cheap or the reader asks for them."""
+    checkpoint, one = scene.checkpoint, scene.one
+    if one.work > MOST:
+        said = say(
+            "This matrix is too large for its singular values here: they would take about {seconds:,} s, and "
+            "everybody would wait. `transformer.analysis.spectra.spectrum` computes them.",
+            seconds=one.seconds,
+        )
+        st.info(said, icon=":material/info:")
+        return None
+    label = say("Singular values of this matrix, about {seconds} s", seconds=one.seconds)
+    work = partial(pictures.with_spectrum, loading, checkpoint, one)
+    if one.work <= ONE_AT_ONCE:
+        return attempt(work)
+    place, about = st.empty(), f"{checkpoint.content_hash} {one.parameter.name}"
+    with pressed(place.button, label, key=DECOMPOSE, about=about, icon=":material/calculate:") as asked:
+        if not asked:
+            return None
+        place.empty()
+        return attempt(work)

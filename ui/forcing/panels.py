@@ -1,34 +1,24 @@
-"""The page Teacher forcing: what the model makes of each right piece, as numbers, as charts and as a table."""
+"""The page Teacher forcing: the box for the reference, and what the model makes of each right piece."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any, Final
 
-import charts
-from charts.bands import MOST, place_in_bands
-from charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
-from charts.perplexity import HOW_TO_READ as HOW_TO_READ_PERPLEXITY
-from charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
-from charts.shift import HOW_TO_READ as HOW_TO_READ_SHIFT
+from charts.bands import MOST
 from transformer.model.anatomy import anatomy
+from transformer.runs.parting import Parting
 from transformer.runs.teacher_forcing import Score
-from ui.forcing import entry, free, reading
-from ui.runs import figures
+from ui.forcing import pictures
+from ui.forcing.pictures import Forced, judges_itself, reference_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.shared import drawing, menu
-from ui.shared.clicks import on_click
+from ui.runs.show import show
+from ui.shared import choices, drawing, menu
 from ui.shared.door import here, st
-from ui.state.click import Click, place_below
+from ui.state import reference, session
+from ui.state.view import Slot
 from words import joined, say, say_n
-
-SHIFT: Final = "forcing_shift"
-CANDIDATES: Final = "forcing_candidates"
-LOSSES: Final = "forcing_losses"
-PERPLEXITY: Final = "forcing_perplexity"
-TABLE: Final = "forcing_table"
-CSV: Final = "forcing_csv"
 
 NOT_WHILE_GUESSING = say(
     "This page tells what comes next. Turn off “Hide candidates until I guess” in the sidebar to see it."
@@ -45,20 +35,53 @@ def draw(run: OpenRun) -> None:
     if run.view.guess:
         st.info(NOT_WHILE_GUESSING, icon=":material/visibility_off:")
         return
-    entry.draw(run)
-    if reading.reference_of(run) is None and not reading.judges_itself(run):
+    _entry(run)
+    if reference_of(run) is None and not judges_itself(run):
         st.info(NO_REFERENCE, icon=":material/keyboard:")
         return
     with st.spinner(say("Reading the reference…")):  # seen where that takes longer than a moment
-        score = attempt(lambda: reading.score_of(run))
-    if score is None:
+        scene = attempt(lambda: pictures.scene(run))
+    if scene is None:
         return
+    score = scene.score
     drawing.notes([note for note in score.notes if note not in run.trace.notes])
-    place = reading.place_of(run, score)
     st.markdown(summary(run, score))
-    drawing.beside(lambda: _texts(run, score, place), lambda: _place(run, score, place), widths=(3, 2))
-    drawing.beside(lambda: _losses(run, score, place), lambda: _perplexity(run, score, place))
+    take = partial(look_at, run.slot, 0 if score.written is None else run.trace.n_steps)
+    drawing.beside(lambda: _texts(scene, take), lambda: _place(scene), widths=(3, 2))
+    drawing.beside(
+        lambda: show(pictures.losses, scene, take=take), lambda: show(pictures.perplexity, scene, take=take)
+    )
     _table(run, score)
+
+
+def look_at(slot: Slot, n_steps: int, place: int) -> None:
+    """Callback: look at another piece of the reference, and at the step of that number.
+
+    Args:
+        slot: Where.
+        n_steps: Of the run; 0 if its steps are others.
+        place: From 0.
+    """
+    session.replace(slot, at=place)
+    if n_steps:
+        session.move_to(slot, min(place, n_steps - 1))
+
+
+def _texts(scene: Forced, take: partial[None]) -> None:
+    show(pictures.shift, scene, take=take)
+    n, parted = len(scene.score), scene.score.parting
+    if n > MOST:
+        st.caption(
+            say("These are the places around the one that is looked at; the other charts have all {n:,}.", n=n)
+        )
+    if parted is not None:
+        st.markdown(joined(" ", told(scene, parted)))
+        show(pictures.texts, scene, take=take)
+
+
+def _place(scene: Forced) -> None:
+    st.markdown(_sees(scene))
+    show(pictures.candidates, scene)
 
 
 def _instead(run: OpenRun) -> None:
@@ -105,7 +128,7 @@ def summary(run: OpenRun, score: Score) -> str:
     ]
     if run.trace.query.interventions:
         said += _changed(run, score)
-    if reading.judges_itself(run):
+    if judges_itself(run):
         said.append(
             say("Judged are the pieces of the prompt itself, each from those before it; give a reference to judge "
                 "what follows it.")
@@ -116,7 +139,7 @@ def summary(run: OpenRun, score: Score) -> str:
 def _changed(run: OpenRun, score: Score) -> list[str]:
     """That the losses are those of the changed model, and what the unchanged one has."""
     said: list[str] = [say("These are the losses of the changed model.")]
-    control = attempt(lambda: reading.control_of(run))
+    control = attempt(lambda: pictures.judged(run, changed=False))
     if control is not None:
         said.append(
             say(
@@ -132,8 +155,9 @@ def _changed(run: OpenRun, score: Score) -> list[str]:
     return said
 
 
-def _sees(run: OpenRun, score: Score, place: int) -> str:
+def _sees(scene: Forced) -> str:
     """What a place sees and what it has to predict."""
+    run, score, place = scene.run, scene.score, scene.place
     said: list[str] = [
         say_n(
             "Place {at} reads **{reads}** and sees that {n} piece; it has to predict **{label}**.",
@@ -160,95 +184,64 @@ def _sees(run: OpenRun, score: Score, place: int) -> str:
     return joined(" ", [*said, given, say("It would write **{own}** there, p = {q:.3g}.", own=own, q=q)])
 
 
-# ------------------------------------------------------------------------------------------------ charts
-
-
-def _texts(run: OpenRun, score: Score, place: int) -> None:
-    _shift(run, score, place)
-    free.draw(run, score)
-
-
-def _shift(run: OpenRun, score: Score, place: int) -> None:
-    figure = charts.shift_spec(
-        score.reads,
-        score.pieces,
-        score.losses.tolist(),
-        guessing=score.guessing,
-        chosen=place,
-        title=say("What is read, and what is to be predicted"),
-    )
-    key = run.key(SHIFT)
-    first, n = figure["layout"]["meta"]["first"], len(score)
-
-    def read(click: Click) -> int | None:
-        found = place_in_bands(click.index, n_rows=2, first=first)
-        return found[1] if found is not None and found[1] < n else None
-
-    drawing.chart(
-        figure,
-        key=key,
-        alt=say("Above, what the decoder reads at each of {n} places; below, what it has to predict there.", n=n),
-        how_to_read=HOW_TO_READ_SHIFT,
-        on_click=on_click(key, read, reading.looking(run, score)),
-    )
-    if n > MOST:
-        st.caption(
-            say("These are the places around the one that is looked at; the other charts have all {n:,}.", n=n)
+def told(scene: Forced, parted: Parting) -> list[str]:
+    """Where the reference and the own output part, how probable both are there, and whether they end alike."""
+    trace, score = scene.run.trace, scene.score
+    said: list[str] = []
+    if trace.query.forced:
+        said.append(
+            say_n("You forced the first {n} piece of the output.", "You forced the first {n} pieces of the output.",
+                  len(trace.query.forced))
+        )  # fmt: skip
+    if parted.first is None:
+        said.append(say("**By itself the model writes the reference, piece for piece.**"))
+    elif parted.first >= len(score):
+        said.append(say("**As far as the reference goes the model writes the same by itself**, and then goes on."))
+    elif parted.first >= trace.n_steps:
+        said.append(
+            say("**As far as the model's own output goes it is the reference**; it was cut off there, at {n} pieces.",
+                n=trace.n_steps)
+        )  # fmt: skip
+    else:
+        said += [_parting(scene, parted.first), _after(scene, parted)]
+    said.append(
+        say(
+            "Log-probability of the reference {reference:.2f} nats over {n:,} pieces, of the own output {own:.2f} "
+            "nats over {m:,}.",
+            reference=score.log_prob,
+            n=len(score),
+            own=trace.log_prob,
+            m=trace.n_steps,
         )
-
-
-def _place(run: OpenRun, score: Score, place: int) -> None:
-    ids, probabilities = score.best_ids[place].tolist(), score.best_probabilities[place].tolist()
-    ranks = list(range(1, len(ids) + 1))
-    if score.ids[place] not in ids:
-        ids = [*ids, score.ids[place]]
-        probabilities = [*probabilities, float(score.probabilities[place])]
-        ranks = [*ranks, int(score.ranks[place])]
-    figure = charts.candidates_spec(
-        [score.vocabulary[i] for i in ids],
-        probabilities,
-        ids=ids,
-        chosen=ids.index(score.ids[place]),
-        ranks=ranks,
-        how_chosen=say("the right piece"),
-        title=say("Place {n}: candidates, and the right piece", n=place + 1),
     )
-    st.markdown(_sees(run, score, place))
-    drawing.chart(
-        figure,
-        key=run.key(CANDIDATES),
-        alt=say("The most probable pieces at place {n}; right is {piece}.", n=place + 1, piece=score.pieces[place]),
-        how_to_read=HOW_TO_READ_CANDIDATES,
+    return said
+
+
+def _parting(scene: Forced, place: int) -> str:
+    score = scene.score
+    return say(
+        "**They part at piece {n}**: the reference has {right}, p = {p:.3g}, and the model wrote {wrote}, p = "
+        "{q:.3g}, after the same beginning.",
+        n=place + 1,
+        right=drawing.strong(score.pieces[place]),
+        p=float(score.probabilities[place]),
+        wrote=drawing.strong(scene.run.trace.tgt_pieces[place]),
+        q=float(scene.own[place]),
     )
 
 
-def _losses(run: OpenRun, score: Score, place: int) -> None:
-    key = run.key(LOSSES)
-    drawing.chart(
-        figures.piece_losses(score, place),
-        key=key,
-        alt=say("The loss of each of the {n} right pieces, with the mean and that of guessing.", n=len(score)),
-        how_to_read=HOW_TO_READ_LOSSES,
-        on_click=on_click(key, place_below(len(score)), reading.looking(run, score)),
-    )
-
-
-def _perplexity(run: OpenRun, score: Score, place: int) -> None:
-    key = run.key(PERPLEXITY)
-    figure = charts.perplexity_spec(
-        score.pieces,
-        score.perplexities.tolist(),
-        score.running_perplexity.tolist(),
-        n_pieces=len(score.vocabulary),
-        chosen=place,
-        title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
-    )
-    drawing.chart(
-        figure,
-        key=key,
-        alt=say("The perplexity of each of {n} pieces, and of all up to each.", n=len(score)),
-        how_to_read=HOW_TO_READ_PERPLEXITY,
-        on_click=on_click(key, place_below(len(score)), reading.looking(run, score)),
+def _after(scene: Forced, parted: Parting) -> str:
+    """How many pieces both end with; the end piece alone is no agreement."""
+    score, ends = scene.score, scene.run.checkpoint.config.end_ids
+    alike = parted.tail - (parted.tail > 0 and score.ids[-1] in ends)
+    if not alike:
+        return say("Behind that they do not end with the same pieces.")
+    last = len(score) - (parted.tail - alike)
+    return say_n(
+        "Both end with the same {n} piece: “{pieces}”.",
+        "Both end with the same {n} pieces: “{pieces}”.",
+        alike,
+        pieces=drawing.plain(" ".join(score.pieces[last - alike : last])),
     )
 
 
@@ -256,25 +249,90 @@ def _perplexity(run: OpenRun, score: Score, place: int) -> None:
 
 
 def _table(run: OpenRun, score: Score) -> None:
-    said = {
-        "place": say("Place"), "reads": say("Reads"), "piece": say("Right piece"), "id": say("Id"),
-        "loss": say("Loss (nats)"), "probability": say("Probability"), "rank": say("Rank"),
-        "own_piece": say("It would write"), "own_probability": say("With probability"),
-    }  # fmt: skip
-    columns: dict[str, Any] = {name: st.column_config.Column(here(label)) for name, label in said.items()}
-    columns["loss"] = st.column_config.NumberColumn(here(said["loss"]), format="%.3f")
-    for name in ("probability", "own_probability"):
-        columns[name] = st.column_config.NumberColumn(here(said[name]), format="%.4f")
-    st.container(key=run.key(TABLE)).dataframe(
-        score.to_frame()[list(said)],
+    kinds = st.column_config
+    chance = partial(kinds.NumberColumn, format="%.4f")
+    columns = {
+        "place": kinds.Column(here(say("Place"))),
+        "reads": kinds.Column(here(say("Reads"))),
+        "piece": kinds.Column(here(say("Right piece"))),
+        "id": kinds.Column(here(say("Id"))),
+        "loss": kinds.NumberColumn(here(say("Loss (nats)")), format="%.3f"),
+        "probability": chance(here(say("Probability"))),
+        "rank": kinds.Column(here(say("Rank"))),
+        "own_piece": kinds.Column(here(say("It would write"))),
+        "own_probability": chance(here(say("With probability"))),
+    }
+    st.container(key=run.key("forcing_table")).dataframe(
+        score.to_frame()[list(columns)],
         hide_index=True,
         height="content" if len(score) <= 12 else 420,
         column_config=columns,
         alt=say("Every right piece with its loss, its probability and its rank, one a row."),
     )
-    drawing.csv_button(partial(_columns, score), key=run.key(CSV), title=say("teacher forcing"))
+    drawing.csv_button(partial(_columns, score), key=run.key("forcing_csv"), title=say("teacher forcing"))
 
 
 def _columns(score: Score) -> dict[str, Any]:
     """All columns of the table, for its file."""
     return {str(name): column.to_numpy() for name, column in score.to_frame().items()}
+
+
+# ------------------------------------------------------------------------------------------------ the box
+
+
+BOX: Final = "reference_box"
+OWN: Final = "reference_own"
+OF_CARD: Final = "reference_of_card"
+NONE: Final = "reference_none"
+BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where there is no room
+
+
+def _entry(run: OpenRun) -> None:
+    """Draw the box with the reference, and the buttons beside it."""
+    key, source = run.key(BOX), run.trace.query.source
+    shown, card = reference_of(run) or "", run.checkpoint.card.reference_of(source)
+    if st.session_state.get(key) != shown:
+        st.session_state[key] = shown
+    reads = anatomy(run.checkpoint.config).reads
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            say("Reference: the right output") if reads else say("Reference: what should follow the prompt"),
+            key=key,
+            on_change=partial(_take_typed, run.slot, key, run.link.source),
+            placeholder=say("Type the right output, then press Enter"),
+            width=BOX_WIDTH,
+        )
+        own = run.trace.output_text.strip()
+        if own and own != shown:
+            _offer(run, OWN, say("Take the model's own output"), run.trace.output_text)
+        if card and shown != card:
+            _offer(run, OF_CARD, say("Take the card's"), "", tip=card)
+        if not reads and shown:
+            _offer(run, NONE, say("Judge the prompt itself"), "")
+    if not reads:
+        choices.switch(
+            choices.field(run.slot, "ends"),
+            say("The text ends there"),
+            help=say("Then the end mark after it is judged, too."),
+        )
+
+
+def _offer(run: OpenRun, name: str, label: str, text: str, *, tip: str = "") -> None:
+    """Draw a button that takes a text; an empty one stands for none of the reader's own."""
+    st.button(
+        label,
+        key=run.key(name),
+        help=drawing.plain(tip or text) or None,
+        on_click=partial(_take, run.slot, run.link.source, text),
+    )
+
+
+def _take_typed(slot: Slot, key: str, source: str | None) -> None:
+    _take(slot, source, st.session_state[key])
+
+
+def _take(slot: Slot, source: str | None, text: str) -> None:
+    """Callback: this is the reference now, and its first piece is looked at."""
+    reference.keep(source, text)
+    session.replace(slot, at=None)
+    session.stand(slot, notes=())

@@ -16,7 +16,6 @@ from transformer.analysis.stream import Place
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.teacher_forcing import Score
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.sides import AXES, STACK_NAMES
@@ -99,7 +98,7 @@ def neuron_map(after: np.ndarray, listed: list[int], pieces: list[str], *, marke
                                   colour=side)  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------ costs, losses
+# ------------------------------------------------------------------------------------------------ costs
 
 
 def cost_curves(config: ModelConfig, n: int) -> Spec:
@@ -129,23 +128,3 @@ def cost_curves(config: ModelConfig, n: int) -> Spec:
 @lru_cache(maxsize=1024)
 def _at_length(config: ModelConfig, n: int) -> Mapping[str, int]:
     return costs.grouped(costs.multiply_adds(config, n_source=n, n_target=n))
-
-
-def piece_losses(score: Score, chosen: int | None) -> Spec:
-    """The loss of each piece of a reference.
-
-    Args:
-        score: What the model makes of it.
-        chosen: The piece that is looked at, if one is.
-    """
-    return charts.piece_losses_spec(
-        score.pieces,
-        score.losses.tolist(),
-        places=range(len(score)),
-        ranks=score.ranks.tolist(),
-        best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
-        best_probabilities=score.best_probabilities[:, 0].tolist(),
-        chosen=chosen,
-        guessing=score.guessing,
-        title=say("Loss by position"),
-    )

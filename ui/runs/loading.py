@@ -235,6 +235,22 @@ def compute(key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Re
     return runner().compute(key, work, nbytes=nbytes)
 
 
+def long(
+    key: Hashable, work: Callable[[Callable[[], None]], _Result], *, cost: float, nbytes: Callable[[_Result], int]
+) -> _Result:
+    """The same of work that is too long to be one request; see `Runner.part`.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
+    kept: _Result | None = runner().kept(key)
+    if kept is not None:
+        return kept
+    found: list[_Result] = []
+    runner().part(lambda pause: found.append(work(pause)), visitor=visitor(), cost=cost)
+    return compute(key, found.pop, nbytes=nbytes)
+
+
 def run(checkpoint: Checkpoint, query: Query) -> Trace:
     """The trace of a query, made once; see `Runner.trace`.
 

@@ -30,6 +30,16 @@ class Work(Protocol):
     def compute(self, key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
         """The result of any work; `key` says all that decides it, `nbytes` its memory."""
 
+    def long(
+        self,
+        key: Hashable,
+        work: Callable[[Callable[[], None]], _Result],
+        *,
+        cost: float,
+        nbytes: Callable[[_Result], int],
+    ) -> _Result:
+        """The same of work that takes about `cost`; shorter work is done whenever it calls what it is given."""
+
     def run(self, checkpoint: Checkpoint, query: Query) -> Trace:
         """The trace of a query."""
 

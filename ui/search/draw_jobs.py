@@ -26,8 +26,8 @@ class Wanted:
 
     visitor: Hashable  # who asks: whoever cancels, cancels for nobody else
     query: Query  # A query that samples, with seed 0
-    first_seed: int  # of the first draw; the others count up from it
     n: int  # how many draws
+    first_seed: int  # of the first draw; the others count up from it
 
 
 @dataclass(frozen=True)

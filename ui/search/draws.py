@@ -1,30 +1,34 @@
-"""Many draws of the sentence at hand: how often each output came, beside how probable it was."""
+"""The part Many draws: what begins and stops them, what they come to, and the draw that is opened."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from transformer.analysis.draws import Outcome
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import MAX_SEED, Sampling
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.measured import takes_about
-from ui.runs.open_run import OpenRun, publish
-from ui.search import drawn_outputs, settings
+from ui.runs.open_run import OpenRun, address, publish
+from ui.runs.show import show
+from ui.search import pictures
 from ui.search.draw_jobs import Jobs, Progress, Wanted
-from ui.shared import choices, drawing
-from ui.shared.door import st
+from ui.search.pictures import COUNTS, NO_TEXT, QUICK_SECONDS, USUAL_COUNT, Outputs
+from ui.search.sampling import NOT_TRIED, is_tried, sliders
+from ui.shared import choices, drawing, menu
+from ui.shared.door import frame, here, st
 from ui.state import session
 from ui.state.link import Link
 from ui.state.view import MAIN, MOST_DRAWS, Slot, View
 from words import joined, say, say_n
 
 START, CANCEL, FURTHER = "search_draw", "search_cancel", "search_further"
-COUNTS: Final = (20, 50, 100, 200)
 _LOOK_SECONDS: Final = 0.7
-_UNASKED_SECONDS: Final = 0.6
+_MOST_SEEDS: Final = 12
 
 
 @st.cache_resource(show_spinner=False)
@@ -41,9 +45,11 @@ def draw(run: OpenRun, row: Any) -> None:
         return
     with row:
         options = {n: say_n("{n} draw", "{n} draws", n) for n in COUNTS}
-        n = choices.choose(choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=50, bare=True)
-    how = settings.draw(run)
-    wanted = wanted_of(run, how, n)
+        choices.choose(
+            choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
+        )
+    sliders(run)
+    wanted = Wanted(loading.visitor(), *pictures.to_draw(run), run.view.first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
     job = jobs().find(wanted)
@@ -55,21 +61,10 @@ def draw(run: OpenRun, row: Any) -> None:
     st.fragment(_follow, run_every=every)(wanted, run.slot, run.checkpoint, run.link)
 
 
-def wanted_of(run: OpenRun, how: Sampling, n: int) -> Wanted:
-    """What is drawn: the run's sentence with these settings."""
-    query = replace(run.trace.query, decoding=replace(how, seed=0), hypothesis=0)
-    return Wanted(loading.visitor(), query, run.view.first_seed, n)
-
-
 def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
     """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
-    as_opened = wanted.n == View.draws and wanted.first_seed == View.first_seed and not settings.is_tried(run.view)
-    return as_opened and jobs().find(wanted) is None and _seconds(run, wanted) <= _UNASKED_SECONDS
-
-
-def _seconds(run: OpenRun, wanted: Wanted) -> float:
-    """How long the draws take, about: they are as long as the run, and go through the model some at a time."""
-    return wanted.n * run.trace.n_steps * (3e-4 + run.checkpoint.config.count_parameters() * 2.1e-10)
+    as_opened = wanted.n == View.draws and wanted.first_seed == View.first_seed and not is_tried(run.view)
+    return as_opened and jobs().find(wanted) is None and pictures.seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
 def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
@@ -84,7 +79,7 @@ def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
                 icon=":material/casino:",
                 on_click=partial(_begin, wanted, run.checkpoint),
             )
-            if (seconds := _seconds(run, wanted)) > _UNASKED_SECONDS:
+            if (seconds := pictures.seconds_of(run, wanted.n)) > QUICK_SECONDS:
                 st.caption(takes_about(seconds), width="content")
         st.caption(say("Seeds {first:,} to {last:,}: the same seeds draw the same outputs.", first=first, last=last))
         if progress is not None and progress.over:
@@ -127,9 +122,9 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
     if found.problem is not None:
         st.error(drawing.plain(found.problem))
     if found.found:
-        there = replace(link.view, step=0, **settings.NOT_TRIED)
+        there = replace(link.view, step=0, **NOT_TRIED)
         drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=there)
-        drawn_outputs.draw(found.found, slot, checkpoint, drawn)
+        _outputs(pictures.outputs(found.found, slot, session.view(slot)), checkpoint, drawn)
     if slot == MAIN:  # a click runs this alone again, and not the page around it
         publish(checkpoint, replace(link, view=session.view(slot)))
 
@@ -140,3 +135,134 @@ def _state(found: Progress, n: int) -> str:
     done = say("{done} of {n} draws.", done=len(found.found), n=n)
     stopped = found.state in ("cancelled", "failed")
     return joined(" ", [say("Stopped."), done]) if stopped else done
+
+
+# ------------------------------------------------------------------------------------------------ what came
+
+
+def _outputs(scene: Outputs, checkpoint: Checkpoint, link: Link) -> None:
+    """Draw the draws that are there; `link` opens one of them elsewhere, but for its seed."""
+    show(pictures.drawn, scene, take=partial(_open, scene.slot))
+    st.markdown(drawing.plain(joined(" ", said_of(scene.every, scene.n))))
+    if scene.chosen is not None and scene.seed is not None:
+        _opened(scene.every[scene.chosen], scene.seed, scene.slot, checkpoint, link)
+    _table(scene)
+
+
+def said_of(every: Sequence[Outcome], n: int) -> list[str]:
+    """What the draws come to, in sentences."""
+    together = sum(one.drawn for one in every)
+    gave = say_n("{n} draw", "{n} draws", n)
+    said: list[str] = [
+        say_n("{draws} gave one output.", "{draws} gave {n} different outputs.", len(every), draws=gave)
+    ]
+    said.append(_together(min(together, 1.0)))
+    said += _expected(every, n)
+    cut = sum(len(one.seeds) for one in every if not one.ended)
+    if cut:
+        said.append(say_n("{n} draw was cut at the limit.", "{n} draws were cut at the limit.", cut))
+    return said
+
+
+def _together(p: float) -> str:
+    if p < 0.001:
+        return say(
+            "Together they have a probability of less than 0.1%; the rest is that of outputs that did not come."
+        )
+    if p < 0.9995:
+        return say("Together they have a probability of {p:.1%}; the rest is that of outputs that did not come.", p=p)
+    return say("Hardly any other is possible: together they have a probability of {p:.1%}.", p=p)
+
+
+def _expected(every: Sequence[Outcome], n: int) -> list[str]:
+    """How the shares compare with the probabilities; of what is rare only that is listed which chance favoured."""
+    common = [one for one in every if one.drawn * n >= 1]
+    said: list[str] = []
+    if common:
+        said.append(
+            say(
+                "Of the {k} to be expected at least once, the 95 % interval holds the probability of {fit}.",
+                k=len(common),
+                fit=sum(one.fits for one in common),
+            )
+        )
+    if len(common) < len(every):
+        said.append(
+            say(
+                "What is rarer than one in {n} draws is listed as it came, so it looks more frequent than it is.",
+                n=n,
+            )
+        )
+    return said
+
+
+def _open(slot: Slot, seed: int) -> None:
+    session.replace(slot, opened_seed=seed)
+
+
+def _opened(one: Outcome, seed: int, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
+    """Draw the output that was chosen, with the ways to its run."""
+    others = [str(other) for other in one.seeds if other != seed]
+    with st.container(border=True, key=f"{slot}search_draws_opened"):
+        said = [say("**Seed {seed}:** {text}", seed=seed, text=drawing.plain(one.text) or NO_TEXT)]
+        if others:
+            listed = joined(", ", others[:_MOST_SEEDS])
+            more = len(others) - _MOST_SEEDS
+            said.append(
+                say("The same is drawn by seeds {listed}.", listed=listed)
+                if more <= 0
+                else say("The same is drawn by seeds {listed} and {more} more.", listed=listed, more=more)
+            )
+        st.markdown(joined("  \n", said))
+        how = link.decoding
+        drawn = replace(how, seed=seed) if isinstance(how, Sampling) else how
+        there = address(checkpoint, replace(link, decoding=drawn))
+        with st.container(horizontal=True, gap="medium"):
+            menu.link("step", say("Step through this draw"), there, icon=":material/play_arrow:")
+            menu.link("attention", say("Attention"), there, icon=":material/grid_on:")  # fmt: skip
+
+
+def _table(scene: Outputs) -> None:
+    slot, seeds = scene.slot, [one.seeds[0] for one in scene.every]
+    key = f"{slot}search_draws_open"
+
+    def go() -> None:
+        click = st.session_state.get(key)
+        if click is not None and int(click["row"]) < len(seeds):
+            _open(slot, seeds[int(click["row"])])
+
+    columns = _columns(key, go)
+    rows = [_row(place, one, place == scene.chosen) for place, one in enumerate(scene.every)]
+    st.container(key=f"{slot}search_draws_table").dataframe(
+        frame(rows, columns=list(columns)),
+        hide_index=True,
+        height=380 if len(rows) > 9 else "content",
+        column_config={here(name): config for name, config in columns.items()},
+        alt=say("The outputs that were drawn, with counts, shares and probabilities."),
+    )
+    st.caption(say("Press a number to open its draw."))
+
+
+def _columns(key: str, go: Any) -> dict[str, Any]:
+    kinds = st.column_config
+    number = partial(kinds.NumberColumn, width=84)
+    return {
+        say("Output number"): kinds.ButtonColumn("№", type="tertiary", width=56, pinned=True, on_click=go, key=key),
+        say("Output"): kinds.TextColumn(width=260),
+        say("Draws"): number(format="%d"),
+        say("Share"): number(format="%.3f", help=here(say("Of all draws."))),
+        say("Drawn from"): number(
+            format="%.3g", help=here(say("Its probability in the distribution that was drawn from."))
+        ),
+        say("Model's own"): number(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
+        say("From"): number(format="%.3f", help=here(say("The lower end of the 95 % interval of its probability."))),
+        say("To"): number(format="%.3f", help=here(say("The upper end of the 95 % interval of its probability."))),
+        say("Seeds"): kinds.TextColumn(width=120),
+    }
+
+
+def _row(place: int, one: Outcome, is_chosen: bool) -> list[object]:
+    seeds = joined(", ", [*map(str, one.seeds[:_MOST_SEEDS]), *(["…"] * (len(one.seeds) > _MOST_SEEDS))])
+    number = say("● {n}", n=place + 1) if is_chosen else str(place + 1)
+    text = one.text or NO_TEXT
+    return [number, text, len(one.seeds), one.frequency, one.drawn, one.own, one.low, one.high, seeds]

@@ -1,98 +1,111 @@
-"""Sampling, before the draw: what temperature, top-k and top-p make of the distribution of the step."""
+"""The part Before the draw: settings that are only looked at, and what they make of the distribution of the step."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
-import charts
-from charts.reshaped import HOW_TO_READ, Shares, others_named
-from transformer.analysis.reshaping import Reshaped, Spread, reshaped, spread
-from transformer.runs.distribution import best
+from transformer.analysis.reshaping import Reshaped, Spread, spread
 from transformer.runs.query import Sampling
+from transformer.runs.trace import Trace
 from ui.runs.open_run import OpenRun
-from ui.search import settings
-from ui.shared import drawing
+from ui.runs.show import show
+from ui.search import pictures
+from ui.search.pictures import BeforeDraw, looked_at, run_draws
+from ui.shared import choices, drawing
+from ui.shared.choices import Kept
 from ui.shared.door import frame, st
+from ui.state import session
+from ui.state.view import Slot, View
 from words import joined, say
 
-CHART, TABLE = "search_before", "search_spreads"
-MOST_ROWS: Final = 14
-HIDDEN = say("What the model could write here would give the answer away: reveal the step on the Step page first.")
+TAKE, BACK = "search_take", "search_back"
+NOT_TRIED: Final[dict[str, Any]] = {"try_temperature": None, "try_k": None, "try_p": None}
+_KS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 100, 200, 500, 1000, 2000, 5000)
+_ALL: Final = 0
+
+
+def is_tried(view: View) -> bool:
+    """Whether the reader has chosen settings that are only looked at."""
+    return any(getattr(view, name) is not None for name in NOT_TRIED)
+
+
+def sliders(run: OpenRun) -> None:
+    """Draw the sliders, and under them the ways to the run's settings and from them."""
+    how = looked_at(run)
+    columns = st.columns(3, gap="medium")
+    with columns[0]:
+        kept = _kept(run.slot, "try_temperature", how.temperature)
+        choices.decimal(kept, say("Temperature"), 0.05, 5.0, step=0.05,
+                                      help=say("Below 1 sharpens, above 1 flattens."))  # fmt: skip
+    with columns[1]:
+        options = _top_k_options(len(run.trace.vocabulary), how.top_k)
+        kept = _kept(run.slot, "try_k", how.top_k)
+        help = say("At the end of the line all pieces are kept.")
+        choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
+    with columns[2]:
+        kept = _kept(run.slot, "try_p", how.top_p)
+        choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
+    _ways(run, how)
+
+
+def _kept(slot: Slot, name: str, value: object) -> Kept:
+    return Kept(f"{slot}{name}", value, partial(choices.put, slot, name, ()))
+
+
+def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
+    """The values along the line, all pieces at its end; the run's own is one of them, if it leaves any out."""
+    values = sorted({k for k in (*_KS, own) if 0 < k < n_pieces})
+    return {k: f"{k:,}" for k in values} | {_ALL: f"{n_pieces:,}"}
+
+
+def _ways(run: OpenRun, how: Sampling) -> None:
+    """Draw what leads from the settings that are looked at to those of the run, where they differ."""
+    samples = isinstance(run.trace.query.decoding, Sampling)
+    if samples and how == run_draws(run):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if how != run_draws(run):
+            st.caption(say("Only looked at: the run goes by other settings."))
+            st.button(
+                say("Back to those of the run") if samples else say("Back to temperature 1 without cuts"),
+                key=run.key(BACK),
+                on_click=partial(session.replace, run.slot, **NOT_TRIED),
+                icon=":material/undo:",
+            )
+        st.button(say("Use these settings"), key=run.key(TAKE), on_click=partial(take, how), icon=":material/casino:")
+
+
+def take(how: Sampling) -> None:
+    """Callback: the run samples with these settings; its seed stays."""
+    state = st.session_state
+    state[session.HOW] = "sampling"
+    state[session.TEMPERATURE], state[session.TOP_K], state[session.TOP_P] = how.temperature, how.top_k, how.top_p
+    session.new_run()
+    for slot in session.SLOTS:
+        session.replace(slot, **NOT_TRIED)
+
+
+# ------------------------------------------------------------------------------------------------ the part
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw it.
-
-    Args:
-        run: What is looked at.
-        row: Where the controls of the page stand; this part adds none.
-    """
+    """Draw the part; it adds no controls to `row`."""
     if run.looking.covered:
-        st.info(HIDDEN, icon=":material/visibility_off:")
+        said = say(
+            "What the model could write here would give the answer away: reveal the step on the Step page first."
+        )
+        st.info(said, icon=":material/visibility_off:")
         return
-    how = settings.draw(run)
-    step = run.view.step
-    found = reshaped(run.trace.log_probs[step], run.trace.scores_at(step), how)
-    drawing.beside(lambda: _chart(run, found), lambda: _numbers(run, found), widths=(3, 2))
+    sliders(run)
+    scene = pictures.before(run)
+    if scene is not None:
+        drawing.beside(lambda: show(pictures.shares, scene), lambda: _numbers(scene), widths=(3, 2))
 
 
-def _chart(run: OpenRun, found: Reshaped) -> None:
-    ids = _listed(run, found)
-    kept = [i for i in ids if found.cut[i] > 0]
-    whole = int((found.cut > 0).sum())
-    rest = len(found.raw) - len(ids)
-    figure = charts.reshaped_spec(
-        [_row(run, found, i) for i in ids],
-        others=(rest, _others(found, ids, rest)),
-        border=len(kept) if whole == len(kept) < len(ids) else None,
-        title=say("Step {n}: before the draw", n=run.view.step + 1),
-    )
-    drawing.chart(
-        figure,
-        key=run.key(CHART),
-        alt=say("The likeliest pieces of step {n}, with three probabilities each: the model's own, after the "
-                "temperature, and after the cut.", n=run.view.step + 1),
-        how_to_read=HOW_TO_READ,
-        fit=True,
-    )  # fmt: skip
-
-
-def _listed(run: OpenRun, found: Reshaped) -> list[int]:
-    """The pieces that have a row: the likeliest of what is drawn from, and the one that the run has."""
-    listed = best(np.log(np.maximum(found.tempered, 1e-45)), min(MOST_ROWS, len(found.raw)))
-    chosen = run.trace.tgt_ids[run.view.step]
-    if _samples(run) and chosen not in listed:
-        listed[-1] = chosen
-    return listed
-
-
-def _samples(run: OpenRun) -> bool:
-    return isinstance(run.trace.query.decoding, Sampling) and run.view.step >= run.trace.n_forced
-
-
-def _row(run: OpenRun, found: Reshaped, i: int) -> Shares:
-    drawn = _samples(run) and i == run.trace.tgt_ids[run.view.step]
-    said = [say("drawn by this run")] if drawn else []
-    if found.raw[i] > 0 and found.tempered[i] == 0:
-        said.append(say("closed by the model's settings, or too small to be told from 0"))
-    elif found.by_k[i] == 0 < found.tempered[i]:
-        said.append(say("cut off by top-k"))
-    elif found.cut[i] == 0 < found.by_k[i]:
-        said.append(say("cut off by top-p"))
-    raw, tempered, cut = (float(one[i]) for one in (found.raw, found.tempered, found.cut))
-    return Shares(run.trace.vocabulary[i], raw, tempered, cut, id=i, note=joined("; ", said), drawn=drawn)
-
-
-def _others(found: Reshaped, ids: list[int], rest: int) -> Shares:
-    raw, tempered, cut = (max(1.0 - float(one[ids].sum()), 0.0) for one in (found.raw, found.tempered, found.cut))
-    some_left = bool((np.delete(found.cut, ids) > 0).any())
-    return Shares(others_named(rest), raw, tempered, cut if some_left else 0.0)
-
-
-def _numbers(run: OpenRun, found: Reshaped) -> None:
+def _numbers(scene: BeforeDraw) -> None:
     """Draw the numbers of each distribution beside each other, and what follows from them."""
+    found = scene.found
     stages = (
         (say("The model's own"), spread(found.raw)),
         (say("Tempered"), spread(found.tempered)),
@@ -105,14 +118,14 @@ def _numbers(run: OpenRun, found: Reshaped) -> None:
         say("Pieces left"),
         say("Probability of the likeliest"),
     ]
-    st.container(key=run.key(TABLE)).table(
+    st.container(key=f"{scene.slot}search_spreads").table(
         frame(rows, columns=columns).set_index(frame([], columns=columns).columns[0])
     )
-    st.markdown(drawing.plain(joined(" ", _said(run, found, *(one for _, one in stages)))))
+    st.markdown(drawing.plain(joined(" ", _said(scene.run.trace, found, *(one for _, one in stages)))))
 
 
-def _said(run: OpenRun, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> list[str]:
-    piece = run.trace.vocabulary
+def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> list[str]:
+    piece = trace.vocabulary
     said: list[str] = []
     if raw.best == tempered.best:
         said.append(say("“{piece}” is the likeliest at every temperature: dividing all scores by one number keeps "
@@ -127,7 +140,7 @@ def _said(run: OpenRun, found: Reshaped, raw: Spread, tempered: Spread, cut: Spr
             )
         )
     said.append(_of_temperature(found.how.temperature, raw, tempered))
-    said.append(_of_cut(run, found, cut))
+    said.append(_of_cut(trace, found, cut))
     return said
 
 
@@ -142,10 +155,10 @@ def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
     )
 
 
-def _of_cut(run: OpenRun, found: Reshaped, cut: Spread) -> str:
+def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
     away = 1 - float(found.tempered[found.cut > 0].sum())
     if not found.how.top_k and found.how.top_p == 1:
-        barred = [run.trace.vocabulary[i] for i in run.trace.never_written if found.tempered[i] == 0]
+        barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
         if len(barred) == 1:
             return say("Nothing is cut: every piece but “{piece}” may be drawn, which no output may hold.",
                        piece=barred[0])  # fmt: skip

@@ -5,11 +5,15 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from ui.checkpoints import pictures as checkpoints
+from ui.doctor import pictures as doctor
+from ui.forcing import pictures as forcing
 from ui.inside import lens_pictures, stream_pictures
 from ui.masks import pictures as masks
 from ui.runs.picture import PAGES, PICTURES
+from ui.search import pictures as search
 from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, masks, stream_pictures, lens_pictures)
+_DECLARE = (step, forcing, search, masks, stream_pictures, lens_pictures, checkpoints, doctor)

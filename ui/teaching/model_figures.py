@@ -1,19 +1,14 @@
-"""Charts of a handout for what pages show of a model, its training, and a reference: costs, losses."""
+"""Charts of a handout for what pages show of a model, and its training: costs, losses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Final
 
-import charts
 from charts.theme import Spec
-from transformer.checkpoint.curve import load_curve
 from transformer.checkpoint.load import Checkpoint
-from transformer.runs.query import Query
-from transformer.runs.teacher_forcing import judge
 from transformer.runs.trace import Trace
-from ui.runs import figures, loading
+from ui.runs import figures
 from ui.state.link import Link
 
 Draw = Callable[[Link, Checkpoint, Trace], Spec | None]
@@ -23,33 +18,7 @@ def _costs(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec:
     return figures.cost_curves(checkpoint.config, max(len(trace.src_ids), len(trace.read_ids)))
 
 
-def _training(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
-    if curve is None:
-        return None
-    training, dev = curve.columns.get("loss"), curve.columns.get("dev_loss")
-    if training is None and dev is None:
-        return None
-    kept = checkpoint.card.training.get("epochs")
-    kept = kept if isinstance(kept, int) and kept in curve.epochs else None
-    return charts.losses_spec(curve.epochs, training=training, dev=dev, kept=kept)
-
-
-def _forcing(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if not link.reference:
-        return None
-    query = Query(checkpoint=trace.query.checkpoint, source=trace.query.source)
-    score = loading.runner().compute(
-        ("teacher_forcing", query, link.reference, None),
-        partial(judge, checkpoint, query, link.reference),
-        nbytes=lambda found: found.nbytes,
-    )
-    return figures.piece_losses(score, None)
-
-
 CHARTS: Final[Mapping[str, Draw]] = {
     "cost_curves": _costs,
-    "training_losses": _training,
-    "forcing_losses": _forcing,
 }
 """By the key of the chart of a page."""

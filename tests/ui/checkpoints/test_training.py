@@ -1,6 +1,7 @@
 import pytest
 
-from ui.checkpoints.training import effort, in_lines
+from ui.checkpoints.panels import in_lines
+from ui.checkpoints.pictures import effort
 
 
 def test_the_effort_in_words():

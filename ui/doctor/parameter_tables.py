@@ -1,0 +1,447 @@
+"""The tables of parameters: the numbers of every tensor, and how far each is from that of another checkpoint.
+
+All is computed in the model's thread, once for all visitors, a tensor at a time, so that whoever steps through a
+sentence meanwhile waits for one tensor, and not for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import pandas as pd
+
+from transformer.analysis import differences
+from transformer.analysis.differences import Difference, Paired
+from transformer.analysis.parameters import Parameter
+from transformer.analysis.parameters import parameters as parameters_of
+from transformer.analysis.spectra import Spectrum
+from transformer.checkpoint.load import Checkpoint
+from ui.doctor.pictures import Known, spectrum_key, statistics, with_spectrum
+from ui.runs import loading
+from ui.runs.attempt import attempt
+from ui.shared import choices, drawing, style
+from ui.shared.door import here, st
+from ui.state import session
+from ui.state.view import MAIN, Tensors
+from words import joined, say, say_n
+
+PATIENCE_SECONDS: Final = 0.3  # before a bar is drawn
+DRAW_AGAIN_SECONDS: Final = 0.2
+AT_ONCE: Final = 2e10
+"""Work for singular values that nobody has to ask for, 4 s: that of all matrices of a small model."""
+MOST: Final = 5e10
+"""Work for one matrix, 10 s: everybody waits for the model meanwhile."""
+
+_Result = TypeVar("_Result")
+
+
+def known(checkpoint: Checkpoint, said: str) -> list[Known]:
+    """What is known of each parameter; the singular values of a small model are computed now.
+
+    Args:
+        checkpoint: Whose.
+        said: What a bar says while it takes long.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
+    tensors = parameters_of(checkpoint.model)
+    numbers = one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], said)
+    kept: list[Spectrum | None] = [loading.runner().kept(spectrum_key(checkpoint, one)) for one in tensors]
+    found = [Known(one, of_it, spectrum) for one, of_it, spectrum in zip(tensors, numbers, kept, strict=True)]
+    return with_spectra(checkpoint, found, said) if sum(one.work for one in found) <= AT_ONCE else found
+
+
+def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> list[Known]:
+    """The same with the singular values of every matrix that is not too large for that.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
+    missing = sorted((one for one in found if 0 < one.work <= MOST), key=lambda one: one.work)
+    costs = [float(one.work) for one in missing]
+    patience = 0.0 if sum(costs) > AT_ONCE else PATIENCE_SECONDS
+    work = [partial(with_spectrum, loading, checkpoint, one) for one in missing]
+    made = one_by_one(work, said, costs=costs, patience=patience)
+    new = {one.parameter.name: one for one in made}
+    return [new.get(one.parameter.name, one) for one in found]
+
+
+def pairs(checkpoint: Checkpoint, other: Checkpoint) -> Paired:
+    """Which parameters of two checkpoints go together."""
+    return differences.paired(parameters_of(checkpoint.model), parameters_of(other.model))
+
+
+def all_differences(checkpoint: Checkpoint, other: Checkpoint, both: Paired, said: str) -> list[Difference]:
+    """How far each parameter is from that of another checkpoint.
+
+    Args:
+        checkpoint, other: The two.
+        both: What `pairs` returned.
+        said: What a bar says while it takes long.
+
+    Raises:
+        BusyError: The model has too much to do.
+    """
+
+    def of_one(a: Parameter, b: Parameter) -> Difference:
+        key = ("difference", checkpoint.content_hash, other.content_hash, a.name)
+        return loading.compute(key, lambda: differences.difference(a.name, a.values, b.values), nbytes=lambda _: 1000)
+
+    return one_by_one([partial(of_one, a, b) for a, b in both.pairs], said)
+
+
+def one_by_one(
+    work: Sequence[Callable[[], _Result]],
+    said: str,
+    *,
+    costs: Sequence[float] = (),
+    patience: float = PATIENCE_SECONDS,
+) -> list[_Result]:
+    """Do some work piece by piece, with a bar as soon as it takes long.
+
+    Args:
+        work: The pieces.
+        said: What the bar says.
+        costs: How long each takes, in any unit; alike if not given.
+        patience: Seconds before the bar is drawn.
+    """
+    costs, done, results = costs or [1.0] * len(work), 0.0, []
+    place, due = st.empty(), time.monotonic() + patience
+    for one, cost in zip(work, costs, strict=True):
+        if time.monotonic() >= due:
+            due = time.monotonic() + DRAW_AGAIN_SECONDS
+            place.progress(min(1.0, done / sum(costs)), said)
+        results.append(one())
+        done += cost
+    place.empty()
+    return results
+
+
+# ------------------------------------------------------------------------------------------------ every tensor
+
+
+TABLE: Final = "parameters"
+OPEN: Final = "parameters_open"
+CSV: Final = "parameters_csv"
+MOST_WITHOUT_SCROLLING: Final = 12  # rows of a table
+TABLE_HEIGHT: Final = 380
+OPEN_WIDTH: Final = 300
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table: its heading, how a number is written, what it is, and its width in pixels."""
+
+    heading: str
+    form: str
+    meaning: str
+    width: int = 76
+
+
+COLUMNS: Final = {
+    "mean": Column(say("Mean"), "%.3g", say("Of the finite numbers, as all that follows but the counts."), 92),
+    "deviation": Column(say("Deviation"), "%.3g", say("The standard deviation of the finite numbers.")),
+    "smallest": Column(say("Smallest"), "%.4g", say("The smallest number.")),
+    "largest": Column(say("Largest"), "%.4g", say("The largest number.")),
+    "zeros": Column(say("Zeros"), "percent", say("The share of numbers that are exactly 0."), 64),
+    "nan": Column(say("NaN"), "localized", say("How many are no numbers at all."), 56),
+    "infinite": Column(say("Infinite"), "localized", say("How many are plus or minus infinity."), 72),
+    "singular_ratio": Column(say("σ ratio"), "%.3g", say("Largest by smallest: the condition number.")),
+    "effective_rank": Column(say("Eff. rank"), "%.1f", say("How many directions the matrix uses: e to the entropy of "
+                                                          "its singular values, as shares of their sum.")),
+    "singular_largest": Column(say("Largest σ"), "%.3g", say("The largest singular value: the most that the matrix "
+                                                            "makes a vector longer.")),
+    "singular_smallest": Column(say("Smallest σ"), "%.3g", say("The smallest singular value.")),
+}  # fmt: skip
+
+
+def is_of(one: Known, which: Tensors) -> bool:
+    """Whether a parameter is of a kind."""
+    return {"all": True, "not_finite": not one.numbers.is_finite, "constant": one.numbers.is_constant}[which]
+
+
+def listed(found: Sequence[Known], which: Tensors, words: str) -> list[Known]:
+    """Those that are listed.
+
+    Args:
+        found: All of them.
+        which: Kind of those that are.
+        words: Each is in a name of theirs, in any case.
+    """
+    return [one for one in found if is_of(one, which) and has(words, one.parameter.name, *one.parameter.also)]
+
+
+def has(words: str, *names: str) -> bool:
+    """Whether each of some words is in one of the names, in any case."""
+    named = " ".join(names).casefold()
+    return all(word in named for word in words.casefold().split())
+
+
+def frame(found: Sequence[Known]) -> pd.DataFrame:
+    """One row a parameter; NaN where there is no number."""
+    return pd.DataFrame([_row(one) for one in found])
+
+
+def _row(one: Known) -> dict[str, Any]:
+    numbers, spectrum = one.numbers, one.spectrum
+    return {
+        "name": numbers.name,
+        "shape": shape_of(numbers.shape),
+        "mean": numbers.mean,
+        "deviation": numbers.deviation,
+        "smallest": numbers.smallest,
+        "largest": numbers.largest,
+        "zeros": numbers.zero_share,
+        "nan": numbers.nan,
+        "infinite": numbers.infinite,
+        "singular_ratio": math.nan if spectrum is None else spectrum.ratio,
+        "effective_rank": math.nan if spectrum is None else spectrum.effective_rank,
+        "singular_largest": math.nan if spectrum is None else spectrum.largest,
+        "singular_smallest": math.nan if spectrum is None else spectrum.smallest,
+        "numbers": numbers.size,
+        "type": numbers.dtype,
+        "also": ", ".join(numbers.also),
+    }
+
+
+def shape_of(shape: Sequence[int]) -> str:
+    """A shape as code writes it."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def draw_all(found: Sequence[Known], chosen: str) -> None:
+    """Draw those that the view lists; `chosen` is the name of the one that is looked at."""
+    view = session.view(MAIN)
+    rows = listed(found, view.tensors, view.names)
+    if not rows:
+        st.info(say("No tensor is like that. Take fewer words, or list all."), icon=":material/info:")
+        return
+    numbers = frame(rows)
+    left_out = {"name"} if numbers["also"].any() else {"name", "also"}
+    shown = [name for name in numbers.columns if name not in left_out]
+    st.container(key=TABLE).dataframe(
+        numbers.assign(open=marked([one.parameter.name for one in rows], chosen))[["open", *shown]],
+        hide_index=True,
+        height=height_of(len(rows)),
+        row_height=29,
+        column_config={"open": opening(OPEN, [one.parameter.name for one in rows]), **_all_columns()},
+        placeholder="–",
+        alt=say("Every learned tensor with its shape and what numbers it holds."),
+    )
+    st.caption(_said(rows))
+    drawing.csv_button(numbers, key=CSV, title=say("parameters"), of_sentence=False)
+
+
+def bar(name: str) -> Any:
+    """A row for controls, beside that of the page (`choices.bar`); `name` tells it from others."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{name}-{style.BAR}")
+
+
+def height_of(n_rows: int) -> Any:
+    """The height of a table, in pixels if it scrolls."""
+    return "content" if n_rows <= MOST_WITHOUT_SCROLLING else TABLE_HEIGHT
+
+
+def marked(names: Sequence[str], chosen: str) -> list[str]:
+    """Names, that of the tensor that is looked at with its mark."""
+    return [f"● {name}" if name == chosen else name for name in names]
+
+
+def opening(key: str, names: Sequence[str]) -> Any:
+    """The column whose names open a tensor.
+
+    Args:
+        key: Of its buttons.
+        names: Of the tensors, row by row.
+    """
+    order = tuple(names)
+
+    def go() -> None:
+        click = st.session_state.get(key)
+        if click is not None:
+            session.replace(MAIN, tensor=order[int(click["row"])])
+
+    return st.column_config.ButtonColumn(
+        here(say("Tensor")), type="secondary", width=OPEN_WIDTH, pinned=True, alignment="left", on_click=go, key=key
+    )
+
+
+def _all_columns() -> dict[str, Any]:
+    own = {
+        "shape": st.column_config.TextColumn(say("Shape"), width=96),
+        "numbers": st.column_config.NumberColumn(say("Numbers"), format="localized", width=90),
+        "type": st.column_config.TextColumn(say("Type"), width=72),
+        "also": st.column_config.TextColumn(say("Also called"), width=240),
+    }
+    return own | {
+        name: st.column_config.NumberColumn(one.heading, format=one.form, help=one.meaning, width=one.width)
+        for name, one in COLUMNS.items()
+    }
+
+
+def _said(rows: Sequence[Known]) -> str:
+    said = [
+        say_n(
+            "{n:,} tensor with {numbers:,} numbers; one that two components share is listed once.",
+            "{n:,} tensors with {numbers:,} numbers; one that two components share is listed once.",
+            len(rows),
+            numbers=sum(one.numbers.size for one in rows),
+        ),
+        say("Press a name to look at it; ● is the one shown below. Press a heading to sort by it."),
+    ]
+    large = sum(one.work > MOST for one in rows)
+    if large:
+        said.append(
+            say_n(
+                "{n} matrix is too large for its singular values here; `transformer.analysis.spectra` computes them.",
+                "{n} matrices are too large for their singular values here; `transformer.analysis.spectra` computes "
+                "them.",
+                large,
+            )
+        )
+    return joined(" ", said)
+
+
+# ------------------------------------------------------------------------------------------------ what another has
+
+
+CHANGES: Final = "differences"
+OPEN_CHANGE: Final = "differences_open"
+CHANGES_CSV: Final = "differences_csv"
+MOST_NAMED: Final = 5
+COMPARING: Final = say("Comparing the parameters")
+CHANGE_COLUMNS: Final = {
+    "largest": (say("Largest change"), say("The largest of |b - a|, a being this checkpoint and b the other.")),
+    "mean": (say("Mean change"), say("The mean of |b - a|.")),
+    "relative": (say("Relative"), say("‖b - a‖ / ‖a‖: 0 where nothing changed, about 1.4 where the two have nothing "
+                                      "to do with each other.")),
+    "cosine": (say("Cosine"), say("Of the angle between the two: 1 for the same direction, about 0 for none in "
+                                  "common.")),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a checkpoint is compared with."""
+
+    other: Checkpoint  # the other checkpoint
+    pairs: dict[str, tuple[Parameter, Parameter]]  # the tensors that go together, by the name of the first
+
+
+def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
+    """Draw the choice of another checkpoint; returns it, opened, if one was chosen."""
+    mine = st.session_state.get(session.MODEL)
+    there = {name: entry for name, entry in loading.usable().items() if name != mine}
+    asked = session.view(MAIN).against
+    if asked and asked not in there:
+        session.replace(MAIN, against="")
+        drawing.notes([say("There is no other checkpoint “{name}” to compare with.", name=asked)])
+    labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in there.items()}
+    name = choices.menu(
+        choices.field(MAIN, "against"),
+        say("Compare with"),
+        {"": say("Compare with no other"), **labels},
+        bare=True,
+        width=260,
+    )
+    return attempt(lambda: loading.open_checkpoint(there[name])) if name else None
+
+
+def draw_changes(checkpoint: Checkpoint, other: Checkpoint, chosen: str) -> Comparison | None:
+    """Draw how far each parameter is from the other checkpoint's.
+
+    Args:
+        checkpoint, other: The two.
+        chosen: Name of the parameter that is looked at.
+
+    Returns:
+        The two, for what is said of one parameter; None if nothing can be compared.
+    """
+    both = pairs(checkpoint, other)
+    st.subheader(say("Difference from {name}", name=drawing.plain(other.name)))
+    _unmatched(both, other)
+    if not both.pairs:
+        return None
+    found = attempt(lambda: all_differences(checkpoint, other, both, COMPARING))
+    if found is None:
+        return None
+    _table(by_size(found), other, chosen)
+    return Comparison(other, {one.name: (one, partner) for one, partner in both.pairs})
+
+
+def by_size(found: Sequence[Difference]) -> list[Difference]:
+    """The largest relative change first, what could not be compared last."""
+    return sorted(found, key=lambda one: -math.inf if math.isnan(one.relative) else one.relative, reverse=True)
+
+
+def _unmatched(both: Paired, other: Checkpoint) -> None:
+    names = both.unmatched
+    if not names:
+        return
+    more = len(names) - MOST_NAMED
+    listed = joined(", ", [*names[:MOST_NAMED], *([say("and {n} more", n=more)] if more > 0 else [])])
+    drawing.notes(
+        [
+            say_n(
+                "{n} tensor is in one of the two checkpoints alone, or of another shape in the other one, and is "
+                "left out: {names}.",
+                "{n} tensors are in one of the two checkpoints alone, or of another shape in the other one, and are "
+                "left out: {names}.",
+                len(names),
+                names=listed,
+            )
+        ]
+    )
+
+
+def changes_frame(found: Sequence[Difference]) -> pd.DataFrame:
+    """One row a parameter; NaN where there is no number."""
+    return pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
+
+
+def _table(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
+    words = session.view(MAIN).names
+    found = [one for one in compared if has(words, one.name)]
+    if not found:
+        st.info(say("No tensor that both have is called so. Take fewer words."), icon=":material/info:")
+        return
+    numbers, names = changes_frame(found), [one.name for one in found]
+    columns = ["open", "shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
+    st.container(key=CHANGES).dataframe(
+        numbers.assign(open=marked(names, chosen))[columns],
+        hide_index=True,
+        height=height_of(len(found)),
+        row_height=29,
+        column_config={"open": opening(OPEN_CHANGE, names), **_change_columns()},
+        placeholder="–",
+        alt=say("How far each tensor is from that of {name}, the largest relative change first.", name=other.name),
+    )
+    same = sum(one.largest == 0 and not one.left_out for one in found)
+    said = say_n(
+        "{n} tensor is compared; equal: {same}. The largest relative change comes first.",
+        "{n} tensors are compared; equal: {same}. The largest relative change comes first.",
+        len(found),
+        same=same,
+    )
+    st.caption(said)
+    title = say("differences from {name}", name=other.name)
+    drawing.csv_button(numbers, key=CHANGES_CSV, title=title, of_sentence=False)
+
+
+def _change_columns() -> dict[str, Any]:
+    own = {
+        "shape": st.column_config.TextColumn(say("Shape"), width=110),
+        "left_out": st.column_config.NumberColumn(
+            say("Left out"), format="localized", help=say("Places where one of the two is NaN or infinite.")
+        ),
+    }
+    return own | {
+        name: st.column_config.NumberColumn(heading, format="%.4g", help=meaning)
+        for name, (heading, meaning) in CHANGE_COLUMNS.items()
+    }

@@ -1,0 +1,205 @@
+"""The pictures of the page Teacher forcing: what the model makes of each right piece, and what it writes by itself.
+
+A reference that the reader gave stands in the address. Without one the card's is taken, if it has one for this
+sentence: what an example means in English is a right output of a model that writes English.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+import charts
+from charts.bands import place_in_bands
+from charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
+from charts.perplexity import HOW_TO_READ as HOW_TO_READ_PERPLEXITY
+from charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
+from charts.shift import HOW_TO_READ as HOW_TO_READ_SHIFT
+from charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import Greedy, Query
+from transformer.runs.teacher_forcing import Score, judge
+from ui.runs.picture import OfRun, Page, Plot
+from ui.runs.seen import Seen
+from ui.state.click import Click, place_below
+from words import say
+
+
+@dataclass(frozen=True)
+class Forced(OfRun):
+    """What a model makes of a reference."""
+
+    score: Score  # of the reference, by the model with what was changed in it
+
+    @property
+    def place(self) -> int:
+        """The piece that is looked at: the one that was clicked, until the reader steps on, else that of the step."""
+        at, step, last = self.run.view.at, self.run.view.step, len(self.score) - 1
+        if self.score.written is None:
+            return min(at or 0, last)
+        follows = at is None or min(at, self.run.trace.n_steps - 1) != step
+        return min(step if follows else at or 0, last)
+
+    @property
+    def own(self) -> np.ndarray:
+        """The probability of each piece that was written."""
+        return np.exp(self.run.trace.log_probs[np.arange(self.run.trace.n_steps), list(self.run.trace.tgt_ids)])
+
+
+def reference_of(run: Seen) -> str | None:
+    """The reference that is asked for; None if there is none."""
+    return run.link.reference or run.checkpoint.card.reference_of(run.trace.query.source)
+
+
+def judges_itself(run: Seen) -> bool:
+    """Whether a decoder alone judges the text itself, as nobody gave a reference."""
+    return not anatomy(run.checkpoint.config).reads and reference_of(run) is None
+
+
+def scene(run: Seen) -> Forced | None:
+    """What is judged; None where nothing is, and while somebody guesses what comes next.
+
+    Raises:
+        QueryError: The reference cannot be read.
+        BusyError: The model has too much to do.
+    """
+    parts, given = anatomy(run.checkpoint.config), reference_of(run) is not None
+    if not parts.writes or run.view.guess or (parts.reads and not given):
+        return None
+    return Forced(run, replace(judged(run), written=run.trace.tgt_ids) if given else judged(run))
+
+
+def judged(run: Seen, *, changed: bool = True) -> Score:
+    """What the model makes of the reference, with what was changed in it or without; errors as `scene`."""
+    asked, checkpoint, reference = run.trace.query, run.checkpoint, reference_of(run)
+    changes = asked.interventions if changed else ()
+    query = Query(checkpoint=asked.checkpoint, source=asked.source, decoding=Greedy(), interventions=changes)
+    with_end = run.view.ends or None  # None: as the model is
+    return run.work.compute(
+        ("teacher_forcing", query, reference, with_end),
+        lambda: judge(checkpoint, query, reference, with_end=with_end),
+        nbytes=lambda found: found.nbytes,
+    )
+
+
+FORCING = Page("forcing", say("Teacher forcing"))
+JUDGED = FORCING.part("", FORCING.title, scene)
+
+
+@JUDGED.picture("forcing_shift", say("What is read, and what is to be predicted"))
+def shift(scene: Forced) -> Plot:
+    """The right pieces as they are read, above the same as they are to be predicted; a click means a place."""
+    score, n = scene.score, len(scene.score)
+    figure = charts.shift_spec(
+        score.reads,
+        score.pieces,
+        score.losses.tolist(),
+        guessing=score.guessing,
+        chosen=scene.place,
+        title=shift.title,
+    )
+    return Plot(
+        spec=figure,
+        alt=say("Above, what the decoder reads at each of {n} places; below, what it has to predict there.", n=n),
+        how_to_read=HOW_TO_READ_SHIFT,
+        clicked=partial(_place_in, first=figure["layout"]["meta"]["first"], lengths=(n, n)),
+    )
+
+
+@JUDGED.picture("forcing_texts", say("The reference, and what the model writes by itself"))
+def texts(scene: Forced) -> Plot | None:
+    """Both texts, and where they part; a click means a place."""
+    score, trace = scene.score, scene.run.trace
+    if score.parting is None:
+        return None
+    figure = charts.two_texts_spec(
+        (say("reference"), say("own output")),
+        (score.pieces, trace.tgt_pieces),
+        (score.probabilities.tolist(), scene.own.tolist()),
+        parts_at=score.parting.first,
+        tail=score.parting.tail,
+        title=texts.title,
+    )
+    lengths = len(score), trace.n_steps
+    return Plot(
+        spec=figure,
+        alt=say("The {n} pieces of the reference above the {m} pieces of the model's own output.", n=lengths[0],
+                m=lengths[1]),
+        how_to_read=HOW_TO_READ_TEXTS,
+        clicked=partial(_place_in, first=figure["layout"]["meta"]["first"], lengths=lengths),
+    )  # fmt: skip
+
+
+def _place_in(click: Click, *, first: int, lengths: tuple[int, int]) -> int | None:
+    found = place_in_bands(click.index, n_rows=2, first=first)
+    return found[1] if found is not None and found[1] < lengths[found[0]] else None
+
+
+@JUDGED.picture("forcing_candidates", say("Candidates, and the right piece"))
+def candidates(scene: Forced) -> Plot:
+    """The most probable pieces of the place, and the right one, wherever it stands."""
+    score, place = scene.score, scene.place
+    ids, probabilities = score.best_ids[place].tolist(), score.best_probabilities[place].tolist()
+    ranks = list(range(1, len(ids) + 1))
+    if score.ids[place] not in ids:
+        ids = [*ids, score.ids[place]]
+        probabilities = [*probabilities, float(score.probabilities[place])]
+        ranks = [*ranks, int(score.ranks[place])]
+    return Plot(
+        spec=charts.candidates_spec(
+            [score.vocabulary[i] for i in ids],
+            probabilities,
+            ids=ids,
+            chosen=ids.index(score.ids[place]),
+            ranks=ranks,
+            how_chosen=say("the right piece"),
+            title=say("Place {n}: candidates, and the right piece", n=place + 1),
+        ),
+        alt=say("The most probable pieces at place {n}; right is {piece}.", n=place + 1, piece=score.pieces[place]),
+        how_to_read=HOW_TO_READ_CANDIDATES,
+    )
+
+
+@JUDGED.picture("forcing_losses", say("Loss by position"))
+def losses(scene: Forced) -> Plot:
+    """The loss of each right piece; a click means a place."""
+    score = scene.score
+    return Plot(
+        spec=charts.piece_losses_spec(
+            score.pieces,
+            score.losses.tolist(),
+            places=range(len(score)),
+            ranks=score.ranks.tolist(),
+            best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
+            best_probabilities=score.best_probabilities[:, 0].tolist(),
+            chosen=scene.place,
+            guessing=score.guessing,
+            title=losses.title,
+        ),
+        alt=say("The loss of each of the {n} right pieces, with the mean and that of guessing.", n=len(score)),
+        how_to_read=HOW_TO_READ_LOSSES,
+        clicked=place_below(len(score)),
+    )
+
+
+@JUDGED.picture("forcing_perplexity", say("Perplexity by position"))
+def perplexity(scene: Forced) -> Plot:
+    """The perplexity of each right piece, and of all up to each; a click means a place."""
+    score = scene.score
+    return Plot(
+        spec=charts.perplexity_spec(
+            score.pieces,
+            score.perplexities.tolist(),
+            score.running_perplexity.tolist(),
+            n_pieces=len(score.vocabulary),
+            chosen=scene.place,
+            title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
+        ),
+        alt=say("The perplexity of each of {n} pieces, and of all up to each.", n=len(score)),
+        how_to_read=HOW_TO_READ_PERPLEXITY,
+        clicked=place_below(len(score)),
+    )
