@@ -6,7 +6,7 @@ import pytest
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import figure, payload
 from tests.transformer.one_stack import alone
-from ui.inside import ffn, lens, model, neuron, stream
+from ui.inside import stream
 from ui.runs import loading
 from ui.state import session
 from ui.step import pictures
@@ -56,9 +56,9 @@ def test_every_part_of_inside_opens(page, name, part):
     test = page(name, INSIDE, inside=part)
     assert not test.error
     encoder = MODELS[name][0] == "encoder"
-    strip = stream.ADDED if name == "bare" else stream.STRIP  # which has no norms
-    expected = {"model": model.DIAGRAM, "stream": strip, "lens": None if encoder else lens.MAP,
-                "ffn": ffn.MAP if encoder else neuron.EFFECT}.get(part)  # fmt: skip
+    strip = "stream_added" if name == "bare" else "stream_strip"  # which has no norms
+    expected = {"model": "model_diagram", "stream": strip, "lens": None if encoder else "lens_map",
+                "ffn": "ffn_map" if encoder else "ffn_effect"}.get(part)  # fmt: skip
     assert expected is None or expected in drawn(test)
 
 
@@ -77,7 +77,7 @@ def test_without_a_stream_there_is_no_rollout(page):
 def test_all_parameters_stand_in_some_block_and_some_line(page, name):
     test = page(name, INSIDE, inside="model")
     total = loading.open_checkpoint(loading.usable()[name]).config.count_parameters()
-    rows = figure(test, model.DIAGRAM)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, "model_diagram")["layout"]["meta"]["table"]["rows"]
     assert sum(row[3] or 0 for row in rows) == total
     assert test.dataframe[1].value.set_index("Component")["Parameters"]["All"] == total
 

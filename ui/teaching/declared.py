@@ -5,11 +5,11 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from ui.inside import lens_pictures, stream_pictures
+from ui.inside import ffn_pictures, lens_pictures, model_pictures, pieces_pictures, stream_pictures
 from ui.masks import pictures as masks
 from ui.runs.picture import PAGES, PICTURES
 from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, masks, stream_pictures, lens_pictures)
+_DECLARE = (step, masks, model_pictures, stream_pictures, lens_pictures, ffn_pictures, pieces_pictures)

@@ -27,9 +27,8 @@ from ui.shared.cover import ALL, PART
 from ui.state.comparing import second_of
 from ui.state.link import Link, read_link
 from ui.state.view import View
-from ui.teaching import further_figures
 from ui.teaching.declared import PAGES, PICTURES
-from ui.teaching.model_figures import Draw
+from ui.teaching.model_figures import CHARTS, Draw
 from words import say
 
 _DIMENSIONS: Final = 64
@@ -82,8 +81,6 @@ def _of_page(step: Step, link: Link) -> Draw | None:
     first = None if page is None else page.first(link.view)
     if first is not None:
         return partial(_declared, first)
-    if step.page == "inside" and not step.look:
-        return further_figures.PARTS.get(link.view.inside_panel)
     return _PAGES.get(step.page)
 
 
@@ -154,7 +151,7 @@ _CHARTS: Final[Mapping[str, Draw]] = {
     "position_table": _positions,
     "compared_left_candidates": _left,
     "compared_right_candidates": _right,
-    **further_figures.CHARTS,
+    **CHARTS,
 }
 """By the key of the chart of a page."""
 _PAGES: Final[Mapping[str, Draw]] = {

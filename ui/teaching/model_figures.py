@@ -1,4 +1,4 @@
-"""Charts of a handout for what pages show of a model, its training, and a reference: costs, losses."""
+"""Charts of a handout for what pages show of a training and of a reference: losses."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ from ui.runs import figures, loading
 from ui.state.link import Link
 
 Draw = Callable[[Link, Checkpoint, Trace], Spec | None]
-
-
-def _costs(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec:
-    return figures.cost_curves(checkpoint.config, max(len(trace.src_ids), len(trace.read_ids)))
 
 
 def _training(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
@@ -48,7 +44,6 @@ def _forcing(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
 
 
 CHARTS: Final[Mapping[str, Draw]] = {
-    "cost_curves": _costs,
     "training_losses": _training,
     "forcing_losses": _forcing,
 }
