@@ -27,11 +27,11 @@ from transformer.model.anatomy import StackName, anatomy
 from ui.inside.features import ACTIVATIONS
 from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of, writes
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import AXES, STACK_NAMES, STACKS
 from ui.shared.dialect import formula
 from ui.state.click import Click, cell_of, place_below, place_of
-from ui.state.view import Side, Slot
+from ui.state.view import Side
 from words import say
 
 MOST_LISTED: Final = 12
@@ -41,10 +41,9 @@ MOST_PIECES: Final = 8  # in each direction
 
 
 @dataclass(frozen=True)
-class OpenLayer:
+class OpenLayer(OfRun):
     """A layer, and what the run did in it; arrays have a row for each token that may be seen."""
 
-    run: Seen
     side: Side  # whose sub-layers
     layer: int  # which layer, from 0
     pieces: list[str]  # the tokens; of the output the rows "reads → predicts"
@@ -55,11 +54,6 @@ class OpenLayer:
     written: np.ndarray  # length of each neuron's column of down_proj [d_ff]
     shares: np.ndarray  # share of silent neurons [layer, token]
     recorded: dict[str, np.ndarray]  # all that the pass recorded; its rows after `pieces` must not be seen
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def stack(self) -> StackName:

@@ -22,10 +22,9 @@ from transformer.model.config import ModelConfig
 from ui.inside.blocks import Grouping, Sized, blocks_of, contents, each_layer, few_layers, one_layer, sized, stacks
 from ui.inside.looked_at import INSIDE, pieces_of, sides_of
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun
 from ui.runs.sides import has_one_stack
 from ui.state.click import Click
-from ui.state.view import Slot
 from words import say, say_n
 
 FURTHEST: Final = 4096  # tokens up to which lengths are counted, whatever the model reads
@@ -62,16 +61,10 @@ _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class OpenModel:
+class OpenModel(OfRun):
     """The loaded model, the lengths of the sentence, and a length that its costs are counted for."""
 
-    run: Seen
     links: Mapping[str, str] = field(default_factory=dict)  # from blocks to other pages: they are a session's own
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def config(self) -> ModelConfig:

@@ -21,9 +21,9 @@ from transformer.model.anatomy import anatomy
 from transformer.text.tokenizer import AnyTokenizer
 from ui.inside.looked_at import INSIDE, side_of
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.state.click import place_below
-from ui.state.view import Side, Slot
+from ui.state.view import Side
 from words import joined, say
 
 NEIGHBOURS: Final = 10  # pieces that are listed as nearest
@@ -52,19 +52,13 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Chosen(OfRun):
     """What is looked at: the side, its table, the id of a piece."""
 
-    run: Seen
     side: Side
     book: Book
     token: int  # of the sentence
     typed: int | None  # a piece that was chosen otherwise, and goes before that token's
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def by(self) -> Measure:

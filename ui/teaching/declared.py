@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from ui.inside import ffn_pictures, lens_pictures, model_pictures, pieces_pictures, stream_pictures
 from ui.masks import pictures as masks
+from ui.positions import sentence_pictures  # with those of tables and of attention
 from ui.runs.picture import PAGES, PICTURES
 from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, masks, model_pictures, stream_pictures, lens_pictures, ffn_pictures, pieces_pictures)
+_DECLARE = (step, masks, sentence_pictures)
+_INSIDE = (model_pictures, stream_pictures, lens_pictures, ffn_pictures, pieces_pictures)

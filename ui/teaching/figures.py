@@ -15,8 +15,7 @@ import charts
 from charts.theme import Spec, literal
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Step
-from transformer.model.anatomy import Kind, anatomy
-from transformer.model.features import TABLES
+from transformer.model.anatomy import Kind
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.looking import Looking, chosen_map, fit_view
@@ -30,8 +29,6 @@ from ui.state.view import View
 from ui.teaching.declared import PAGES, PICTURES
 from ui.teaching.model_figures import CHARTS, Draw
 from words import say
-
-_DIMENSIONS: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,24 +128,8 @@ def _map(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-def _positions(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if checkpoint.config.positions not in TABLES:
-        return None
-    first = anatomy(checkpoint.config).stacks[0]
-    n = trace.n_tokens(first.name)
-    positions: Any = checkpoint.model.stack(first.name).embedding.positions  # its table is a buffer or a parameter
-    table = positions.table.detach().numpy()[:n, :_DIMENSIONS]
-    return charts.position_table_spec(
-        table,
-        positions=range(n),
-        dimensions=range(table.shape[1]),
-        title=say("Table of positions: the first {n} dimensions", n=table.shape[1]),
-    )
-
-
 _CHARTS: Final[Mapping[str, Draw]] = {
     "head_map": _map,
-    "position_table": _positions,
     "compared_left_candidates": _left,
     "compared_right_candidates": _right,
     **CHARTS,
@@ -157,5 +138,4 @@ _CHARTS: Final[Mapping[str, Draw]] = {
 _PAGES: Final[Mapping[str, Draw]] = {
     "attention": _map,
     "matters": _map,
-    "positions": _positions,
 }
