@@ -5,15 +5,14 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.positions import controls as position_controls
 from ui.positions import panels
+from ui.positions.table_pictures import PAGE
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
-session.begin("positions")
-TITLE = say("Positions")
+session.begin(PAGE.path)
 
 
 @st.fragment
@@ -27,4 +26,4 @@ def follow(checkpoint: Checkpoint) -> None:
         run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True, folds=True), follow)
+of_a_sentence(PAGE.title, sidebar(PAGE.title, shows_run=True, folds=True), follow)

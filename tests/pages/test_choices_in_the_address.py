@@ -9,7 +9,7 @@ from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
-from ui.inside import costs, ffn, pieces_controls
+from ui.inside import model, pieces
 from ui.positions import controls
 from ui.runs import loading
 from ui.state import session
@@ -22,7 +22,7 @@ CHOICES = (
     ("inside", {"inside": "lens"}, "depths", "sublayer", {"depths": "sublayer"}),
     ("inside", {"inside": "lens"}, "lens_colour", "rank", {"lens": "rank"}),
     ("inside", {"inside": "stream"}, "norm", 2, {"norm": "3"}),
-    ("inside", {"inside": "model"}, costs.LENGTH, 64, {"tokens": "64"}),
+    ("inside", {"inside": "model"}, model.LENGTH, 64, {"tokens": "64"}),
     ("inside", {"inside": "model"}, "fold", True, {"fold": "1"}),
     ("inside", {"inside": "pieces"}, "nearness", "distance", {"near": "distance"}),
     ("masks", {"masks": "checks"}, "mask_changed", 2, {"changed": "3"}),
@@ -64,7 +64,7 @@ def test_every_page_opens_with_the_sentence_the_checkpoint_and_the_step_of_its_a
 def test_a_typed_piece_goes_into_the_address_and_back(open_page, name):
     typed = {"reverse": "z", "en-fr": "house", "zh-en": "水"}[name]
     test = open_page(PAGES["inside"], model=name, inside="pieces")
-    check(test.text_input(key=pieces_controls.TYPED).set_value(typed).run())
+    check(test.text_input(key=pieces.TYPED).set_value(typed).run())
     found = address(test)
     assert "." in found["piece"]
     alt = payload(test, "piece_neighbours")["alt"]
@@ -127,12 +127,12 @@ def deep(tmp_path, monkeypatch):
 def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, deep):
     test = open_page(PAGES["inside"], model=deep, src="abc", inside="ffn", side="source", layer=3)
     assert "was asked for" not in sentences(test)
-    assert "layer 3" in payload(test, ffn.HISTOGRAM)["alt"]
+    assert "layer 3" in payload(test, "ffn_histogram")["alt"]
     assert view(test).layer == 2
 
 
 def test_no_formula_has_a_bias_that_the_model_lacks(open_page, deep):
     for name, has in ((deep, False), ("reverse", True)):
         test = open_page(PAGES["inside"], model=name, src="abc", inside="ffn")
-        for key in (ffn.HISTOGRAM, ffn.ACTIVE):
+        for key in ("ffn_histogram", "ffn_active"):
             assert ("+ b)" in payload(test, key)["caption"] or "+ b " in payload(test, key)["caption"]) == has

@@ -7,7 +7,6 @@ from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
 from tests.pages.reading import figure, numbers
 from tests.transformer.featured import FEATURED, featured
 from ui.attention import one_weight
-from ui.positions import panels
 from ui.runs import loading
 
 ATTENTION, FORCING, INSIDE, MASKS, POSITIONS = (
@@ -77,7 +76,7 @@ def test_a_model_without_a_table_of_positions_says_what_it_has(open_model, name,
 def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     test = open_model(name, POSITIONS)
     table = opened(name).model.encoder.embedding.positions.table.numpy()
-    drawn = numbers(figure(test, panels.TABLE)["data"][0]["z"])
+    drawn = numbers(figure(test, "position_table")["data"][0]["z"])
     assert np.array_equal(drawn[:, 0::2], table[:, :6])
     assert np.array_equal(drawn[:, 1::2], table[:, 6:])
     assert "all sines stand before all cosines" in text(test)

@@ -6,7 +6,7 @@ import pytest
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import figure, payload
 from tests.transformer.one_stack import alone
-from ui.inside import ffn, lens_pictures, model, neuron, stream_pictures
+from ui.inside import stream
 from ui.runs import loading
 from ui.state import session
 from ui.step import pictures
@@ -56,10 +56,9 @@ def test_every_part_of_inside_opens(page, name, part):
     test = page(name, INSIDE, inside=part)
     assert not test.error
     encoder = MODELS[name][0] == "encoder"
-    strip = stream_pictures.added if name == "bare" else stream_pictures.strip  # which has no norms
-    lens = None if encoder else lens_pictures.lens_map.key
-    expected = {"model": model.DIAGRAM, "stream": strip.key, "lens": lens,
-                "ffn": ffn.MAP if encoder else neuron.EFFECT}.get(part)  # fmt: skip
+    strip = "stream_added" if name == "bare" else "stream_strip"  # which has no norms
+    expected = {"model": "model_diagram", "stream": strip, "lens": None if encoder else "lens_map",
+                "ffn": "ffn_map" if encoder else "ffn_effect"}.get(part)  # fmt: skip
     assert expected is None or expected in drawn(test)
 
 
@@ -78,7 +77,7 @@ def test_without_a_stream_there_is_no_rollout(page):
 def test_all_parameters_stand_in_some_block_and_some_line(page, name):
     test = page(name, INSIDE, inside="model")
     total = loading.open_checkpoint(loading.usable()[name]).config.count_parameters()
-    rows = figure(test, model.DIAGRAM)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, "model_diagram")["layout"]["meta"]["table"]["rows"]
     assert sum(row[3] or 0 for row in rows) == total
     assert test.dataframe[1].value.set_index("Component")["Parameters"]["All"] == total
 
@@ -105,7 +104,7 @@ def test_features_are_named(page):
 def test_norms_are_told_by_their_own_formula(page):
     for name, formula in (("gemma", "mean of x²"), ("tutorial", "(s + ε)"), ("gpt", "√(σ² + ε)")):
         test = page(name, INSIDE, inside="stream")
-        assert formula in payload(test, stream_pictures.norm.key)["caption"]
+        assert formula in payload(test, stream.NORM)["caption"]
         assert "to within" in said(test)
 
 

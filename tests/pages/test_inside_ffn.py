@@ -14,12 +14,11 @@ from transformer.checkpoint.save import Parts, save
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 from ui.inside import ffn as ffn_panels
-from ui.inside import ffn_controls
-from ui.inside import neuron as neuron_panels
+from ui.inside import ffn_pictures
 from ui.runs import loading
 from ui.state import session
 
-CHARTS = {ffn_panels.SHARES, ffn_panels.HISTOGRAM, ffn_panels.ACTIVE, ffn_panels.TOKENS, ffn_panels.MAP}
+CHARTS = {"ffn_shares", "ffn_histogram", "ffn_active", "ffn_tokens", "ffn_map"}
 STACKS = {"source": "encoder", "target": "decoder"}
 
 
@@ -66,10 +65,10 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
     before, after, down = by_hand(checkpoint, trace, side, layer)
     n_layers = len(getattr(checkpoint.model, STACKS[side]).layers)
     shares = [(by_hand(checkpoint, trace, side, at)[1] == 0).mean(1) for at in range(n_layers)]
-    np.testing.assert_allclose(numbers(figure(test, ffn_panels.SHARES)["data"][0]["z"]), shares, atol=2e-3)
+    np.testing.assert_allclose(numbers(figure(test, "ffn_shares")["data"][0]["z"]), shares, atol=2e-3)
     assert f"{np.mean(shares[layer]):.1%} of the activations are exactly 0" in said(test)
 
-    bars, own = figure(test, ffn_panels.HISTOGRAM)["data"][:2]
+    bars, own = figure(test, "ffn_histogram")["data"][:2]
     edges = numbers(bars["x"]) - numbers(bars["width"]) / 2
     edges = np.append(edges, edges[-1] + numbers(bars["width"])[-1])
     expected = np.histogram(before, edges)[0] / before.size
@@ -77,20 +76,20 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
     expected = np.histogram(before[token], edges)[0] / before.shape[1]
     np.testing.assert_allclose(numbers(own["y"]), expected, atol=5e-3)
 
-    active = figure(test, ffn_panels.ACTIVE)["data"][0]
-    order = np.argsort(-after[token])[: ffn_panels.MOST_LISTED]
+    active = figure(test, "ffn_active")["data"][0]
+    order = np.argsort(-after[token])[: ffn_pictures.MOST_LISTED]
     assert active["customdata"] == order.tolist()
     np.testing.assert_allclose(numbers(active["x"]), after[token, order], atol=1e-4)
     lengths = np.sqrt((down**2).sum(0))
-    rows = figure(test, ffn_panels.ACTIVE)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, "ffn_active")["layout"]["meta"]["table"]["rows"]
     np.testing.assert_allclose([row[3] for row in rows], after[token, order] * lengths[order], atol=1e-4)
 
     neuron = order[0]
-    np.testing.assert_allclose(numbers(figure(test, ffn_panels.TOKENS)["data"][0]["y"]), after[:, neuron], atol=1e-4)
+    np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), after[:, neuron], atol=1e-4)
     assert f"writes a vector of length {lengths[neuron]:.3f}" in said(test)
-    shown = figure(test, ffn_panels.MAP)
+    shown = figure(test, "ffn_map")
     columns = [int(label) - 1 for label in shown["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
-    assert set(columns) == set(np.argsort(-after.max(0))[: ffn_panels.MOST_MAPPED].tolist())
+    assert set(columns) == set(np.argsort(-after.max(0))[: ffn_pictures.MOST_MAPPED].tolist())
     peaks = after[:, columns].argmax(0)
     assert (np.diff(peaks) >= 0).all()
     np.testing.assert_allclose(numbers(shown["data"][0]["z"]), after[:, columns], atol=1e-4)
@@ -110,7 +109,7 @@ def test_the_direct_effect_goes_through_the_final_norm_and_the_output(page, name
     effect -= effect.mean()
     order = np.argsort(-effect)
     ids = [*order[:8], *order[-8:]]
-    rows = figure(test, neuron_panels.EFFECT)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, "ffn_effect")["layout"]["meta"]["table"]["rows"]
     assert [row[1] for row in rows] == ids
     assert [row[0] for row in rows] == [trace.vocabulary[i] for i in ids]
     np.testing.assert_allclose([row[2] for row in rows], effect[ids], rtol=1e-3, atol=1e-6)
@@ -123,7 +122,7 @@ def test_an_encoder_neuron_has_no_effect_on_logits_of_its_own(page):
     test = page(model="reverse")
     assert drawn(test) == CHARTS
     assert "writes into the memory" in said(test)
-    assert drawn(page(model="reverse", side="target")) == CHARTS | {neuron_panels.EFFECT}
+    assert drawn(page(model="reverse", side="target")) == CHARTS | {"ffn_effect"}
 
 
 def test_every_chart_has_its_words(page):
@@ -139,60 +138,60 @@ def test_every_chart_has_its_words(page):
 
 def test_side_layer_token_and_neuron_stay_in_the_address(page):
     test = page(model="reverse", src="abcdef")
-    check(test.number_input(key=ffn_controls.NEURON).set_value(9).run())
+    check(test.number_input(key=ffn_panels.NEURON).set_value(9).run())
     assert address(test)["neuron"] == "9"
-    assert "neuron 9 of layer 1" in figure(test, ffn_panels.TOKENS)["layout"]["title"]["text"]
-    check(test.selectbox(key=ffn_controls.TOKEN).set_value(3).run())
+    assert "neuron 9 of layer 1" in figure(test, "ffn_tokens")["layout"]["title"]["text"]
+    check(test.selectbox(key=ffn_panels.TOKEN).set_value(3).run())
     assert (address(test)["key"], address(test)["neuron"]) == ("4", "9")
-    check(test.selectbox(key=ffn_controls.LAYER).set_value(1).run())
+    check(test.selectbox(key=ffn_panels.LAYER).set_value(1).run())
     assert address(test)["layer"] == "2"
     assert "neuron" not in address(test)  # of another layer it is another neuron
     check(next(c for c in test.segmented_control if c.key == "side").set_value("target").run())
     assert address(test)["side"] == "target"
-    check(test.selectbox(key=ffn_controls.TOKEN).set_value(2).run())
+    check(test.selectbox(key=ffn_panels.TOKEN).set_value(2).run())
     assert step(test) == 3
-    assert "c → b" not in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
-    assert "e → d" in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
+    assert "c → b" not in figure(test, "ffn_active")["layout"]["title"]["text"]
+    assert "e → d" in figure(test, "ffn_active")["layout"]["title"]["text"]
 
 
 def test_what_a_layer_does_not_have_is_said(page):
     test = page(model="reverse", neuron=900, src="ab", key=12)
     assert "this layer has 256" in sentences(test)
-    assert test.number_input(key=ffn_controls.NEURON).value is None
-    assert test.session_state[ffn_controls.TOKEN] == 2
+    assert test.number_input(key=ffn_panels.NEURON).value is None
+    assert test.session_state[ffn_panels.TOKEN] == 2
 
 
 def test_guessing_hides_what_is_still_to_come(page):
     test = page(model="reverse", src="abcdef", side="target", guess=1)
     go_to(test, 3)
     labels = [
-        label.split(" → ") for label in figure(test, ffn_panels.TOKENS)["layout"]["meta"]["ticks"]["xaxis"]["labels"]
+        label.split(" → ") for label in figure(test, "ffn_tokens")["layout"]["meta"]["ticks"]["xaxis"]["labels"]
     ]
     assert [read for read, _ in labels] == ["&#60;s&#62;", "f", "e"]
     assert labels[-1][1] == "?"
-    assert numbers(figure(test, ffn_panels.SHARES)["data"][0]["z"]).shape == (2, 3)
-    assert numbers(figure(test, ffn_panels.MAP)["data"][0]["z"]).shape[0] == 3
+    assert numbers(figure(test, "ffn_shares")["data"][0]["z"]).shape == (2, 3)
+    assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
     checkpoint, trace = run_of("reverse", "abcdef")
     before, after, _ = by_hand(checkpoint, trace, "target", 0)
     assert f"{(after[:3] == 0).mean():.1%} of the activations" in said(test)
-    bars = figure(test, ffn_panels.HISTOGRAM)["data"][0]
+    bars = figure(test, "ffn_histogram")["data"][0]
     edges = np.append(
         numbers(bars["x"]) - numbers(bars["width"]) / 2, numbers(bars["x"])[-1] + numbers(bars["width"])[-1]
     )
     seen, all_of_it = (np.histogram(values, edges)[0] / values.size for values in (before[:3], before))
     np.testing.assert_allclose(numbers(bars["y"]), seen, atol=2e-3)
     assert np.abs(all_of_it - seen).max() > 4e-3
-    assert neuron_panels.EFFECT not in drawn(test)
-    check(test.button(key=neuron_panels.REVEAL).click().run())
-    assert neuron_panels.EFFECT in drawn(test)
-    assert numbers(figure(test, ffn_panels.MAP)["data"][0]["z"]).shape[0] == 3
+    assert "ffn_effect" not in drawn(test)
+    check(test.button(key=ffn_panels.REVEAL).click().run())
+    assert "ffn_effect" in drawn(test)
+    assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
 
 
 def test_a_long_sentence_with_markup_stays_small_and_text(page):
     test = page(model="zh-en", src="<b>$x$</b>我喜欢喝咖啡" * 5)
     assert sum(len(e.proto.json) for e in test.get("bidi_component") if e.key != session.STEPPER) < 150_000
-    assert "<b>" not in json.dumps(figure(test, ffn_panels.MAP)["layout"]["meta"]["ticks"])
-    assert "<b>$" not in figure(test, ffn_panels.ACTIVE)["layout"]["title"]["text"]
+    assert "<b>" not in json.dumps(figure(test, "ffn_map")["layout"]["meta"]["ticks"])
+    assert "<b>$" not in figure(test, "ffn_active")["layout"]["title"]["text"]
     assert everything(test)
 
 
@@ -224,10 +223,10 @@ def test_a_gelu_is_hardly_ever_0_and_post_norms_are_all_passed(page, post_norm):
     after = before * 0.5 * (1 + np.vectorize(math.erf)(before / math.sqrt(2)))
     assert f"{(np.abs(after) < 0.01).mean():.1%} of the activations are nearer to 0 than 0.01" in said(test)
     np.testing.assert_allclose(
-        numbers(figure(test, ffn_panels.SHARES)["data"][0]["z"])[0], (np.abs(after) < 0.01).mean(1), atol=1e-6
+        numbers(figure(test, "ffn_shares")["data"][0]["z"])[0], (np.abs(after) < 0.01).mean(1), atol=1e-6
     )
-    np.testing.assert_allclose(numbers(figure(test, ffn_panels.TOKENS)["data"][0]["y"]), after[:, 3], atol=1e-5)
-    assert "GELU" in figure(test, ffn_panels.HISTOGRAM)["layout"]["title"]["text"]
+    np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), after[:, 3], atol=1e-5)
+    assert "GELU" in figure(test, "ffn_histogram")["layout"]["title"]["text"]
     vector = ffn.down_proj.weight.detach().numpy()[:, 3].astype(float)
     norms = [layers[0].ffn_residual.norm, *(
         getattr(layers[1], f"{part}_residual").norm for part in ("self_attn", "cross_attn", "ffn"))]  # fmt: skip
@@ -235,7 +234,7 @@ def test_a_gelu_is_hardly_ever_0_and_post_norms_are_all_passed(page, post_norm):
         vector = norm.weight.detach().numpy() * (vector - vector.mean()) / np.sqrt(stream[1].var() + norm.eps)
     effect = checkpoint.model.output_table.detach().numpy().astype(float) @ vector
     effect -= effect.mean()
-    rows = figure(test, neuron_panels.EFFECT)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, "ffn_effect")["layout"]["meta"]["table"]["rows"]
     np.testing.assert_allclose([row[2] for row in rows], effect[[row[1] for row in rows]], rtol=1e-3, atol=1e-5)
     assert rows[0][2] == pytest.approx(effect.max(), rel=1e-3)
-    assert page(model=post_norm, layer=2).session_state[ffn_controls.LAYER] == 1
+    assert page(model=post_norm, layer=2).session_state[ffn_panels.LAYER] == 1

@@ -16,13 +16,20 @@ from tests.pages.reading import address, figure, numbers, sentences, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
 from ui.inside import blocks as model_blocks
-from ui.inside import costs
 from ui.inside import model as inside_model_panels
+from ui.inside import model_pictures
 from ui.inside import shapes as shape_panels
-from ui.inside.blocks import blocks_of, each_layer, few_layers, one_layer, stacks
-from ui.inside.destinations import destination
+from ui.inside.blocks import (
+    blocks_of,
+    contents,
+    destination,
+    each_layer,
+    few_layers,
+    one_layer,
+    sized,
+    stacks,
+)
 from ui.inside.features import in_words
-from ui.inside.sized import contents, sized
 from ui.runs import loading
 
 SENTENCE = {"zh-en": "我喜欢喝咖啡。", "en-fr": "The house is small.", "reverse": "abcdef"}
@@ -53,7 +60,7 @@ def tables(test):
 
 
 def drawn_blocks(test):
-    rows = figure(test, inside_model_panels.DIAGRAM)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, "model_diagram")["layout"]["meta"]["table"]["rows"]
     return {row[0]: row[1:] for row in rows}
 
 
@@ -168,7 +175,7 @@ def test_the_menu_opens_a_part(page):
 
 def test_blocks_of_other_pages_have_their_addresses(page):
     test = page(model="reverse", src="abcdef", query=2, key=3)
-    links = figure(test, inside_model_panels.DIAGRAM)["layout"]["meta"]["links"]
+    links = figure(test, "model_diagram")["layout"]["meta"]["links"]
     path, _, query = links["encoder.1.self_attn"].partition("?")
     assert path == "attention"
     expected = {"model": ["reverse"], "src": ["abcdef"], "kind": ["encoder"], "layer": ["2"]}
@@ -221,7 +228,7 @@ def test_guess_mode_shows_no_later_token(page):
     test = page(model="reverse", src="abcdef", guess=1, step=3, side="target")
     assert "3 target tokens" in said(test)
     assert tables(test)[0]["Shape"].iloc[-1] == "[3, 30]"
-    assert "Logits [3, 30]" in str(figure(test, inside_model_panels.DIAGRAM))
+    assert "Logits [3, 30]" in str(figure(test, "model_diagram"))
 
 
 def test_the_stack_of_the_shapes_stands_in_the_address(page):
@@ -244,7 +251,7 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
     test = page(model="reverse", src="abcdef")
     config, n = checkpoint_of("reverse").config, 302  # where the n² part overtakes
     assert "from n = 302 on" in said(test)
-    check(test.select_slider(key=costs.LENGTH).set_value(n).run())
+    check(test.select_slider(key=inside_model_panels.LENGTH).set_value(n).run())
     table = tables(test)[1].set_index("Component")
     d, f, v = config.d_model, config.d_ff, config.tgt_vocab_size
     expected = {
@@ -257,13 +264,13 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
     assert {name: column[name] for name in expected} == expected
     assert column["All"] == sum(expected.values())
     assert table["Parameters"]["All"] == config.count_parameters() == table["Parameters"].iloc[:-1].sum()
-    parameters, done = figure(test, costs.SHARES)["data"]
+    parameters, done = figure(test, "cost_shares")["data"]
     names = [tick for tick in table.index[:-1] if tick != "Target embedding"]  # shared: nothing of its own
     np.testing.assert_allclose(numbers(parameters["x"]), [100 * table["Parameters"][k] / 237_312 for k in names])
     np.testing.assert_allclose(numbers(done["x"]), [100 * expected.get(k, 0) / sum(expected.values()) for k in names])
     quadratic = sum(count for name, count in expected.items() if "n²" in name)
     assert quadratic > sum(expected.values()) - quadratic
-    lines = {trace["name"]: trace for trace in figure(test, costs.CURVES)["data"]}
+    lines = {trace["name"]: trace for trace in figure(test, "cost_curves")["data"]}
     maps = lines[charts.costs.MAPS_LINE]
     place = numbers(maps["x"]).tolist().index(n)
     assert numbers(maps["y"])[place] == quadratic
@@ -274,7 +281,7 @@ def test_the_table_and_the_charts_are_about_the_chosen_length(page):
 @pytest.mark.parametrize("name", SENTENCE)
 def test_the_current_length_is_chosen_first_and_the_sentence_is_counted_apart(page, name):
     test, trace = page(model=name, src=SENTENCE[name]), trace_of(name, SENTENCE[name])
-    slider, config = test.select_slider(key=costs.LENGTH), checkpoint_of(name).config
+    slider, config = test.select_slider(key=inside_model_panels.LENGTH), checkpoint_of(name).config
     assert slider.value == max(len(trace.src_ids), trace.n_steps)
     table = tables(test)[1].set_index("Component")["Multiply-adds, this sentence"]
     layers = config.n_decoder_layers
@@ -282,6 +289,6 @@ def test_the_current_length_is_chosen_first_and_the_sentence_is_counted_apart(pa
     buffers = sum(tensor.numel() for tensor in checkpoint_of(name).model.buffers())
     assert (f"{buffers:,} numbers in buffers" in said(test)) == bool(buffers)
     assert not sentences(test)
-    options = costs.lengths(config, 5)
+    options = model_pictures.lengths(config, 5)
     assert all(one < other for one, other in itertools.pairwise(options))
-    assert {5, config.max_len, costs.FURTHEST} <= {*options}
+    assert {5, config.max_len, model_pictures.FURTHEST} <= {*options}

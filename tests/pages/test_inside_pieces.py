@@ -7,8 +7,8 @@ import pytest
 
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
-from ui.inside import pieces, pieces_controls
-from ui.inside.pieces_controls import find
+from ui.inside import pieces, pieces_pictures
+from ui.inside.pieces import find
 from ui.runs import loading
 from ui.state import session
 
@@ -65,16 +65,16 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
     table, tokenizer = table_of(checkpoint, side)
     chosen = (trace.src_ids if side == "source" else trace.read_ids)[1]
     ids, cosine, distance = nearest(table, tokenizer, chosen, by, 10)
-    found = rows(test, pieces.BARS)
+    found = rows(test, "piece_neighbours")
     assert [row[2] for row in found] == ids
     assert [row[1] for row in found] == [tokenizer.piece(i) for i in ids]
     np.testing.assert_allclose([row[3] for row in found], cosine, atol=1e-6)
     np.testing.assert_allclose([row[4] for row in found], distance, atol=1e-5)
-    drawn = numbers(figure(test, pieces.BARS)["data"][0]["x"])
+    drawn = numbers(figure(test, "piece_neighbours")["data"][0]["x"])
     np.testing.assert_allclose(drawn, cosine if by == "cosine" else distance, rtol=1e-5)
     assert f"is {np.linalg.norm(table[chosen]):.3f} long" in said(test)
 
-    points = {row[1]: row for row in rows(test, pieces.MAP)}
+    points = {row[1]: row for row in rows(test, "piece_map")}
     shared = checkpoint.config.shared_vocab
     own = (
         set(trace.src_ids) | set(trace.read_ids)
@@ -120,32 +120,32 @@ def test_the_tables_are_named(page):
 
 def test_any_piece_can_be_typed(page):
     test = page(model="en-fr")
-    typed = test.text_input(key=pieces_controls.TYPED)
+    typed = test.text_input(key=pieces.TYPED)
     check(typed.set_value("tea").run())
     tokenizer = opened("en-fr").src_tokenizer
-    assert figure(test, pieces.BARS)["layout"]["title"]["text"] == "Nearest to ▁tea"
-    kinds = {row[1]: row[2] for row in rows(test, pieces.MAP)}
+    assert figure(test, "piece_neighbours")["layout"]["title"]["text"] == "Nearest to ▁tea"
+    kinds = {row[1]: row[2] for row in rows(test, "piece_map")}
     assert kinds[tokenizer.id_of("▁tea")] == "chosen"
-    check(test.selectbox(key=pieces_controls.TOKEN).set_value(1).run())
-    assert "▁tea" not in figure(test, pieces.BARS)["layout"]["title"]["text"]
-    assert test.text_input(key=pieces_controls.TYPED).value == ""
+    check(test.selectbox(key=pieces.TOKEN).set_value(1).run())
+    assert "▁tea" not in figure(test, "piece_neighbours")["layout"]["title"]["text"]
+    assert test.text_input(key=pieces.TYPED).value == ""
     assert address(test)["key"] == "2"
 
 
 def test_what_is_not_one_piece_is_said_with_its_parts(page):
     test = page(model="reverse")
-    check(test.text_input(key=pieces_controls.TYPED).set_value("ab").run())
+    check(test.text_input(key=pieces.TYPED).set_value("ab").run())
     assert "“ab” is not one piece of this vocabulary; it is split into" in sentences(test)
-    assert "Nearest to g" in figure(test, pieces.BARS)["layout"]["title"]["text"]
-    check(test.text_input(key=pieces_controls.TYPED).set_value("b").run())
+    assert "Nearest to g" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
+    check(test.text_input(key=pieces.TYPED).set_value("b").run())
     assert "not one piece" not in sentences(test)
-    assert "Nearest to b" in figure(test, pieces.BARS)["layout"]["title"]["text"]
+    assert "Nearest to b" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 
 def test_traditional_characters_are_converted_as_the_model_does(page):
     test = page(model="zh-en")
-    check(test.text_input(key=pieces_controls.TYPED).set_value("學校").run())
-    assert "学校" in figure(test, pieces.BARS)["layout"]["title"]["text"]
+    check(test.text_input(key=pieces.TYPED).set_value("學校").run())
+    assert "学校" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 
 def test_the_beginning_of_a_word_goes_first():
@@ -158,20 +158,20 @@ def test_the_beginning_of_a_word_goes_first():
 
 def test_special_pieces_have_neighbours_and_are_nobodys(page):
     test = page(model="reverse", src="ab", key=3)
-    assert "Nearest to &#60;/s&#62;" in figure(test, pieces.BARS)["layout"]["title"]["text"]
+    assert "Nearest to &#60;/s&#62;" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
     assert "The 4 special and unused pieces are left out" in said(test)
     tokenizer = opened("reverse").src_tokenizer
-    assert len(rows(test, pieces.BARS)) == 10
-    assert not any(tokenizer.is_special(row[2]) for row in rows(test, pieces.BARS))
-    assert not any(tokenizer.is_special(row[1]) for row in rows(test, pieces.MAP) if row[2] == "neighbour")
+    assert len(rows(test, "piece_neighbours")) == 10
+    assert not any(tokenizer.is_special(row[2]) for row in rows(test, "piece_neighbours"))
+    assert not any(tokenizer.is_special(row[1]) for row in rows(test, "piece_map") if row[2] == "neighbour")
 
 
 def test_guessing_hides_what_is_still_to_come(page):
     test = page(model="reverse", src="abcdef", side="target", guess=1, query=6)
     go_to(test, 3)
-    assert len(test.selectbox(key=pieces_controls.TOKEN).options) == 3
-    assert "Nearest to e" in figure(test, pieces.BARS)["layout"]["title"]["text"]
-    where = {row[0]: row[2] for row in rows(test, pieces.MAP)}
+    assert len(test.selectbox(key=pieces.TOKEN).options) == 3
+    assert "Nearest to e" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
+    where = {row[0]: row[2] for row in rows(test, "piece_map")}
     assert {piece for piece, kind in where.items() if kind in ("both", "output")} == {"<s>", "f", "e"}
     assert {where[piece] for piece in "abcd"} == {"source"}
 
@@ -179,10 +179,10 @@ def test_guessing_hides_what_is_still_to_come(page):
 def test_the_current_step_is_followed_until_a_piece_is_chosen(page):
     test = page(model="reverse", src="abcdef", side="target")
     go_to(test, 4)
-    assert "Nearest to d" in figure(test, pieces.BARS)["layout"]["title"]["text"]
-    check(test.selectbox(key=pieces_controls.TOKEN).set_value(1).run())
+    assert "Nearest to d" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
+    check(test.selectbox(key=pieces.TOKEN).set_value(1).run())
     go_to(test, 5)
-    assert "Nearest to f" in figure(test, pieces.BARS)["layout"]["title"]["text"]
+    assert "Nearest to f" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 
 def test_charts_have_their_words_and_stay_small_with_many_pieces(page):
@@ -190,7 +190,7 @@ def test_charts_have_their_words_and_stay_small_with_many_pieces(page):
         model="zh-en",
         src="<b>$x$</b>我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里abcdefghijklmn",
     )
-    for key in (pieces.BARS, pieces.MAP):
+    for key in ("piece_neighbours", "piece_map"):
         layout = figure(test, key)["layout"]
         assert layout["title"]["text"]
         assert payload(test, key)["alt"]
@@ -198,19 +198,19 @@ def test_charts_have_their_words_and_stay_small_with_many_pieces(page):
         assert layout["xaxis"]["title"]["text"]
         assert layout["yaxis"]["title"]["text"]
         assert len(json.dumps(payload(test, key))) < 60_000
-    texts = [text for trace in figure(test, pieces.MAP)["data"] for text in trace["text"]]
+    texts = [text for trace in figure(test, "piece_map")["data"] for text in trace["text"]]
     assert any(texts)
     assert not any("<" in text or "$" in text for text in texts)
 
 
 @pytest.mark.parametrize(("count", "each"), [(1, 3), (20, 3), (21, 2), (41, 1), (60, 1)])
 def test_many_pieces_bring_fewer_neighbours(count, each):
-    assert pieces.per_piece(count) == each
+    assert pieces_pictures.per_piece(count) == each
 
 
 def test_another_model_forgets_the_typed_piece(page):
     test = page(model="reverse")
-    check(test.text_input(key=pieces_controls.TYPED).set_value("z").run())
+    check(test.text_input(key=pieces.TYPED).set_value("z").run())
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
-    assert "z" not in figure(test, pieces.BARS)["layout"]["title"]["text"].removeprefix("Nearest")
-    assert test.text_input(key=pieces_controls.TYPED).value == ""
+    assert "z" not in figure(test, "piece_neighbours")["layout"]["title"]["text"].removeprefix("Nearest")
+    assert test.text_input(key=pieces.TYPED).value == ""

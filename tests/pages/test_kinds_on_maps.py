@@ -12,7 +12,6 @@ from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
 from ui.attention import all_heads, flow, head_table, one_map
-from ui.inside import model
 from ui.runs import loading
 from ui.state import session
 from ui.step import pictures
@@ -94,7 +93,7 @@ def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(open_mode
 def test_the_inside_page_says_how_many_heads_of_keys_and_values(open_model):
     test = open_model(INSIDE)
     assert "3 heads of width 4 that share 1 head of keys and values" in text(test)
-    assert "Self-attention 3 × 4, K and V 1" in json.dumps(figure(test, model.DIAGRAM), ensure_ascii=False)
+    assert "Self-attention 3 × 4, K and V 1" in json.dumps(figure(test, "model_diagram"), ensure_ascii=False)
 
 
 @pytest.mark.parametrize("part", ["overview", "head", "flow", "table"])

@@ -9,14 +9,9 @@ from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.stream import measure, sites
 from transformer.runs.replay import replay
 from ui.inside import (
-    costs,
     ffn,
-    ffn_controls,
     lens_pictures,
-    model,
-    neuron,
     pieces,
-    pieces_controls,
     stream_pictures,
 )
 from ui.runs import loading
@@ -25,7 +20,7 @@ from ui.state import session
 SOURCE = "ba lo mi"
 STACKS = ["decoder", "encoder"]
 DRAWN = {
-    "model": {model.DIAGRAM, costs.SHARES, costs.CURVES},
+    "model": {"model_diagram", "cost_shares", "cost_curves"},
     "stream": {
         stream_pictures.size.key,
         stream_pictures.kept.key,
@@ -34,8 +29,8 @@ DRAWN = {
         stream_pictures.strip.key,
     },
     "lens": {lens_pictures.table.key, lens_pictures.curves.key, lens_pictures.lens_map.key},
-    "ffn": {ffn.SHARES, ffn.HISTOGRAM, ffn.ACTIVE, ffn.TOKENS, ffn.MAP, neuron.EFFECT},
-    "pieces": {pieces.BARS, pieces.MAP},
+    "ffn": {"ffn_shares", "ffn_histogram", "ffn_active", "ffn_tokens", "ffn_map", "ffn_effect"},
+    "pieces": {"piece_neighbours", "piece_map"},
 }
 
 
@@ -61,7 +56,7 @@ def said(test):
 
 
 def blocks(test):
-    return {row[0]: row[1:] for row in figure(test, model.DIAGRAM)["layout"]["meta"]["table"]["rows"]}
+    return {row[0]: row[1:] for row in figure(test, "model_diagram")["layout"]["meta"]["table"]["rows"]}
 
 
 def rms(vectors):
@@ -72,7 +67,7 @@ def rms(vectors):
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_part_shows_what_there_is(page, stack, part):
     test = page(stack, part)
-    missing = {"lens": DRAWN["lens"], "ffn": {neuron.EFFECT}} if stack == "encoder" else {}
+    missing = {"lens": DRAWN["lens"], "ffn": {"ffn_effect"}} if stack == "encoder" else {}
     assert drawn(test) == DRAWN[part] - missing.get(part, set())
     assert not test.error
 
@@ -178,14 +173,14 @@ def test_activations_are_the_runs_own(page, stack):
     found = replay(checkpoint, trace, [f"{stack}.0.ffn.activation"])[f"{stack}.0.ffn.activation"]
     n, token = trace.n_tokens(stack), trace.first_row if stack == "decoder" else 0
     neuron_ = int(np.argmax(found[token]))
-    np.testing.assert_allclose(numbers(figure(test, ffn.TOKENS)["data"][0]["y"]), found[:n, neuron_], atol=1e-5)
+    np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), found[:n, neuron_], atol=1e-5)
     assert ("no logits that a neuron could change" in said(test)) == (stack == "encoder")
 
 
 def test_a_neuron_at_the_prompt_changes_no_piece_of_the_output(page):
     test = page("decoder", "ffn", query=1)
-    assert test.selectbox(key=ffn_controls.TOKEN).value == 0
-    assert neuron.EFFECT in drawn(test)
+    assert test.selectbox(key=ffn.TOKEN).value == 0
+    assert "ffn_effect" in drawn(test)
     assert "At this token of the prompt" in said(test)
     assert "At this step the activation" in said(page("decoder", "ffn"))
 
@@ -193,8 +188,8 @@ def test_a_neuron_at_the_prompt_changes_no_piece_of_the_output(page):
 def test_guessing_hides_what_a_decoder_alone_goes_on_with(page):
     _, trace = run_of("decoder")
     test = page("decoder", "ffn", guess=1, step=2)
-    assert numbers(figure(test, ffn.MAP)["data"][0]["z"]).shape[0] == trace.row_of(1) + 1
-    assert neuron.EFFECT not in drawn(test)
+    assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == trace.row_of(1) + 1
+    assert "ffn_effect" not in drawn(test)
     test = page("decoder", "lens", guess=1, step=3)
     assert len(figure(test, lens_pictures.lens_map.key)["layout"]["meta"]["cells"]["columns"]) == 2
     assert "What comes next?" in sentences(test)
@@ -210,12 +205,12 @@ def test_there_is_one_table(page, stack):
     assert f"This model has one table of {rows:,} pieces × {width} numbers" in said(test)
     assert ("output layer uses the same table" in said(test)) == (stack == "decoder")
     ids = trace.read_ids if stack == "decoder" else trace.src_ids
-    token = test.selectbox(key=pieces_controls.TOKEN)
+    token = test.selectbox(key=pieces.TOKEN)
     assert token.value == (trace.first_row if stack == "decoder" else 0)
     table = checkpoint.model.src_table.detach().numpy().astype(float)
     length = np.linalg.norm(table[ids[token.value]])
     assert f"is {length:.3f} long" in said(test)
-    where = {row[1]: row[2] for row in figure(test, pieces.MAP)["layout"]["meta"]["table"]["rows"]}
+    where = {row[1]: row[2] for row in figure(test, "piece_map")["layout"]["meta"]["table"]["rows"]}
     assert ("output" in where.values() or "both" in where.values()) == (stack == "decoder")
 
 

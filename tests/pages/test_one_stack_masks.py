@@ -8,7 +8,7 @@ from tests.pages.reading import address, everything, figure, numbers, payload, s
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
 from ui.masks import pictures
-from ui.positions import panels, sentence, shift
+from ui.positions import sentence
 from ui.runs import loading
 
 POSITIONS, MASKS = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("positions", "masks"))
@@ -49,7 +49,7 @@ def open_cells(drawn):
 def test_the_only_table_is_drawn(open_one_stack, stack):
     test = open_one_stack(stack, POSITIONS)
     table = getattr(opened(stack).model, stack).embedding.positions.table.detach().numpy()
-    np.testing.assert_array_equal(numbers(figure(test, panels.TABLE)["data"][0]["z"]), table)
+    np.testing.assert_array_equal(numbers(figure(test, "position_table")["data"][0]["z"]), table)
     assert (
         f"It is the only one, as this model is {'a decoder' if stack == 'decoder' else 'an encoder'} alone."
         in text(test)
@@ -59,7 +59,7 @@ def test_the_only_table_is_drawn(open_one_stack, stack):
 
 
 @pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize(("part", "chart"), [("similarity", panels.SIMILARITY), ("shift", shift.ERRORS)])
+@pytest.mark.parametrize(("part", "chart"), [("similarity", "position_similarity"), ("shift", "position_errors")])
 def test_its_positions_are_compared_and_shifted(open_one_stack, stack, part, chart):
     assert figure(open_one_stack(stack, POSITIONS, positions=part), chart)["data"]
 
@@ -69,7 +69,7 @@ def test_the_typed_sentence_is_what_the_stack_reads(open_one_stack, stack):
     test, checkpoint = open_one_stack(stack, POSITIONS, positions="sentence"), opened(stack)
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
     values = replay(checkpoint, trace, [f"{stack}.embedding.*"])
-    bars = figure(test, sentence.STRENGTHS)["data"]
+    bars = figure(test, "embedding_strengths")["data"]
     expected = [values[f"{stack}.embedding.{name}"] for name in ("tokens", "positions", "output")]
     for drawn, vectors in zip(bars[-3:], expected, strict=True):
         np.testing.assert_allclose(numbers(drawn["y"]), np.sqrt((vectors**2).mean(1)), rtol=1e-5)

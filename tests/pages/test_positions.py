@@ -8,9 +8,8 @@ import pytest
 
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
-from ui.positions import controls, panels, sentence, shift
-from ui.positions.controls import spread
-from ui.positions.shift import spread_shifts
+from ui.positions import controls, sentence, table_pictures
+from ui.positions.table_pictures import spread, spread_shifts
 from ui.runs import loading
 from ui.shared.numbers import digits, short
 from ui.state import session
@@ -57,11 +56,11 @@ def charts_of(test):
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_a_learned_table_is_drawn_and_compared_with_the_formula(page, side):
     test, table = page(model="reverse", side=side), table_of("reverse", side)
-    np.testing.assert_array_equal(z_of(test, panels.TABLE), table)
+    np.testing.assert_array_equal(z_of(test, "position_table"), table)
     assert f"difference between any value and the formula is {np.abs(table - paper(13, 64)).max():.4g}" in said(test)
     assert "13 positions × 64 dimensions = 832 parameters" in said(test)
     assert {"source": "encoder", "target": "decoder"}[side] in said(test)
-    curves = figure(test, panels.CURVES)["data"]
+    curves = figure(test, "position_curves")["data"]
     for place, dim in enumerate(spread(64)):
         np.testing.assert_array_equal(numbers(curves[2 * place]["y"]), table[:, dim])
         np.testing.assert_allclose(numbers(curves[2 * place + 1]["y"]), paper(13, 64)[:, dim], atol=1e-6)
@@ -70,16 +69,16 @@ def test_a_learned_table_is_drawn_and_compared_with_the_formula(page, side):
 @pytest.mark.parametrize("name", ["zh-en", "en-fr"])
 def test_sinusoids_are_the_formula(page, name):
     test = page(model=name)
-    np.testing.assert_allclose(z_of(test, panels.TABLE), paper(64, 256), atol=1e-6)
+    np.testing.assert_allclose(z_of(test, "position_table"), paper(64, 256), atol=1e-6)
     assert "no parameter" in said(test)
     assert "the table is the formula" in said(test)
     assert not [control for control in test.segmented_control if control.key == "side"]
-    waves = numbers(figure(test, panels.WAVES)["data"][0]["y"])
+    waves = numbers(figure(test, "position_waves")["data"][0]["y"])
     np.testing.assert_allclose(waves, [2 * math.pi * 10_000 ** (2 * (j // 2) / 256) for j in range(256)], rtol=1e-6)
 
 
 def test_waves_are_those_of_a_fourier_transform(page):
-    trace = figure(page(model="reverse"), panels.WAVES)["data"][2]
+    trace = figure(page(model="reverse"), "position_waves")["data"][2]
     for dim, column in enumerate(table_of("reverse").T.astype(float)):
         power = [
             abs(sum(x * np.exp(-2j * math.pi * wave * p / 13) for p, x in enumerate(column))) ** 2
@@ -91,15 +90,15 @@ def test_waves_are_those_of_a_fourier_transform(page):
 
 def test_more_positions_are_drawn_when_asked_for(page):
     test = page(model="zh-en")
-    assert "first 64 of 128 positions" in figure(test, panels.TABLE)["layout"]["title"]["subtitle"]["text"]
+    assert "first 64 of 128 positions" in figure(test, "position_table")["layout"]["title"]["subtitle"]["text"]
     check(test.selectbox(key=controls.COUNT).set_value(128).run())
-    np.testing.assert_array_equal(z_of(test, panels.TABLE), table_of("zh-en"))
-    assert "subtitle" not in figure(test, panels.TABLE)["layout"]["title"]
+    np.testing.assert_array_equal(z_of(test, "position_table"), table_of("zh-en"))
+    assert "subtitle" not in figure(test, "position_table")["layout"]["title"]
 
 
 def test_dimensions_are_chosen_and_stay_in_the_address(page):
     test = page(model="reverse", dims="4.64")
-    names = [note["text"] for note in figure(test, panels.CURVES)["layout"]["annotations"]]
+    names = [note["text"] for note in figure(test, "position_curves")["layout"]["annotations"]]
     assert [name.split(";")[0] for name in names] == ["Dimension 3", "Dimension 63"]
     check(test.multiselect(key="dims").set_value([5]).run())
     assert address(test)["dims"] == "6"
@@ -115,9 +114,9 @@ def test_what_a_table_does_not_have_is_said(page):
 
 @pytest.mark.parametrize(("n", "d"), [(64, 256), (128, 256), (512, 512), (512, 15), (16, 16_384), (512, 1)])
 def test_a_map_never_has_more_cells_than_it_says(n, d):
-    dims = panels.drawn_dims(n, d)
-    assert n * len(dims) <= panels.MOST_CELLS + 2 * n
-    assert (n * d <= panels.MOST_CELLS) == (len(dims) == d)
+    dims = table_pictures.drawn_dims(n, d)
+    assert n * len(dims) <= table_pictures.MOST_CELLS + 2 * n
+    assert (n * d <= table_pictures.MOST_CELLS) == (len(dims) == d)
     assert all(dim + 1 in dims or dim + 1 == d for dim in dims[dims % 2 == 0])  # whole pairs
 
 
@@ -131,8 +130,8 @@ def test_payloads_stay_small(page):
 
 def test_similarity_is_the_dot_product_and_falls_with_distance(page):
     test, table = page("similarity", model="zh-en"), paper(64, 256)
-    np.testing.assert_allclose(z_of(test, panels.SIMILARITY), table @ table.T, rtol=1e-5)
-    low, high, mean = (numbers(trace["y"]) for trace in figure(test, panels.DISTANCE)["data"])
+    np.testing.assert_allclose(z_of(test, "position_similarity"), table @ table.T, rtol=1e-5)
+    low, high, mean = (numbers(trace["y"]) for trace in figure(test, "position_distance")["data"])
     expected = [sum(math.cos(gap / 10_000 ** (2 * i / 256)) for i in range(128)) for gap in range(64)]
     for line in (low, high, mean):
         np.testing.assert_allclose(line, expected, rtol=1e-5)
@@ -145,8 +144,8 @@ def test_a_learned_table_resembles_by_place_too_and_has_a_cosine(page):
     check(next(c for c in test.segmented_control if c.key == "cosine").set_value(True).run())
     lengths = np.sqrt((table**2).sum(1))
     cosine = table @ table.T / np.outer(lengths, lengths)
-    np.testing.assert_allclose(z_of(test, panels.SIMILARITY), cosine, atol=1e-6)
-    low, high, mean = (numbers(trace["y"]) for trace in figure(test, panels.DISTANCE)["data"])
+    np.testing.assert_allclose(z_of(test, "position_similarity"), cosine, atol=1e-6)
+    low, high, mean = (numbers(trace["y"]) for trace in figure(test, "position_distance")["data"])
     pairs = {gap: [cosine[p, p + gap] for p in range(13 - gap)] for gap in range(13)}
     np.testing.assert_allclose(low, [min(pairs[gap]) for gap in range(13)], atol=1e-6)
     np.testing.assert_allclose(high, [max(pairs[gap]) for gap in range(13)], atol=1e-6)
@@ -158,7 +157,7 @@ def test_a_learned_table_resembles_by_place_too_and_has_a_cosine(page):
 
 def test_a_shift_turns_sinusoids(page):
     test, table = page("shift", model="zh-en", shift=7, dims="11.12"), table_of("zh-en")
-    _, rings, crosses = figure(test, shift.POINTS)["data"]
+    _, rings, crosses = figure(test, "position_points")["data"]
     angle = 7 / 10_000 ** (10 / 256)
     assert f"k·wᵢ = {angle:.4g} rad" in said(test)
     for p in range(64):
@@ -166,7 +165,7 @@ def test_a_shift_turns_sinusoids(page):
         turned = (math.cos(angle) * s + math.sin(angle) * c, math.cos(angle) * c - math.sin(angle) * s)
         assert (numbers(crosses["x"])[p], numbers(crosses["y"])[p]) == pytest.approx(turned, abs=1e-6)
         assert (numbers(rings["x"])[p], numbers(rings["y"])[p]) == tuple(table[p + 7, 10:12])
-    errors = numbers(figure(test, shift.ERRORS)["data"][0]["y"])
+    errors = numbers(figure(test, "position_errors")["data"][0]["y"])
     assert len(errors) >= 64
     assert errors.max() < 1e-6
 
@@ -181,26 +180,26 @@ def test_a_shift_of_a_learned_table_is_judged_where_it_was_not_fitted(page):
     assert f"held out it misses by {held_out:.0%}" in said(test)
     assert f"misses by {constant:.0%}" in said(test)
     assert "such a map always exists" in said(test)
-    lines = {trace["name"]: numbers(trace["y"]) for trace in figure(test, shift.ERRORS)["data"]}
+    lines = {trace["name"]: numbers(trace["y"]) for trace in figure(test, "position_errors")["data"]}
     assert lines["held-out positions"][1] == pytest.approx(held_out)
     assert lines["fitted positions"].max() < 1e-9
     assert lines["held out, sinusoids of this size"][1] < 0.1 < held_out
-    points = figure(test, shift.POINTS)["data"]
+    points = figure(test, "position_points")["data"]
     np.testing.assert_allclose(numbers(points[2]["x"]), (inputs @ matrix)[1::2, 0], atol=1e-5)
 
 
 def test_another_pair_is_followed_and_stays_in_the_address(page):
     test = page("shift", model="reverse")
     check(test.selectbox(key=controls.PAIR).set_value(5).run())
-    assert figure(test, shift.POINTS)["layout"]["xaxis"]["title"]["text"] == "Dimension 10"
+    assert figure(test, "position_points")["layout"]["xaxis"]["title"]["text"] == "Dimension 10"
     assert address(test)["dims"] == "11.12"
 
 
 def test_the_slider_shifts_and_stays_in_the_address(page):
     test = page("shift", model="reverse")
     check(test.slider(key="shift").set_value(4).run())
-    assert "shifted by 4" in figure(test, shift.POINTS)["layout"]["title"]["text"]
-    assert figure(test, shift.ERRORS)["layout"]["shapes"][0]["x0"] == 4
+    assert "shifted by 4" in figure(test, "position_points")["layout"]["title"]["text"]
+    assert figure(test, "position_errors")["layout"]["shapes"][0]["x0"] == 4
     assert address(test)["shift"] == "4"
 
 
@@ -218,10 +217,12 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
     positions = table_of(name, side)[: len(ids)]
     root = math.sqrt(rows.shape[1])
     expected = [rows, rows * root, positions, rows * root + positions]
-    bars = figure(test, sentence.STRENGTHS)["data"]
+    bars = figure(test, "embedding_strengths")["data"]
     for trace_, vectors in zip(bars, expected, strict=True):
         np.testing.assert_allclose(numbers(trace_["y"]), np.sqrt((vectors**2).mean(1)), rtol=1e-5)
-    np.testing.assert_allclose(z_of(test, sentence.ROWS), [vectors[0] for vectors in expected], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        z_of(test, "embedding_rows"), [vectors[0] for vectors in expected], rtol=1e-4, atol=1e-6
+    )
     means = [np.sqrt((vectors**2).mean(1)).mean() for vectors in expected]
     assert f"the embedding has {means[0]:.3f}" in said(test)
     assert f"the position has {means[2]:.3f}, their sum {means[3]:.3f}" in said(test)
@@ -230,25 +231,25 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
 def test_another_token_is_chosen_and_stays_in_the_address(page):
     test = page("sentence", model="reverse", src="abcdef")
     check(test.selectbox(key=sentence.TOKEN).set_value(3).run())
-    assert "What token 4, d," in figure(test, sentence.ROWS)["layout"]["title"]["text"]
+    assert "What token 4, d," in figure(test, "embedding_rows")["layout"]["title"]["text"]
     own = model("reverse")
     place = loading.open_checkpoint(loading.usable()["reverse"]).src_tokenizer.id_of("d")
-    np.testing.assert_allclose(z_of(test, sentence.ROWS)[0], own.src_table.detach()[place], rtol=1e-5)
+    np.testing.assert_allclose(z_of(test, "embedding_rows")[0], own.src_table.detach()[place], rtol=1e-5)
     assert address(test)["key"] == "4"
 
 
 def test_a_place_beyond_the_sentence_is_moved(page):
     test = page("sentence", model="reverse", src="ab", key=12)
-    assert "What token 3," in figure(test, sentence.ROWS)["layout"]["title"]["text"]
+    assert "What token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
 
 
 def test_guessing_hides_what_is_still_to_come(page):
     test = page("sentence", model="reverse", src="abcdef", side="target", guess=1, query=6)
     go_to(test, 3)
-    labels = figure(test, sentence.STRENGTHS)["layout"]["meta"]["ticks"]["xaxis"]["labels"]
+    labels = figure(test, "embedding_strengths")["layout"]["meta"]["ticks"]["xaxis"]["labels"]
     assert [label.removeprefix("▁") for label in labels][1:] == ["f", "e"]
     assert len(test.selectbox(key=sentence.TOKEN).options) == 3
-    assert "What token 3," in figure(test, sentence.ROWS)["layout"]["title"]["text"]
+    assert "What token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
     check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
     assert len(test.selectbox(key=sentence.TOKEN).options) == 7
 
@@ -259,7 +260,7 @@ def test_guessing_hides_what_is_still_to_come(page):
 def test_one_part_is_drawn_at_a_time_and_named_in_the_address(page):
     test = page(model="reverse")
     shown = {}
-    for part in controls.PARTS:
+    for part in controls.TABLE_PARTS:
         check(next(c for c in test.segmented_control if c.key == "positions_panel").set_value(part).run())
         shown[part] = charts_of(test) - {session.STEPPER}
         assert address(test).get("positions", "table") == part
@@ -292,9 +293,9 @@ def test_the_sentence_part_says_what_to_do_without_one(page):
 
 def test_markup_in_pieces_stays_text(page):
     test = page("sentence", model="zh-en", src="<b>$x$</b>")
-    drawn = json.dumps(figure(test, sentence.STRENGTHS)["layout"]["meta"])
+    drawn = json.dumps(figure(test, "embedding_strengths")["layout"]["meta"])
     assert "<b>" not in drawn
-    assert "<b>" not in figure(test, sentence.ROWS)["layout"]["title"]["text"]
+    assert "<b>" not in figure(test, "embedding_rows")["layout"]["title"]["text"]
     assert everything(test)
 
 

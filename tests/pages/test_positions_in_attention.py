@@ -13,7 +13,7 @@ from tests.transformer.featured import featured
 from transformer.analysis.distance_bias import distance_bias
 from transformer.analysis.rotations import turnings
 from transformer.runs.replay import replay
-from ui.positions import bias, counting, in_attention, turned_sentence, turning
+from ui.positions import controls, in_attention
 from ui.runs import loading
 from ui.state.view import SECOND
 
@@ -45,41 +45,41 @@ def said(test):
 def test_rotary_positions_are_drawn_as_rotations(page):
     test = page("rotary")
     (one,) = turnings(opened("rotary").config, "decoder")
-    drawn = figure(test, turning.ROTATIONS)
+    drawn = figure(test, "rotary_rotations")
     np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), np.cos(one.angles(24)), atol=1e-6)
-    waves = figure(test, turning.WAVES)["data"]
+    waves = figure(test, "rotary_waves")["data"]
     np.testing.assert_allclose(numbers(waves[0]["y"]), one.wavelengths, rtol=1e-6)
     assert numbers(waves[-1]["y"]).tolist() == [24, 24]  # the longest text, not before any scaling
     assert "turns once in 6.283 positions" in said(test)
-    check(test.selectbox(key=counting.COUNT).set_value(16).run())
-    assert numbers(figure(test, turning.ROTATIONS)["data"][0]["z"]).shape == (16, 2)
+    check(test.selectbox(key=controls.COUNT).set_value(16).run())
+    assert numbers(figure(test, "rotary_rotations")["data"][0]["z"]).shape == (16, 2)
 
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(page):
     test = page("windows")
     assert "base 10,000 to the power" in said(test)
-    assert list(test.selectbox(key=in_attention.LAYERS).options) == [
+    assert list(test.selectbox(key=controls.LAYERS).options) == [
         "Layers 1, 3: window, base 10,000",
         "Layer 2: nothing turns",
     ]
-    check(test.selectbox(key=in_attention.LAYERS).set_value(1).run())
+    check(test.selectbox(key=controls.LAYERS).set_value(1).run())
     assert "Layer 2 takes no notice of positions" in said(test)
     assert view(test).layer == 1
 
 
 def test_a_pair_is_followed_around_its_circle(page):
     test = page("rotary", "pair")
-    check(test.selectbox(key=turning.PAIR).set_value(1).run())
+    check(test.selectbox(key=in_attention.PAIR).set_value(1).run())
     assert view(test).dims == (1, 3)
     (one,) = turnings(opened("rotary").config, "decoder")
-    circle = figure(test, turning.CIRCLE)["data"][0]
+    circle = figure(test, "rotary_circle")["data"][0]
     np.testing.assert_allclose(numbers(circle["x"]), np.cos(np.arange(24) * one.speeds[1]), atol=1e-6)
     np.testing.assert_allclose(numbers(circle["y"]), np.sin(np.arange(24) * one.speeds[1]), atol=1e-6)
 
 
 def test_a_product_by_distance_is_the_mean_of_the_cosines(page):
     test = page("rotary", "distance")
-    drawn = figure(test, turning.EVEN)["data"][0]
+    drawn = figure(test, "rotary_even")["data"][0]
     assert numbers(drawn["x"]).tolist() == list(range(-23, 1))
     assert numbers(drawn["y"])[-1] == 1
     assert "Only the distance counts" in said(test)
@@ -92,7 +92,7 @@ def test_the_score_of_the_sentence_stands_on_its_curve(page, name):
     trace = checkpoint.run("ba lo mi")
     site = "decoder.2.self_attn.scores"
     own = float(replay(checkpoint, trace, [site])[site][1, 2, 1])
-    curve, ring = figure(test, turned_sentence.SCORES)["data"]
+    curve, ring = figure(test, "rotary_scores")["data"]
     place = numbers(curve["x"]).tolist().index(-1)
     cap = checkpoint.config.score_cap
     before = own if cap is None else cap * np.arctanh(own / cap)
@@ -107,9 +107,9 @@ def test_the_score_of_the_sentence_stands_on_its_curve(page, name):
 def test_a_bias_is_drawn_by_distance(page, name, side, stack):
     test = page(name, side=side, head=2, layer=1)
     found = distance_bias(opened(name).model, stack, most=23)
-    drawn = figure(test, bias.MAP)
+    drawn = figure(test, "bias_map")
     np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), found.bias, atol=1e-6)
-    front = figure(test, bias.CURVES)["data"][-1]  # what is looked at comes last, on top
+    front = figure(test, "bias_curves")["data"][-1]  # what is looked at comes last, on top
     assert front["name"] == "head 2"
     np.testing.assert_allclose(numbers(front["y"]), found.bias[1], atol=1e-6)
     assert ("bucket" in drawn["layout"]["meta"]["cells"]["columns"][0]) == (name == "relative")
@@ -118,7 +118,7 @@ def test_a_bias_is_drawn_by_distance(page, name, side, stack):
 
 def test_what_distance_and_content_make_of_the_sentence(page):
     test = page("alibi", "sentence", layer=2)
-    content, added = figure(test, bias.SPREADS)["data"]
+    content, added = figure(test, "bias_spreads")["data"]
     assert numbers(added["y"]).min() > 0
     assert len(numbers(content["y"])) == 3
     assert "Nothing is added to the embeddings" in said(test)

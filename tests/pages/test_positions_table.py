@@ -5,7 +5,6 @@ import numpy as np
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, payload
 from tests.pages.test_positions import paper, z_of
-from ui.positions import panels
 
 PAGE = ROOT / "pages" / "explore" / "positions.py"
 
@@ -15,10 +14,10 @@ def test_sines_stand_apart_from_cosines_when_asked_for(open_page):
     check(next(toggle for toggle in test.toggle if toggle.key == "apart").set_value(True).run())
     assert address(test)["apart"] == "1"
     table = paper(64, 256)
-    np.testing.assert_allclose(z_of(test, panels.TABLE), np.hstack([table[:, ::2], table[:, 1::2]]), atol=1e-6)
-    drawn = figure(test, panels.TABLE)
+    np.testing.assert_allclose(z_of(test, "position_table"), np.hstack([table[:, ::2], table[:, 1::2]]), atol=1e-6)
+    drawn = figure(test, "position_table")
     assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"][126:130] == ["252", "254", "1", "3"]
-    assert "the sines, the even dimensions" in payload(test, panels.TABLE)["caption"]
+    assert "the sines, the even dimensions" in payload(test, "position_table")["caption"]
     assert not [
         toggle for toggle in open_page(PAGE, model="reverse", apart=1).toggle if toggle.key == "apart"
     ]  # learned

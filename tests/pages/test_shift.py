@@ -4,7 +4,7 @@ import pytest
 
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, figure, sentences
-from ui.positions import controls, shift
+from ui.positions import controls
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def test_the_slider_ends_where_the_measuring_ends(long_table):
     test = long_table(shift=100)
     assert "at most 62" in sentences(test)
     assert (test.slider(key="shift").max, test.slider(key="shift").value) == (62, 62)
-    assert "shifted by 62" in figure(test, shift.POINTS)["layout"]["title"]["text"]
-    assert figure(test, shift.ERRORS)["layout"]["shapes"][0]["x0"] == 62
+    assert "shifted by 62" in figure(test, "position_points")["layout"]["title"]["text"]
+    assert figure(test, "position_errors")["layout"]["shapes"][0]["x0"] == 62
     check(test.slider(key="shift").set_value(61).run())
     assert address(test)["shift"] == "61"
 

@@ -10,6 +10,7 @@ import charts
 from ui.attention import one_weight_scores
 from ui.attention.one_weight_stages import OpenWeight, taking
 from ui.shared import drawing
+from ui.shared.dialect import formula
 from ui.shared.door import st
 from ui.state.click import Click
 from words import say
@@ -92,7 +93,7 @@ def _how_to_read(o: OpenWeight, name: str) -> str:
             "numbers are above 0, green ones below. Click a row to follow it.",
             name=name,
         )
-    return drawing.formula(
+    return formula(
         say(
             "One row is one token's {name} = {matrix} · x + b, x its vector; purple numbers are above 0, green "
             "ones below. Click a row to follow it.",

@@ -1,4 +1,4 @@
-"""The blocks of the loaded model: what its diagram draws, and what is said of each.
+"""The blocks of the loaded model: what its diagram draws, what is said of each, and where each leads.
 
 Knows nothing of Streamlit.
 """
@@ -6,18 +6,18 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from charts.diagram_blocks import Block, Kind, Layer, Stack, Sublayer
-from transformer.analysis.costs import Part
+from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.features import TABLES
-from ui.inside.features import ACTIVATIONS, FORMULAS, heads
-from ui.inside.further import further
-from ui.inside.last_blocks import end_of
-from ui.inside.sized import STREAM, Sized
-from ui.runs.sides import SIDE_OF
+from transformer.model.transformer import Transformer
+from ui.inside.features import ACTIVATIONS, FORMULAS, further, heads
+from ui.runs.sides import SIDE_OF, has_one_stack
 from ui.shared.dialect import IN_ATTENTION
 from words import joined, say
 
@@ -44,6 +44,67 @@ _PARTS: dict[str, tuple[Part, ...]] = {
     "decoder.cross_attn": ("cross_projections", "cross_maps"),
     "decoder.ffn": ("decoder_ffn",),
 }
+_STREAM, _LENS = say("the part Residual stream"), say("the part Logit lens")
+
+
+# ------------------------------------------------------------------------------------------------ a model and lengths
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a model holds, which no sentence changes."""
+
+    parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
+    held: dict[Part, Holding]  # the parameters of each component
+    buffers: dict[str, tuple[int, ...]]  # what is kept that is not learned: the shape of each by its name
+
+
+# A walk through all modules takes longer than drawing a table, and a page is drawn at every step.
+_READ: WeakKeyDictionary[Transformer, Contents] = WeakKeyDictionary()
+
+
+def contents(model: Transformer) -> Contents:
+    """What a model holds, read off it once."""
+    found = _READ.get(model)
+    if found is None:
+        counts = tuple((name, tensor.numel()) for name, tensor in model.named_parameters())
+        _READ[model] = found = Contents(counts, holdings(model), buffers(model))
+    return found
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A model and the lengths of a sentence."""
+
+    config: ModelConfig  # the features of the model
+    parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
+    n_source: int  # tokens on each side
+    n_target: int  # tokens on each side
+
+    def held(self, *beginnings: str) -> int:
+        """Learned values of all tensors whose names begin so."""
+        return sum(count for name, count in self.parameters if name.startswith(beginnings))
+
+    def length(self, stack: StackName) -> int:
+        """Tokens that a stack reads."""
+        return self.n_source if stack == "encoder" else self.n_target
+
+    def done(self, *components: Part) -> int:
+        """Multiply-adds of components in one pass."""
+        counts = multiply_adds(self.config, n_source=self.n_source, n_target=self.n_target)
+        return sum(counts[component] for component in components)
+
+    def stream(self, stack: StackName) -> str:
+        """Shape of a stack's residual stream."""
+        return f"[{self.length(stack)}, {self.config.d_model}]"
+
+
+def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
+    """What the blocks are made from; lengths count tokens."""
+    return Sized(model.config, contents(model).parameters, n_source, n_target)
+
+
+# ------------------------------------------------------------------------------------------------ stacks
 
 
 def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, ...]:
@@ -59,7 +120,7 @@ def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, ...]:
             one.config.norm != "post",
             *_inputs(one, stack.name),
             tuple(_layer(one, stack, *group) for group in grouping(stack.n_layers)),
-            (*([_final_norm(one, stack.name)] if one.config.final_norm else []), *end_of(one, stack.name)),
+            (*([_final_norm(one, stack.name)] if one.config.final_norm else []), *_end_of(one, stack.name)),
         )
         for stack in anatomy(one.config).stacks
     )
@@ -178,7 +239,7 @@ def _sublayer(
         leads_to=say("the part Feed-forward") if sub == "ffn" else say("the Attention page"),
     )  # fmt: skip
     norm = Block(
-        place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=STREAM,
+        place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=_STREAM,
         name=say("{layers}: {part}, norm each", layers=called, part=part) if each
         else say("{layer}: {part}, norm", layer=called, part=part),
         role=_norm_role(one.config), parameters=one.held(f"{beginning}_residual."),
@@ -186,7 +247,7 @@ def _sublayer(
     plus = Block(
         place=f"{place}.plus", text="+", name=say("{layer}: {part}, residual sum", layer=called, part=part),
         shape=one.stream(stack.name), kind="edge", role=say("Adds what the sub-layer made to the stream."),
-        leads_to=STREAM,
+        leads_to=_STREAM,
     )  # fmt: skip
     return Sublayer(block, norm, plus)
 
@@ -255,11 +316,121 @@ def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
     return say("Feed-forward {d_ff:,}", d_ff=c.d_ff), role, shape
 
 
+def _end_of(one: Sized, stack: StackName) -> list[Block]:
+    """What follows the layers of a stack and its final norm."""
+    if stack == "decoder":
+        return [_output(one, stack), _logits(one, stack)]
+    if anatomy(one.config).fills:
+        return [_mlm_head(one), _output(one, stack), _logits(one, stack)]
+    return [_memory(one)]
+
+
+def _memory(one: Sized) -> Block:
+    shape = one.stream("encoder")
+    text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
+    role = say("One vector a source token; every cross-attention makes its keys and values from it.")
+    if has_one_stack(one.config):
+        text, name = say("Output {shape}", shape=shape), say("The encoder's output")
+        role = say("One vector a source token; this model writes nothing, so this is where it ends.")
+    return Block(place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge")
+
+
+def _mlm_head(one: Sized) -> Block:
+    c, shape = one.config, one.stream("encoder")
+    return Block(
+        place="encoder.mlm_head", text=say("Head, {function} and norm", function=ACTIVATIONS[c.mlm_activation]),
+        name=say("The head for masked pieces"), kind="linear", shape=f"{shape} → {shape}",
+        role=say("A dense map, a non-linearity and a norm, each token by itself."), leads_to=_STREAM,
+        parameters=one.held("mlm_head."), multiply_adds=one.n_source * c.d_model**2,
+    )  # fmt: skip
+
+
+def _output(one: Sized, stack: StackName) -> Block:
+    c, n = one.config, one.length(stack)
+    return Block(
+        place=f"{stack}.output", name=say("Output layer"), role=_output_role(one), kind="table",
+        text=say("Output {width} → {n:,}", width=c.d_model, n=c.tgt_vocab_size),
+        shape=f"{one.stream(stack)} → [{n}, {c.tgt_vocab_size}]",
+        parameters=one.held("output_"), multiply_adds=n * c.d_model * c.tgt_vocab_size, leads_to=_LENS,
+    )  # fmt: skip
+
+
+def _output_role(one: Sized) -> str:
+    c = one.config
+    if not c.tie_output:
+        if c.output_bias:
+            return say("Compares each vector with every row of a table of its own, with a bias.")
+        return say("Compares each vector with every row of a table of its own.")
+    if c.output_bias:
+        return say(
+            "Compares each vector with every row of the target embedding's table, so no parameters of its own, "
+            "with a bias."
+        )
+    return say("Compares each vector with every row of the target embedding's table, so no parameters of its own.")
+
+
+def _logits(one: Sized, stack: StackName) -> Block:
+    shape = f"[{one.length(stack)}, {one.config.tgt_vocab_size:,}]"
+    role = say("A score of every piece of the target vocabulary after each token; softmax makes them probabilities.")
+    if anatomy(one.config).fills:
+        role = say("A score of every piece of the vocabulary at each token; softmax makes them probabilities.")
+    return Block(
+        place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,
+        kind="edge", role=role, leads_to=_LENS,
+    )  # fmt: skip
+
+
 def _final_norm(one: Sized, stack: StackName) -> Block:
     names = {"encoder": say("Final norm of the encoder"), "decoder": say("Final norm of the decoder")}
     return Block(
         place=f"{stack}.final_norm", text=say("final norm"), name=names[stack], kind="norm",
         role=say("One more layer norm after the last layer.") if one.config.norm_kind == "layer"
         else say("One more norm after the last layer."), shape=one.stream(stack),
-        parameters=one.held(f"{stack}.final_norm."), leads_to=STREAM,
+        parameters=one.held(f"{stack}.final_norm."), leads_to=_STREAM,
     )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ where they lead
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a block leads."""
+
+    page: str | None  # name of another page in an address; None for a part of this one
+    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+
+
+def destination(place: str) -> Destination:
+    """Where a block leads.
+
+    Args:
+        place: A block's place, such as `encoder.0.self_attn`.
+    """
+    stack = next(stack.name for stack in EVERY_PART.stacks if place.startswith(f"{stack.name}."))
+    side: dict[str, object] = {"side": SIDE_OF[stack]}
+    match place.split(".")[1:]:
+        case [layer, *rest] if layer.isdigit():
+            return _in_layer(stack, int(layer), rest, side)
+        case ["mask"]:
+            wanted = {"encoder": "source", "decoder": "decoder"}[stack]
+            return Destination("masks", {"mask": wanted, "masks_panel": "masks"})
+        case ["embedding"]:
+            return Destination("positions", side | {"positions_panel": "sentence"})
+        case ["positions"]:
+            return Destination("positions", side | {"positions_panel": "table"})
+        case ["ids"]:
+            return Destination(None, side | {"inside_panel": "pieces"})
+        case ["final_norm" | "memory" | "mlm_head"]:
+            return Destination(None, side | {"inside_panel": "stream"})
+    return Destination(None, {"inside_panel": "lens"})
+
+
+def _in_layer(stack: StackName, layer: int, rest: list[str], side: dict[str, object]) -> Destination:
+    found = [one for one in EVERY_PART.attentions if one.place(layer) == f"{stack}.{layer}.{rest[0]}"]
+    where: dict[str, object] = {"kind": found[0].kind if found else stack, "layer": layer}
+    if len(rest) > 1:
+        return Destination(None, side | where | {"inside_panel": "stream"})
+    if not found:
+        return Destination(None, side | where | {"inside_panel": "ffn"})
+    return Destination("attention", where | {"head": None, "panel": "overview"})

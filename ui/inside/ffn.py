@@ -5,84 +5,94 @@ What a neuron is for, nobody says here: only what it did in this sentence, and w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-import charts
-from charts.neuron_bars import HOW_TO_READ_ACTIVE, HOW_TO_READ_ACTIVE_GATED
-from charts.neurons import (
-    HOW_TO_READ_HISTOGRAM,
-    HOW_TO_READ_HISTOGRAM_GATED,
-    HOW_TO_READ_MAP,
-    HOW_TO_READ_SHARES,
-    HOW_TO_READ_SHARES_GATED,
-    HOW_TO_READ_TOKENS,
-)
 from transformer.analysis import neurons
-from ui.inside import ffn_controls, looked_at, tokens
-from ui.inside import neuron as neuron_panels
-from ui.inside.ffn_controls import OpenLayer
-from ui.runs import figures, loading
+from transformer.model.anatomy import anatomy
+from ui.inside import controls
+from ui.inside import ffn_pictures as pictures
+from ui.inside.ffn_pictures import OpenLayer, layer_of, open_layer
+from ui.inside.looked_at import pieces_of, writes
 from ui.runs.attempt import attempt
-from ui.runs.figures import MOST_MAPPED
+from ui.runs.guessing import ask_first
 from ui.runs.open_run import OpenRun
+from ui.runs.show import show
 from ui.runs.sides import STACK_NAMES, STACKS
 from ui.shared import choices, drawing
-from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
-from ui.state.click import cell_of, place_of
-from ui.state.view import Side
+from ui.state.view import Side, Slot
 from words import joined, say
 
-SHARES: Final = "ffn_shares"
-HISTOGRAM: Final = "ffn_histogram"
-ACTIVE: Final = "ffn_active"
-TOKENS: Final = "ffn_tokens"
-MAP: Final = "ffn_map"
+LAYER: Final = "ffn_layer"
+TOKEN: Final = "ffn_token"
+NEURON: Final = "ffn_neuron"
+REVEAL: Final = "ffn_reveal"
 
-MOST_LISTED: Final = 12
-POINTS: Final = 240
+# A neuron of another layer has nothing but its number in common.
+_FORGETS: Final = ("neuron",)
 
 
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     with row:
-        side = tokens.choose_side(run, choices.field(run.slot, "side", forgets=ffn_controls.FORGETS))
-        layer = ffn_controls.choose_layer(run, side)
-        pieces = looked_at.pieces_of(run, side)
-        token = tokens.choose(run, side, pieces, key=ffn_controls.TOKEN, width=180)
-        ffn_controls.choose_neuron(run, STACKS[side])
-    o = attempt(lambda: _opened(run, side, layer, pieces, token))
+        side = controls.choose_side(run, choices.field(run.slot, "side", forgets=_FORGETS))
+        _choose_layer(run, side)
+        controls.choose(run, side, pieces_of(run, side), key=TOKEN, width=180)
+        d_ff = run.checkpoint.config.of(STACKS[side]).d_ff
+        _choose_neuron(run.slot, d_ff)
+    o = attempt(lambda: open_layer(run))
     if o is None:
         return
-    drawing.beside(lambda: _shares(o), lambda: _histogram(o))
-    st.markdown(drawing.plain(what_it_does(o)))
-    drawing.beside(lambda: _active(o), lambda: _tokens(o))
-    neuron_panels.draw(o)
-    _map(o)
-
-
-def _opened(run: OpenRun, side: Side, layer: int, pieces: list[str], token: int) -> OpenLayer:
-    checkpoint, trace, stack = run.checkpoint, run.trace, STACKS[side]
-    sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
-    sites += neurons.effect_sites(checkpoint.config, layer) if looked_at.writes(run, stack) else []
-    recorded = loading.replay(checkpoint, trace, sites)
-    shares = figures.silent_shares(checkpoint, trace, stack)
-    n = len(pieces)
-    before, after = recorded[sites[0]][:n], recorded[sites[1]][:n]
-    asked = run.view.neuron
-    d_ff = checkpoint.config.of(stack).d_ff
-    if asked is not None and asked >= d_ff:
+    if (asked := run.view.neuron) is not None and asked >= d_ff:
         drawing.notes([say("Neuron {neuron} was asked for; this layer has {n:,}.", neuron=asked + 1, n=d_ff)])
-        asked = None
-    neuron = int(neurons.most_active(after[token], 1)[0]) if asked is None else asked
-    written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
-    return OpenLayer(run, side, layer, pieces, token, neuron, before, after, written, shares[:, :n], recorded)
+    take = controls.taking(run, side)
+    drawing.beside(
+        partial(show, pictures.shares, o, take=partial(_take_layer, run.slot, take)),
+        partial(show, pictures.histogram, o),
+    )
+    st.markdown(drawing.plain(what_it_does(o)))
+    look_at = partial(_take_neuron, run.slot)
+    drawing.beside(partial(show, pictures.active, o, take=look_at), partial(show, pictures.by_token, o, take=take))
+    _neuron(run, o)
+    show(pictures.neuron_map, o, take=lambda cell: (look_at(cell[1]), take(cell[0])))
 
 
-# ------------------------------------------------------------------------------------------------ the layer
+def _choose_layer(run: OpenRun, side: Side) -> None:
+    count = anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers
+    kept = choices.field(run.slot, "layer", key=LAYER, forgets=_FORGETS)
+    choices.menu_of_layers(replace(kept, value=layer_of(run, side)), count, all_together=False)
+
+
+def _choose_neuron(slot: Slot, d_ff: int) -> None:
+    choices.number(
+        choices.field(slot, "neuron", key=NEURON),
+        say("Neuron (1 to {most:,})", most=d_ff),
+        d_ff,
+        placeholder=say("Most active neuron"),
+        bare=True,
+        help=say("Left empty, it is the most active one of the token."),
+        width=210,
+    )
+
+
+def _take_layer(slot: Slot, take_token: Callable[[object], None], cell: tuple[int, int]) -> None:
+    """Callback: look at a layer and a token."""
+    choices.put(slot, "layer", _FORGETS, cell[0])
+    take_token(cell[1])
+
+
+def _take_neuron(slot: Slot, neuron: int) -> None:
+    """Callback: look at a neuron."""
+    session.replace(slot, neuron=neuron)
+
+
+# ------------------------------------------------------------------------------------------------ in words
 
 
 def what_it_does(o: OpenLayer) -> str:
@@ -112,87 +122,51 @@ def what_it_does(o: OpenLayer) -> str:
     return joined(" ", said)
 
 
-def _shares(o: OpenLayer) -> None:
-    side, n_tokens = o.side, len(o.pieces)
-    slot, key, take_token = o.run.slot, o.run.key(SHARES), tokens.taking(o.run, o.side)
-    stack = STACK_NAMES[o.stack]
+def _neuron(run: OpenRun, o: OpenLayer) -> None:
+    """Draw what the neuron that is looked at writes, and in the decoder which pieces it raises and lowers."""
+    st.markdown(drawing.plain(_writes(o)))
+    if anatomy(run.checkpoint.config).fills:
+        st.caption(say("What a neuron does to the logits of this model's head is not shown here."))
+    elif not anatomy(run.checkpoint.config).writes:
+        st.caption(say("This model writes nothing: there are no logits that a neuron could change."))
+    elif not writes(run, o.stack):
+        st.caption(
+            say("An encoder neuron writes into the memory, not to the logits; what it does there, the decoder says.")
+        )
+    elif run.looking.covered:
+        ask_first(run, say("The pieces that this neuron raises could tell."), key=REVEAL)
+    elif (found := attempt(lambda: o.effect)) is not None:
+        show(pictures.effect, o)
+        if run.checkpoint.config.logit_cap:
+            st.caption(say("These are the logits before their soft cap."))
+        st.caption(drawing.plain(_counts(o, found[1])))
 
-    def take(cell: tuple[int, int]) -> None:
-        if cell[1] < n_tokens:
-            ffn_controls.take_layer(slot, cell[0])
-            take_token(cell[1])
 
-    exact = o.kind == "relu"
-    figure = figures.silent_map(
-        o.shares, o.pieces, marked=(o.layer, o.token), exact=exact, stack=o.stack, side=side,
+def _writes(o: OpenLayer) -> str:
+    activation, here = o.after[:, o.neuron], float(o.after[o.token, o.neuron])
+    whole = float(np.linalg.norm(o.recorded[neurons.site(o.stack, o.layer, "output")][o.token]))
+    length, least, most = (float(value) for value in (o.written[o.neuron], o.written.min(), o.written.max()))
+    said = [
+        say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=o.neuron + 1,
+            active=int((~neurons.silent(activation, o.kind)).sum()), n=len(activation)),
+        say("For an activation of 1 it writes a vector of length {length:.3f}, its column of W_down (the {n:,} "
+            "columns: {least:.3f} to {most:.3f}).", length=length, n=len(o.written), least=least,
+            most=most),
+        say("At {token} its activation is {activation:.3f}, so it adds one of length {length:.3f}; what the whole "
+            "sub-layer adds there has length {whole:.3f}.", token=o.whose, activation=here,
+            length=abs(here) * length, whole=whole),
+    ]  # fmt: skip
+    return joined(" ", said)
+
+
+def _counts(o: OpenLayer, own: float) -> str:
+    """How often each change of a logit counts; `own` is that of the output's piece."""
+    activation = float(o.after[o.token, o.neuron])
+    if o.step < 0:
+        return say("At this token of the prompt the activation is {activation:.3f}, so each change counts "
+                   "{activation:.3f} times.", activation=activation)  # fmt: skip
+    return say(
+        "At this step the activation is {activation:.3f}, so each change counts {activation:.3f} times; the "
+        "logit of {piece}, which the output has, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}.",
+        activation=activation, piece=o.run.trace.tgt_pieces[o.step], own=own, change=own * activation,
     )  # fmt: skip
-    alt = say("The {share} among the activations of each layer of the {stack} at each of {n} tokens.",
-              share=figures.share_name(exact=exact), stack=stack, n=n_tokens)  # fmt: skip
-    how_to_read = HOW_TO_READ_SHARES_GATED if o.gated else HOW_TO_READ_SHARES
-    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=on_click(key, cell_of, take))
-
-
-def _histogram(o: OpenLayer) -> None:
-    found = neurons.histogram(o.before, o.token)
-    x = np.union1d(np.linspace(found.edges[0], found.edges[-1], POINTS), [-1e-6, 0.0, 1e-6])  # a ReLU's slope jumps
-    values, slopes = neurons.curve(o.kind, x)
-    figure = charts.pre_activations_spec(
-        found.edges, found.everywhere, found.here, x=x, values=values, slopes=slopes, function=o.function,
-        piece=o.whose, colour=o.side,
-        title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
-    )  # fmt: skip
-    alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
-              layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
-    drawing.chart(
-        figure,
-        key=o.run.key(HISTOGRAM),
-        alt=alt,
-        how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM_GATED if o.gated else HOW_TO_READ_HISTOGRAM, bias=o.bias),
-        fit=True,
-    )
-
-
-# ------------------------------------------------------------------------------------------------ its neurons
-
-
-def _active(o: OpenLayer) -> None:
-    listed = neurons.most_active(o.after[o.token], MOST_LISTED)
-    activation = o.after[o.token, listed]
-    slot, key = o.run.slot, o.run.key(ACTIVE)
-
-    figure = charts.active_neurons_spec(
-        listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
-        chosen=o.neuron, title=say("Most active neurons at {token}", token=o.whose), colour=o.side,
-    )  # fmt: skip
-    alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
-              first=listed[0] + 1)  # fmt: skip
-    how_to_read = drawing.formula(HOW_TO_READ_ACTIVE_GATED if o.gated else HOW_TO_READ_ACTIVE, bias=o.bias)
-    follow = on_click(key, place_of, lambda neuron: session.replace(slot, neuron=neuron))
-    drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=follow)
-
-
-def _tokens(o: OpenLayer) -> None:
-    side = o.side
-    figure = figures.neuron_tokens(
-        o.before, o.after, o.pieces, neuron=o.neuron, layer=o.layer, token=o.token, side=side
-    )
-    alt = say("The activation of neuron {neuron} at each of {n} tokens.", neuron=o.neuron + 1, n=len(o.pieces))
-    follow = tokens.clicked(o.run, side, TOKENS, len(o.pieces))
-    drawing.chart(figure, key=o.run.key(TOKENS), alt=alt, how_to_read=HOW_TO_READ_TOKENS, on_click=follow)
-
-
-def _map(o: OpenLayer) -> None:
-    listed = neurons.most_active_anywhere(o.after, MOST_MAPPED)
-    chosen, side = listed.tolist(), o.side
-    slot, key, take_token = o.run.slot, o.run.key(MAP), tokens.taking(o.run, o.side)
-
-    def take(cell: tuple[int, int]) -> None:
-        if cell[1] < len(chosen):
-            session.replace(slot, neuron=chosen[cell[1]])
-            take_token(cell[0])
-
-    marked = o.token, chosen.index(o.neuron) if o.neuron in chosen else None
-    figure = figures.neuron_map(o.after, chosen, o.pieces, marked=marked, layer=o.layer, side=side)
-    alt = say("Activation of {n} neurons of layer {layer} at each of {n_tokens} tokens.", n=len(chosen),
-              layer=o.layer + 1, n_tokens=len(o.pieces))  # fmt: skip
-    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_MAP, on_click=on_click(key, cell_of, take))

@@ -16,9 +16,9 @@ from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.model.anatomy import anatomy
 from ui.inside.looked_at import INSIDE
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, cell_of
-from ui.state.view import Depths, LensColour, Slot
+from ui.state.view import Depths, LensColour
 from words import say
 
 DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
@@ -29,16 +29,10 @@ COLOUR_NAMES: Final[dict[LensColour, str]] = {
 
 
 @dataclass(frozen=True)
-class OpenLens:
+class OpenLens(OfRun):
     """The lens of a run, by layers or by sub-layers."""
 
-    run: Seen
     lens: Lens
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def n_steps(self) -> int:

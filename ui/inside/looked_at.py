@@ -64,12 +64,3 @@ def chosen_row(run: Seen) -> int:
 def token_of(run: Seen, side: Side, pieces: list[str]) -> int:
     """The token of a side that is looked at."""
     return min(run.view.key or 0, len(pieces) - 1) if side == "source" else chosen_row(run)
-
-
-def _itself(run: Seen) -> Seen:
-    return run
-
-
-MODEL = INSIDE.part("model", say("The model"), _itself)
-FFN = INSIDE.part("ffn", say("Feed-forward"), _itself)
-PIECES = INSIDE.part("pieces", say("Embeddings"), _itself)

@@ -2,46 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
-import charts
-from charts.diagram import HOW_TO_READ, HOW_TO_READ_ALONE
-from charts.diagram_blocks import Stack
-from charts.theme import Spec
-from transformer.model.anatomy import Anatomy, anatomy
-from ui.inside import costs, shapes
-from ui.inside.blocks import Grouping, blocks_of, each_layer, few_layers, one_layer, stacks
-from ui.inside.destinations import destination
-from ui.inside.features import in_words
-from ui.inside.further import not_drawn
-from ui.inside.sized import Sized, sized
+from transformer.analysis import costs
+from transformer.analysis.costs import Holding, Part
+from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+from ui.inside import model_pictures as pictures
+from ui.inside import shapes
+from ui.inside.blocks import contents, destination
+from ui.inside.features import in_words, not_drawn
+from ui.inside.looked_at import in_words as tokens_in_words
+from ui.inside.model_pictures import OpenModel, lengths, named
 from ui.runs.open_run import OpenRun, address
+from ui.runs.show import show
+from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing, menu
-from ui.shared.clicks import on_click
-from ui.shared.door import st
+from ui.shared.door import st, table
 from ui.state import session
-from ui.state.click import Click
 from ui.state.link import Link
 from ui.state.view import Slot
-from words import joined, say, say_n
+from words import joined, say
 
-DIAGRAM = "model_diagram"
 PLACE = "model_place"
 OPEN = "model_open"
-KEPT = 32  # diagrams: a class that follows its teacher draws the same one a hundred times
+LENGTH = "cost_length"
+TABLE = "cost_table"
+CSV = "cost_csv"
 
 
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
-    _diagram(run, row)
-    left_out = not_drawn(run.checkpoint.config)
+    o = OpenModel(run)
+    _diagram(run, o, row)
+    left_out = not_drawn(o.config)
     if left_out:
         st.caption(drawing.plain(joined(" ", left_out)))
-    st.markdown(drawing.plain(in_words(run.checkpoint.config)))
+    st.markdown(drawing.plain(in_words(o.config)))
     shapes.draw(run)
-    costs.draw(run)
+    _costs(o)
+
+
+# ------------------------------------------------------------------------------------------------ the diagram
+
+
+def _diagram(run: OpenRun, o: OpenModel, row: Any) -> None:
+    known = o.blocks
+    _choose(run, known, row)
+    away = {place: (page, _elsewhere(run, place)) for place in known if (page := destination(place).page)}
+    links = dict(zip(away, menu.hrefs(list(away.values())), strict=True))
+    show(pictures.diagram, replace(o, links=links), take=partial(open_place, run.slot))
+
+
+def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
+    """Draw the menu of all blocks, for the keyboard, and whether equal layers are to be drawn once."""
+    slot, key = run.slot, run.key(PLACE)
+
+    def go() -> None:
+        place = st.session_state.get(key)
+        if place in known:
+            open_place(slot, place)
+
+    with row, choices.more(slot, "fold"):
+        choices.keep_label(key, known.values())
+        place = st.selectbox(say("Block"), list(known), key=key, format_func=lambda place: known.get(place, ""))
+        page = destination(place).page
+        if page is None:
+            st.button(say("Open its view"), key=run.key(OPEN), on_click=go)
+        else:
+            menu.link(page, say("Open its view"), _elsewhere(run, place))
+        if any(stack.n_layers > 1 for stack in anatomy(run.checkpoint.config).stacks):
+            choices.switch(choices.field(slot, "fold"), say("Draw equal layers once"))
 
 
 def open_place(slot: Slot, place: str) -> None:
@@ -62,74 +96,170 @@ def _elsewhere(run: OpenRun, place: str) -> Link:
     return address(run.checkpoint, replace(run.link, view=run.view), **fields)
 
 
-def _diagram(run: OpenRun, row: Any) -> None:
-    checkpoint, parts = run.checkpoint, anatomy(run.checkpoint.config)
-    one = sized(checkpoint.model, n_source=len(run.trace.src_ids), n_target=run.looking.n_rows)
-    known = {block.place: block.name for stack in _stacks(one, each_layer) for block in blocks_of(stack)}
-    grouping = one_layer if _choose(run, known, row) else few_layers
-    away = {place: (page, _elsewhere(run, place)) for place in known if (page := destination(place).page)}
-    links = dict(zip(away, menu.hrefs(list(away.values())), strict=True))
-    figure = charts.with_links(_figure(one, grouping, checkpoint.name), links)
-    slot, key = run.slot, run.key(DIAGRAM)
+# ------------------------------------------------------------------------------------------------ costs
 
-    def place_of(click: Click) -> str | None:
-        return str(click.customdata) if click.customdata in known else None
 
-    drawing.chart(
-        figure,
-        key=key,
-        alt=_in_a_sentence(checkpoint.name, parts),
-        how_to_read=HOW_TO_READ if len(parts.stacks) > 1 else HOW_TO_READ_ALONE,
-        on_click=on_click(key, place_of, lambda place: open_place(slot, place)),
+def _costs(o: OpenModel) -> None:
+    """Draw the sums, the table, and what a length does."""
+    st.subheader(say("Parameters and multiply-adds"))
+    st.markdown(drawing.plain(sums(o)))
+    _choose_length(o)
+    drawing.beside(partial(show, pictures.shares, o), partial(show, pictures.curves, o))
+    st.markdown(drawing.plain(where_it_overtakes(o.config)))
+    _table(o)
+
+
+def sums(o: OpenModel) -> str:
+    """All parameters, what is kept but not learned, and all multiply-adds of this sentence."""
+    total = sum(one.parameters for one in o.held.values())
+    said = [say("{n:,} parameters in all; a table that two components share counts once.", n=total)]
+    kept = contents(o.run.checkpoint.model).buffers
+    if kept:
+        shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
+        said.append(
+            say("Not among them: {n:,} numbers in buffers ({shapes}), the sinusoids, which are a formula.",
+                n=sum(rows * columns for rows, columns in kept.values()), shapes=_both(shapes))
+        )  # fmt: skip
+    else:
+        said.append(say("There are no buffers: everything that is kept is learned."))
+    counted = say("Matrix products are counted; norms, softmax, activation, biases and sums are not.")
+    if anatomy(o.config).writes:
+        counted = say("Matrix products are counted, the half of a decoder map that the mask hides too; norms, "
+                      "softmax, activation, biases and sums are not.")  # fmt: skip
+    return joined(" ", [
+        *said,
+        say("One pass over this sentence, {lengths}, takes {n:,} multiply-adds.", lengths=_lengths(o),
+            n=sum(o.now.values())),
+        counted,
+    ])  # fmt: skip
+
+
+def _lengths(o: OpenModel) -> str:
+    """How many tokens each stack reads, in words."""
+    parts = anatomy(o.config)
+    source, target = tokens_in_words(o.one.n_source, "source"), tokens_in_words(o.one.n_target, "target")
+    return _both([source] * parts.reads + [target] * parts.writes)
+
+
+def _both(said: Sequence[str]) -> str:
+    """One thing, or two of them."""
+    return said[0] if len(said) == 1 else say("{one} and {other}", one=said[0], other=said[1])
+
+
+def where_it_overtakes(config: ModelConfig) -> str:
+    """From which length on the n² part is the larger one, and what that means for what the model reads."""
+    every, alone = costs.overtakes(config), costs.overtakes(config, parts=costs.PROJECTIONS)
+    share, width = _maps_share(config, config.max_len), 2 * config.d_model
+    if has_one_stack(config):
+        said = [say("With n tokens the n² part takes {quadratic:,}·n² multiply-adds and all the rest {linear:,}·n.",
+                    quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+    else:
+        said = [say("With n tokens on both sides the n² part takes {quadratic:,}·n² multiply-adds and all the rest "
+                    "{linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+    crossing = every.linear / every.quadratic
+    if alone.linear == width * alone.quadratic:
+        said += [say("So the n² part is the larger one from n = {n:,} on (n > {crossing:,.1f}); it overtakes the "
+                     "attention projections alone at n = {alone:,}, just above 2·d_model = {width:,}.",
+                     n=every.n, crossing=crossing, alone=alone.n, width=width)]  # fmt: skip
+    else:  # heads that share keys and values have smaller projections
+        said += [say("So the n² part is the larger one from n = {n:,} on (n > {crossing:,.1f}); it overtakes the "
+                     "attention projections alone at n = {alone:,}.",
+                     n=every.n, crossing=crossing, alone=alone.n)]  # fmt: skip
+    if every.n > config.max_len:
+        said += [say("This model reads at most {n:,} tokens, where the n² part is {share:.1%} of the work: what lies "
+                     "beyond is arithmetic, no run.", n=config.max_len, share=share)]  # fmt: skip
+    else:
+        said += [say("At the {n:,} tokens that this model reads at most it is {share:.1%} of the work.",
+                     n=config.max_len, share=share)]  # fmt: skip
+    return joined(" ", said)
+
+
+def _maps_share(config: ModelConfig, n: int) -> float:
+    counts = costs.multiply_adds(config, n_source=n, n_target=n)
+    return costs.grouped(counts)["maps"] / sum(counts.values())
+
+
+def _choose_length(o: OpenModel) -> None:
+    config, current, alone = o.config, max(o.read), has_one_stack(o.config)
+    remarks = {
+        costs.overtakes(config).n: say("n² overtakes"),
+        config.max_len: say("longest"),
+        current: say("this sentence") if len(o.read) == 1 else say("this sentence's longer side"),
+    }
+    beyond = say("Beyond {n:,} tokens, the most that this model reads, the counts are arithmetic.", n=config.max_len)
+    choices.scale(
+        choices.field(o.slot, "tokens", key=LENGTH),
+        say("Tokens, n") if alone else say("Tokens on each side, n"),
+        {n: f"{n:,}" for n in lengths(config, current)},
+        otherwise=current,
+        help=beyond if alone else joined(" ", [say("Source and target get the same length."), beyond]),
+    )
+    st.caption(joined(" · ", [say("{n:,}: {remark}", n=n, remark=remarks[n]) for n in sorted(remarks)]))
+
+
+def columns(
+    config: ModelConfig, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int
+) -> dict[str, list[Any]]:
+    """A table with one row a component, and one for all of them, by the names of its columns.
+
+    Args:
+        config: The features of the model.
+        held: Parameters.
+        now: Multiply-adds of the sentence.
+        at_n: Multiply-adds at the chosen length.
+        n: That length.
+    """
+    totals = (sum(one.parameters for one in held.values()), sum(now.values()), sum(at_n.values()))
+    rows = []
+    for part in costs.parts_of(config):
+        counts = (held[part].parameters, now[part], at_n[part])
+        pairs = [value for count, total in zip(counts, totals, strict=True) for value in (count, 100 * count / total)]
+        name, role = named(part, config)
+        rows.append((name, *pairs, role, tensors(held[part])))
+    rows.append((say("All", about="a sum"), *(value for total in totals for value in (total, 100.0)), "", ""))
+    names = [say("Component"), *(name for name, _ in _counted(n)), say("Role"), say("Tensors")]
+    return {name: list(cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _counted(n: int) -> list[tuple[str, str]]:
+    """The columns of numbers: each name in full, and above the column; pairs of a count and its share."""
+    share = say("Share")
+    return [
+        (say("Parameters"), say("Parameters")),
+        (say("Share of parameters (%)"), share),
+        (say("Multiply-adds, this sentence"), say("Multiply-adds, now")),
+        (say("Share of multiply-adds, this sentence (%)"), share),
+        (say("Multiply-adds, n = {n}", n=n), say("Multiply-adds, n = {n}", n=n)),
+        (say("Share of multiply-adds, n = {n} (%)", n=n), share),
+    ]
+
+
+def tensors(one: Holding) -> str:
+    """The learned tensors of a component: how many, their name and shape."""
+    return "; ".join(
+        f"{count} × {name} [{', '.join(f'{size:,}' for size in shape)}]" for name, shape, count in one.tensors
     )
 
 
-@lru_cache(maxsize=KEPT)
-def _stacks(one: Sized, grouping: Grouping) -> tuple[Stack, ...]:
-    return stacks(one, grouping=grouping)
-
-
-@lru_cache(maxsize=KEPT)
-def _figure(one: Sized, grouping: Grouping, name: str) -> Spec:
-    """The diagram without links, which are a session's own."""
-    return charts.model_diagram_spec(*_stacks(one, grouping), title=say("The loaded model: {name}", name=name))
-
-
-def _in_a_sentence(name: str, parts: Anatomy) -> str:
-    """The diagram for people who cannot see it."""
-    layers = {stack.name: stack.n_layers for stack in parts.stacks}
-    if not parts.reads:
-        return say_n("Diagram of the model {name}: a decoder of {n} layer, and no encoder.",
-                     "Diagram of the model {name}: a decoder of {n} layers, and no encoder.", layers["decoder"],
-                     name=name)  # fmt: skip
-    if not parts.writes:
-        return say_n("Diagram of the model {name}: an encoder of {n} layer, and no decoder.",
-                     "Diagram of the model {name}: an encoder of {n} layers, and no decoder.", layers["encoder"],
-                     name=name)  # fmt: skip
-    return say(
-        "Diagram of the model {name}: an encoder of {n_encoder} layers on the left, a decoder of {n_decoder} on the "
-        "right, and the encoder's output going to every cross-attention.",
-        name=name, n_encoder=layers["encoder"], n_decoder=layers["decoder"],
-    )  # fmt: skip
-
-
-def _choose(run: OpenRun, known: dict[str, str], row: Any) -> bool:
-    """Draw the menu of all blocks, for the keyboard; returns whether equal layers are to be drawn once."""
-    slot, key = run.slot, run.key(PLACE)
-
-    def go() -> None:
-        place = st.session_state.get(key)
-        if place in known:
-            open_place(slot, place)
-
-    with row, choices.more(slot, "fold"):
-        choices.keep_label(key, known.values())
-        place = st.selectbox(say("Block"), list(known), key=key, format_func=lambda place: known.get(place, ""))
-        page = destination(place).page
-        if page is None:
-            st.button(say("Open its view"), key=run.key(OPEN), on_click=go)
-        else:
-            menu.link(page, say("Open its view"), _elsewhere(run, place))
-        if all(stack.n_layers == 1 for stack in anatomy(run.checkpoint.config).stacks):
-            return False
-        return choices.switch(choices.field(slot, "fold"), say("Draw equal layers once"))
+def _table(o: OpenModel) -> None:
+    make = partial(columns, o.config, o.held, o.now, o.at_n, n=o.n)
+    drawn: dict[str, Any] = {say("Component"): st.column_config.TextColumn(pinned=True)}
+    for place, (name, above) in enumerate(_counted(o.n)):
+        share = place % 2 == 1
+        drawn[name] = st.column_config.NumberColumn(
+            above,
+            format="%.2f %%" if share else "localized",
+            help=name if share else None,
+            width=80 if share else None,
+        )
+    st.container(key=o.run.key(TABLE)).dataframe(
+        table(make()),
+        hide_index=True,
+        height="content",
+        column_config=drawn,
+        row_height=31,
+        alt=say("Parameters and multiply-adds of every component."),
+    )
+    said = say("Now: this sentence, {lengths}.", lengths=_lengths(o))
+    st.caption(joined(" ", [said, say("Further right: roles, and the learned tensors.")]))
+    drawing.csv_button(make, key=o.run.key(CSV), title=say("components"))

@@ -33,10 +33,10 @@ from transformer.model.anatomy import StackName
 from transformer.model.config_layers import NormKind
 from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import AXES, STACK_NAMES, STACKS
 from ui.state.click import place_below
-from ui.state.view import Side, Slot
+from ui.state.view import Side
 from words import say
 
 HOW_TO_READ_NORMS: Final[dict[NormKind, tuple[str, str]]] = {
@@ -48,20 +48,14 @@ HOW_TO_READ_NORMS: Final[dict[NormKind, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class OpenStream:
+class OpenStream(OfRun):
     """The stream of a side."""
 
-    run: Seen
     side: Side
     pieces: list[str]  # the tokens that may be seen
     chosen: int  # the one that is looked at
     recorded: dict[str, np.ndarray]  # what the pass recorded; its rows after `pieces` must not be seen
     measured: Stream
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def stack(self) -> StackName:

@@ -2,112 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from transformer.analysis import position_study as study
 from transformer.analysis.position_tables import own_table
+from transformer.analysis.rotations import Turning
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import anatomy
+from transformer.model.anatomy import Anatomy, anatomy
+from transformer.model.config import ModelConfig
 from transformer.model.features import TABLES
-from transformer.runs.finite import not_finite
-from ui.positions import counting, in_attention, otherwise
-from ui.positions.counting import COUNT as COUNT
+from ui.positions import otherwise
+from ui.positions.attention_pictures import Shown, layers_said, open_shown
+from ui.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
 from ui.runs import loading
-from ui.runs.sides import SIDE_OF, SIDES, STACKS, fit_parts
-from ui.shared import choices
+from ui.runs.sides import SIDE_OF, SIDES
+from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.shared.numbers import short
 from ui.state import session
-from ui.state.view import MAIN, MAX_DIMS, PositionsPanel, Side, Slot, View
-from words import say
+from ui.state.view import MAIN, MAX_DIMS, PositionsPanel, Slot, View
+from words import joined, say, say_n
 
-PARTS: dict[PositionsPanel, str] = {
+TABLE_PARTS: dict[PositionsPanel, str] = {
     "table": say("Table"),
     "similarity": say("Similarity"),
     "shift": say("Shift"),
     "sentence": say("Sentence"),
 }
+ROTARY_PARTS: dict[PositionsPanel, str] = {
+    "rotations": say("Rotations"),
+    "pair": say("One pair"),
+    "distance": say("Score by distance"),
+    "sentence": say("Sentence"),
+}
+BIAS_PARTS: dict[PositionsPanel, str] = {"distance": say("Bias by distance"), "sentence": say("Sentence")}
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
+COUNT = "positions_count"
+COUNTS = (16, 32, 64, 128, 256, 512)
+LAYERS = "positions_layers"
 PAIR = "positions_pair"
-MOST_SHIFTED = 512  # positions that a shift is measured on
-FOLLOWS = 1e-3
-"""A table nearer to the formula than this is the formula, rounded."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """The table of one stack, and what of it is looked at."""
-
-    name: str  # the checkpoint's
-    content_hash: str  # the checkpoint's
-    values: np.ndarray  # [position, d_model]
-    side: Side  # whose it is
-    only: bool  # whether the model has no other stack
-    alone: bool  # whether the other side's table has other values
-    learned: bool  # whether it holds parameters
-    count: int  # how many positions are drawn
-    view: View  # what is looked at
-    difference: float  # the largest difference of any value from the formula
-    note: str  # how the table is drawn otherwise than the model has it; "" if it is not
-    slot: Slot  # where it is drawn
-
-    def key(self, name: str) -> str:
-        """The key of something that is drawn from this table."""
-        return f"{self.slot}{name}"
-
-    @property
-    def follows(self) -> bool:
-        """Whether the table is the formula's, rounded."""
-        return self.difference < FOLLOWS
-
-    @property
-    def d_model(self) -> int:
-        """Number of dimensions."""
-        return int(self.values.shape[1])
-
-    @property
-    def whose(self) -> str:
-        """The table in a few words, for titles."""
-        if not self.alone:
-            return self.name
-        if self.side == "source":
-            return say("{name}, encoder", name=self.name)
-        return say("{name}, decoder", name=self.name)
-
-    @property
-    def dims(self) -> tuple[int, ...]:
-        """The dimensions whose curves are drawn: those chosen, else a few spread over the table."""
-        return self.view.dims or spread(self.d_model)
-
-    @property
-    def pair(self) -> int:
-        """The pair of dimensions that is followed through a shift; -1 if there is none."""
-        return min(self.view.dims[0] // 2 if self.view.dims else 0, self.d_model // 2 - 1)
-
-    @property
-    def measured(self) -> np.ndarray:
-        """The positions that a shift is measured on, the first ones: [position, d_model]."""
-        return self.values[:MOST_SHIFTED]
-
-    @property
-    def most_shift(self) -> int:
-        """The largest shift that leaves two positions to look at."""
-        return _most_shift(len(self.values))
-
-
-def _most_shift(n_positions: int) -> int:
-    return min(n_positions, MOST_SHIFTED) - 2
-
-
-def spread(d_model: int) -> tuple[int, ...]:
-    """A few dimensions: a sine and its cosine, two of longer waves, and the last."""
-    return tuple(sorted({0, min(1, d_model - 1), d_model // 8, d_model // 4, d_model - 1}))
-
-
-def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | in_attention.Shown | None:
+def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
     """Draw the controls of the page and of its chosen part, and return what is to be drawn.
 
     A model whose positions act inside attention has parts of its own; of one that has none, a sentence says it.
@@ -116,22 +55,39 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | in_attention.Show
         QueryError: The chosen part measures a table in which something is not finite.
         BusyError: The model has too much to do.
     """
-    if checkpoint.config.positions not in TABLES:
-        return in_attention.draw(checkpoint, slot)
+    config = checkpoint.config
+    if config.positions not in TABLES:
+        return _in_attention(checkpoint, slot)
     _settle(checkpoint, slot)
     with choices.bar(slot):
-        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), PARTS, bare=True)
-        parts = anatomy(checkpoint.config)
-        sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
-        first, *others = (table_of(checkpoint, side) for side in sides)
-        alone = not all(np.array_equal(first, other) for other in others)
-        if alone or (others and panel == "sentence"):
-            choices.choose(choices.field(slot, "side"), say("Side"), sides, bare=True)
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), TABLE_PARTS, bare=True)
+        parts = anatomy(config)
+        first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
+        if others and (panel == "sentence" or not all(np.array_equal(first, other) for other in others)):
+            _choose_side(parts, slot)
         if panel in ("table", "similarity"):
-            counting.choose(checkpoint.config.max_len, slot)
+            _choose_count(config.max_len, slot)
         if panel == "similarity":
             choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
-    return _table(checkpoint, fit_parts(session.view(slot), parts)[0], slot, only=not others, alone=alone)
+    return open_table(checkpoint, session.view(slot), slot, loading)
+
+
+def _choose_side(parts: Anatomy, slot: Slot) -> None:
+    sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
+    choices.choose(choices.field(slot, "side"), say("Side"), sides, bare=True)
+
+
+def _choose_count(max_len: int, slot: Slot) -> None:
+    """Draw the choice of how many positions are drawn, where there is one."""
+    options = [count for count in COUNTS if count < max_len]
+    options += [max_len] if max_len <= COUNTS[-1] else []
+    own = max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
+    kept = choices.field(slot, "drawn", key=COUNT)
+    if kept.value not in options:
+        session.replace(slot, drawn=None)
+    if len(options) > 1:
+        counts = {count: say("{n} positions", n=count) for count in options}
+        choices.menu(kept, say("Positions drawn"), counts, otherwise=own, bare=True, width=136)
 
 
 def choose_dims(table: Table) -> None:
@@ -152,7 +108,7 @@ def choose_shift(table: Table) -> None:
         with left:
             choices.slider(choices.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
     with right:
-        kept = choices.Kept(table.key(PAIR), table.pair, partial(_take_pair, table.slot))
+        kept = choices.Kept(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
         pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
         choices.menu(kept, say("Pair of dimensions"), pairs)
 
@@ -169,36 +125,6 @@ def _pair_name(table: Table, pair: int) -> str:
     return say("{sine} and {cosine}: one turn in {length} positions", sine=sine, cosine=cosine, length=length)
 
 
-def table_of(checkpoint: Checkpoint, side: Side) -> np.ndarray:
-    """The checkpoint's own table of one side: [position, d_model]; do not write to it."""
-    return own_table(checkpoint.model, STACKS[side])
-
-
-def _table(checkpoint: Checkpoint, view: View, slot: Slot, *, only: bool, alone: bool) -> Table:
-    values = table_of(checkpoint, view.side)
-    if view.positions_panel != "sentence" and not np.isfinite(values).all():  # that part looks at its own rows only
-        raise not_finite(f"{STACKS[view.side]}.embedding.positions")
-    difference = loading.runner().compute(
-        ("positions", checkpoint.content_hash, view.side, "formula"),
-        lambda: study.difference_from_formula(values),
-        nbytes=lambda _: 8,
-    )
-    return Table(
-        name=checkpoint.name,
-        content_hash=checkpoint.content_hash,
-        values=values,
-        side=view.side,
-        only=only,
-        alone=alone,
-        learned=checkpoint.config.positions == "learned",
-        count=counting.chosen(view, len(values)),
-        view=view,
-        difference=difference,
-        note=otherwise.about_layout(checkpoint.config),
-        slot=slot,
-    )
-
-
 def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     """Move what a link or another checkpoint left behind into what this table has."""
     view, d_model = session.view(slot), checkpoint.config.d_model
@@ -212,7 +138,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
             ),
             slot,
         )
-    most = max(1, _most_shift(checkpoint.config.max_len))
+    most = max(1, most_shift(checkpoint.config.max_len))
     if view.shift > most:
         session.add_note(
             say(
@@ -224,8 +150,63 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
             slot,
         )
     panel = view.positions_panel
-    if panel not in PARTS:
+    if panel not in TABLE_PARTS:
         session.add_note(otherwise.no_such_part(checkpoint.config, panel), slot)
         panel = View.positions_panel
     dims = tuple(dim for dim in view.dims if dim < d_model)
     session.replace(slot, dims=dims, shift=min(view.shift, most), positions_panel=panel)
+
+
+# ------------------------------------------------------------------------------------------------ inside attention
+
+
+def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
+    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    if config.positions == "none":
+        st.info(otherwise.instead_of_a_table(config))
+        return None
+    titles = BIAS_PARTS if config.rotary is None else ROTARY_PARTS
+    panel = session.view(slot).positions_panel
+    if panel not in titles and panel != View.positions_panel:  # the page's own choice needs no word
+        session.add_note(otherwise.no_such_part(config, panel), slot)
+        session.replace(slot, positions_panel=View.positions_panel)
+    with choices.bar(slot):
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), titles, bare=True)
+        if len(parts.stacks) > 1:
+            _choose_side(parts, slot)
+        if panel != "sentence":  # that part has a choice of layers of its own
+            _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
+            _choose_count(config.max_len, slot)
+    st.caption(drawing.plain(joined(" ", [otherwise.instead_of_a_table(config), *_cross(config)])))
+    return open_shown(checkpoint, replace(session.view(slot), positions_panel=panel), slot)
+
+
+def _choose_layers(shown: Shown | None, slot: Slot) -> None:
+    """Draw the choice among layers that turn otherwise than each other, where there are such."""
+    if shown is None or shown.turning is None or len(shown.turnings) < 2:
+        return
+    kept = choices.Kept(f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer))
+    options = {one.layers[0]: _name(one) for one in shown.turnings}
+    choices.menu(kept, say("Layers"), options, bare=True, width=300)
+
+
+def _cross(config: ModelConfig) -> list[str]:
+    if "cross" not in anatomy(config).kinds:
+        return []
+    return [
+        say(
+            "Cross-attention has none: a query's position in one text says nothing about a key's position in another."
+        )
+    ]
+
+
+def _name(turning: Turning) -> str:
+    """A group of layers in a menu."""
+    n, numbers = len(turning.layers), layers_said(turning)
+    if not turning.n_pairs:
+        return say_n("Layer {numbers}: nothing turns", "Layers {numbers}: nothing turns", n, numbers=numbers)
+    if turning.window:
+        return say_n("Layer {numbers}: window, base {base:,g}", "Layers {numbers}: window, base {base:,g}", n,
+                     numbers=numbers, base=turning.base)  # fmt: skip
+    return say_n("Layer {numbers}: base {base:,g}", "Layers {numbers}: base {base:,g}", n, numbers=numbers,
+                 base=turning.base)  # fmt: skip

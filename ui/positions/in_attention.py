@@ -1,139 +1,181 @@
-"""The controls of the Positions page for models whose positions act inside attention, and what they leave chosen."""
+"""The parts of the Positions page for positions that act inside attention: rotations, or a bias by distance."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import partial
 
-from transformer.analysis.rotations import Turning, turnings
-from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import Kind, StackName, anatomy
-from transformer.model.config import ModelConfig
-from ui.positions import counting, otherwise
-from ui.runs.sides import SIDE_OF, SIDES, STACKS, fit_parts
+import numpy as np
+
+from transformer.analysis.rotations import Turning, moved_together
+from transformer.model.anatomy import anatomy
+from ui.positions import attention_pictures as pictures
+from ui.positions.attention_pictures import Shown, layers_said
+from ui.runs.show import show
 from ui.shared import choices, drawing
 from ui.shared.door import st
+from ui.shared.numbers import digits, short
 from ui.state import session
-from ui.state.view import PositionsPanel, Slot, View
+from ui.state.view import Slot
 from words import joined, say, say_n
 
-ROTARY: dict[PositionsPanel, str] = {
-    "rotations": say("Rotations"),
-    "pair": say("One pair"),
-    "distance": say("Score by distance"),
-    "sentence": say("Sentence"),
-}
-BIAS: dict[PositionsPanel, str] = {"distance": say("Bias by distance"), "sentence": say("Sentence")}
-LAYERS = "positions_layers"
+PAIR = "rotary_pair"
+MOVED = 512  # places to which a query and a key are moved together
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What of a model's positions is looked at."""
-
-    checkpoint: Checkpoint  # the model
-    stack: StackName  # whose attentions
-    panel: PositionsPanel  # the part
-    turning: Turning | None  # how the chosen layers turn; None where nothing turns at all
-    count: int  # how many positions, or how far a distance goes
-    view: View  # what is looked at
-    slot: Slot  # where it is drawn
-
-    @property
-    def config(self) -> ModelConfig:
-        """The features of the model."""
-        return self.checkpoint.config
-
-    @property
-    def kind(self) -> Kind:
-        """The self-attention of the stack, which is called by it."""
-        return self.stack
-
-    @property
-    def causal(self) -> bool:
-        """Whether no key comes after its query."""
-        return anatomy(self.config).attention(self.kind).causal
-
-    @property
-    def whose(self) -> str:
-        """The stack in a few words, for titles."""
-        if len(anatomy(self.config).stacks) == 1:
-            return self.checkpoint.name
-        if self.stack == "encoder":
-            return say("{name}, encoder", name=self.checkpoint.name)
-        return say("{name}, decoder", name=self.checkpoint.name)
-
-    def key(self, name: str) -> str:
-        """The key of something that is drawn of it."""
-        return f"{self.slot}{name}"
-
-
-def draw(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
-    """Draw the controls, and return what is to be drawn; of a model without positions a sentence says so."""
-    config = checkpoint.config
-    if config.positions == "none":
-        st.info(otherwise.instead_of_a_table(config))
-        return None
-    parts = BIAS if config.rotary is None else ROTARY
-    _settle(config, parts, slot)
-    with choices.bar(slot):
-        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), parts, bare=True)
-        stacks = [stack.name for stack in anatomy(config).stacks]
-        if len(stacks) > 1:
-            sides = {SIDE_OF[stack]: SIDES[SIDE_OF[stack]] for stack in stacks}
-            choices.choose(choices.field(slot, "side"), say("Side"), sides, bare=True)
-        view = fit_parts(session.view(slot), anatomy(config))[0]
-        turning = None if config.rotary is None else _turning(config, STACKS[view.side], panel, slot)
-        if panel in ("rotations", "pair", "distance"):
-            counting.choose(config.max_len, slot)
-    st.caption(drawing.plain(joined(" ", [otherwise.instead_of_a_table(config), *_cross(config)])))
-    view = fit_parts(session.view(slot), anatomy(config))[0]
-    count = counting.chosen(view, config.max_len)
-    return Shown(checkpoint, STACKS[view.side], panel, turning, count, view, slot)
-
-
-def _settle(config: ModelConfig, parts: dict[PositionsPanel, str], slot: Slot) -> None:
-    """Let go of a part that a link or another checkpoint left behind; the page's own choice needs no word."""
-    panel = session.view(slot).positions_panel
-    if panel not in parts and panel != View.positions_panel:
-        session.add_note(otherwise.no_such_part(config, panel), slot)
-        session.replace(slot, positions_panel=View.positions_panel)
-
-
-def _cross(config: ModelConfig) -> list[str]:
-    if "cross" not in anatomy(config).kinds:
-        return []
-    return [
-        say(
-            "Cross-attention has none: a query's position in one text says nothing about a key's position in another."
+def draw(shown: Shown) -> None:
+    """Draw the chosen part."""
+    turning = shown.turning
+    if turning is None:
+        take = partial(take_head, shown.slot)
+        drawing.beside(
+            partial(show, pictures.bias_curves, shown, take=take), partial(show, pictures.bias_map, shown, take=take)
         )
-    ]
+        st.markdown(drawing.plain(joined(" ", _about_bias(shown))))
+    elif not turning.n_pairs:
+        st.info(
+            say_n(
+                "Layer {numbers} takes no notice of positions: nothing turns, and only the mask says what came "
+                "before.",
+                "Layers {numbers} take no notice of positions: nothing turns, and only the mask says what came "
+                "before.",
+                len(turning.layers),
+                numbers=layers_said(turning),
+            ),
+            icon=":material/info:",
+        )
+    else:
+        {"rotations": _rotations, "pair": _pair, "distance": _distance}[shown.view.positions_panel](shown, turning)
 
 
-def _turning(config: ModelConfig, stack: StackName, panel: PositionsPanel, slot: Slot) -> Turning:
-    """Draw the choice among layers that turn otherwise than each other, where there are such."""
-    found = turnings(config, stack)
-    asked = session.view(slot).layer
-    own = next((one for one in found if asked in one.layers), None)
-    shown = own or next((one for one in found if one.n_pairs), found[0])
-    if len(found) > 1 and panel != "sentence":  # that part has a choice of layers of its own
-        kept = choices.Kept(f"{slot}{LAYERS}", shown.layers[0], lambda layer: session.replace(slot, layer=layer))
-        choices.menu(kept, say("Layers"), {one.layers[0]: _name(one) for one in found}, bare=True, width=300)
-    return shown
+def take_head(slot: Slot, head: int) -> None:
+    """Callback: a head is looked at; one of all layers together is nothing, so a layer is, too."""
+    layer = session.view(slot).layer
+    session.replace(slot, head=head, layer=0 if layer is None else layer)
 
 
-def _name(turning: Turning) -> str:
-    """A group of layers in a menu."""
-    n, numbers = len(turning.layers), layers_said(turning)
-    if not turning.n_pairs:
-        return say_n("Layer {numbers}: nothing turns", "Layers {numbers}: nothing turns", n, numbers=numbers)
-    if turning.window:
-        return say_n("Layer {numbers}: window, base {base:,g}", "Layers {numbers}: window, base {base:,g}", n,
-                     numbers=numbers, base=turning.base)  # fmt: skip
-    return say_n("Layer {numbers}: base {base:,g}", "Layers {numbers}: base {base:,g}", n, numbers=numbers,
-                 base=turning.base)  # fmt: skip
+def _about_bias(shown: Shown) -> Iterator[str]:
+    found, head = shown.bias, shown.head
+    if anatomy(shown.config).stack(shown.stack).n_layers > 1:
+        yield say("All layers of the stack have the same bias.")
+    if found.slopes is not None:
+        slope = found.slopes[head]
+        yield say(
+            "Head {head} takes {slope:.4g} from the score with every token of distance: {tokens:.3g} tokens further "
+            "away a key has e = 2.7 times less weight. These slopes are given, not learned.",
+            head=head + 1,
+            slope=slope,
+            tokens=1 / slope,
+        )
+        return
+    values, n_buckets = found.bias[head], len(found.edges()) + 1
+    best = int(values.argmax())
+    yield say(
+        "Head {head} has learned one number for each of {n} buckets here; it is largest at distance {distance} "
+        "({value:.3f}) and smallest at {least}.",
+        head=head + 1,
+        n=n_buckets,
+        distance=int(found.distances[best]),
+        value=values[best],
+        least=int(found.distances[int(values.argmin())]),
+    )
 
 
-def layers_said(turning: Turning, *, most: int = 6) -> str:
-    """The numbers of the layers; after the first few an ellipsis."""
-    numbers = [str(layer + 1) for layer in turning.layers]
-    return ", ".join(numbers if len(numbers) <= most else [*numbers[:most], "…"])
+# ------------------------------------------------------------------------------------------------ rotations
+
+
+def _take_pair(slot: Slot, n_pairs: int, pair: int) -> None:
+    session.replace(slot, dims=(pair, pair + n_pairs))
+
+
+def _rotations(shown: Shown, turning: Turning) -> None:
+    take = partial(_take_pair, shown.slot, turning.n_pairs)
+    drawing.beside(
+        partial(show, pictures.rotations, shown, take=take), partial(show, pictures.waves, shown, take=take)
+    )
+    st.markdown(drawing.plain(joined(" ", _about(shown, turning))))
+
+
+def _about(shown: Shown, turning: Turning) -> Iterator[str]:
+    """What turns, how fast, and how a scaling changed it."""
+    waves, rest = turning.wavelengths, turning.d_head - 2 * turning.n_pairs
+    yield say(
+        "Pair 0 turns once in {fast} positions, the last one once in {slow}: base {base:,g} to the power of −i/{n}.",
+        fast=short(waves[0]),
+        slow=short(waves[-1]),
+        base=turning.base,
+        n=turning.n_pairs,
+    )
+    if rest:
+        yield say(
+            "Only the first {n} of {d_head} dimensions of a head turn; the other {rest} carry what has nothing to do "
+            "with distance.",
+            n=2 * turning.n_pairs,
+            d_head=turning.d_head,
+            rest=rest,
+        )
+    yield from _scaling(shown, turning)
+    if turning.size != 1:
+        yield say("Queries and keys are multiplied by {size:.4g} each, so scores by its square.", size=turning.size)
+
+
+def _scaling(shown: Shown, turning: Turning) -> Iterator[str]:
+    rotary = shown.config.rotary
+    if rotary is None or rotary.scaling == "none":
+        return
+    if not turning.scaled:
+        yield say("The scaling for longer texts ({name}) leaves these layers as they are.", name=rotary.scaling)
+        return
+    shares = turning.speeds / turning.unscaled
+    whole, none = np.isclose(shares, 1 / rotary.factor), np.isclose(shares, 1)
+    yield say(
+        "A scaling for longer texts ({name}) has slowed down {whole} of {n} pairs by the whole factor {factor:g}, "
+        "{part} in part, and left {none} as they were.",
+        name=rotary.scaling,
+        whole=int(whole.sum()),
+        n=turning.n_pairs,
+        factor=rotary.factor,
+        part=int((~whole & ~none).sum()),
+        none=int((none & ~whole).sum()),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ one pair
+
+
+def _pair(shown: Shown, turning: Turning) -> None:
+    pair, n, speed = shown.pair, turning.n_pairs, float(turning.speeds[shown.pair])
+    names = {
+        one: say("Pair {pair}, dimensions {first} and {second}: one turn in {length} positions", pair=one, first=one,
+                 second=one + n, length=short(turning.wavelengths[one]))
+        for one in range(n)
+    }  # fmt: skip
+    kept = choices.Kept(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
+    choices.menu(kept, say("Pair of dimensions"), names)
+    drawing.beside(partial(show, pictures.circle, shown), partial(show, pictures.product, shown))
+    said = say(
+        "From one position to the next this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
+        "positions that this model reads it turns {turns:.4g} times.",
+        radians=digits(speed),
+        degrees=digits(float(np.degrees(speed))),
+        n=shown.config.max_len,
+        turns=(shown.config.max_len - 1) * speed / (2 * np.pi),
+    )
+    st.markdown(drawing.plain(said))
+
+
+def _distance(shown: Shown, turning: Turning) -> None:
+    show(pictures.even, shown)
+    n = min(MOVED, shown.config.max_len)
+    unit = np.ones(turning.d_head) / np.sqrt(turning.d_head)
+    apart = min(3, shown.config.max_len - 1)
+    error = moved_together(unit, unit, turning, distance=-apart, n=max(1, n - apart))
+    said = say(
+        "Only the distance counts: a query and a key that stay {apart} tokens apart and are moved together over {n} "
+        "places keep their product within {error}, which is the rounding of 32-bit numbers.",
+        apart=apart,
+        n=max(1, n - apart),
+        error=digits(error),
+    )
+    more = say("The part “Sentence” draws the same for a query and a key of your text.")
+    st.markdown(drawing.plain(joined(" ", [said, more])))

@@ -1,76 +1,58 @@
-"""What the tokens of a run start from: embedding, position and their sum."""
+"""The part of the Positions page about the typed sentence: what tokens start from, or what distance does."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-import charts
-from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
+from transformer.analysis.rotations import Turning
 from transformer.analysis.stream import rms
-from ui.frame.sentence import Still, one_token, sentence
-from ui.runs import loading
+from transformer.model.features import TABLES
+from ui.frame import sentence as frame
+from ui.frame.sentence import Still, one_token
+from ui.positions import in_attention
+from ui.positions import sentence_pictures as pictures
+from ui.positions.sentence_pictures import PLACES, InScores, Start, open_sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import STACKS
+from ui.runs.show import show
 from ui.shared import choices, drawing
-from ui.shared.clicks import on_click
 from ui.shared.door import st
-from ui.state import session
-from ui.state.click import place_of
-from ui.state.view import Side
 from words import joined, say
 
-STRENGTHS = "embedding_strengths"
-ROWS = "embedding_rows"
 TOKEN = "embedding_token"
-
-_AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
-_PLACES: dict[Side, str] = {"source": "key", "target": "query"}
-
-
-@dataclass(frozen=True)
-class Start:
-    """What the tokens of one side start from; each array is [token, d_model]."""
-
-    pieces: list[str]  # the tokens that may be seen
-    embedding: np.ndarray  # rows of the table of embeddings
-    scale: float  # what the model multiplies them by
-    tokens: np.ndarray  # after that
-    positions: np.ndarray  # rows of the table of positions
-    total: np.ndarray  # their sum, as the first layer reads it
-
-
-def start_of(run: OpenRun) -> Start:
-    """What the side that is looked at starts from; in guess mode without the tokens that are still to come.
-
-    Raises:
-        QueryError: What the run read is not finite.
-        BusyError: The model has too much to do.
-    """
-    side, stack = run.view.side, STACKS[run.view.side]
-    values = loading.replay(run.checkpoint, run.trace, [f"{stack}.embedding.*"])
-    shown = len(run.trace.src_pieces) if side == "source" else run.looking.n_rows
-    pieces = run.trace.src_pieces if side == "source" else run.trace.read_pieces
-    tokens, positions, total = (
-        values[f"{stack}.embedding.{name}"][:shown] for name in ("tokens", "positions", "output")
-    )
-    scale = float(run.checkpoint.model.stack(stack).embedding.scale)
-    return Start(list(pieces[:shown]), tokens / np.float32(scale), scale, tokens, positions, total)
+LAYER, BIAS_LAYER = "rotary_layer", "bias_layer"
+HEAD = "rotary_head"
+QUERY = "rotary_query"
+KEY = "rotary_key"
 
 
 def draw(run: OpenRun) -> None:
-    """Draw the sentence, how large the vectors of its tokens are, and those of one token."""
-    on_source = run.view.side == "source"
-    sentence(run, compact=True, still=one_token(run, run.view.key or 0) if on_source else Still())
-    start = attempt(lambda: start_of(run))
-    if start is None:
-        return
-    chosen = _choose_token(run, start)
-    _strengths(run, start, chosen)
-    st.markdown(drawing.plain(_who_drowns_whom(start)))
-    _rows(run, start, chosen)
+    """Draw the sentence, and what positions do in it."""
+    on_source, added = run.view.side == "source", run.checkpoint.config.positions in TABLES
+    still = one_token(run, run.view.key or 0) if on_source and added else Still() if on_source or added else None
+    frame.sentence(run, compact=True, still=still)
+    o = attempt(lambda: open_sentence(run))
+    if isinstance(o, Start):
+        _starts(o)
+    elif o is not None and o.turning is None:
+        _biased(o)
+    elif o is not None:
+        _turned(o)
+
+
+# ------------------------------------------------------------------------------------------------ a table
+
+
+def _starts(o: Start) -> None:
+    pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(o.pieces)}
+    kept = choices.field(o.slot, PLACES[o.side], key=TOKEN)
+    choices.menu(kept, say("Token"), pieces, otherwise=o.chosen, bare=True, width=240)
+    show(pictures.strengths, o)
+    st.markdown(drawing.plain(_who_drowns_whom(o)))
+    show(pictures.rows, o)
 
 
 def _who_drowns_whom(start: Start) -> str:
@@ -120,50 +102,74 @@ def _compared_without(token: float, position: float) -> str:
     return say("Without the factor the position is {times:.1f} times as large as its token.", times=position / token)
 
 
-def _choose_token(run: OpenRun, start: Start) -> int:
-    """Draw the choice of a token; it is the row or column that is looked at on other pages."""
-    kept = choices.field(run.slot, _PLACES[run.view.side], key=TOKEN)
-    pieces = {place: say("Token {n}: {piece}", n=place + 1, piece=piece) for place, piece in enumerate(start.pieces)}
-    own = min(kept.value or 0, len(pieces) - 1)
-    return choices.menu(kept, say("Token"), pieces, otherwise=own, bare=True, width=240)
+# ------------------------------------------------------------------------------------------------ a bias
 
 
-def _strengths(run: OpenRun, start: Start, chosen: int) -> None:
-    slot, side, key = run.slot, run.view.side, run.key(STRENGTHS)
-    strengths = [
-        *(Strengths(name, rms(vectors)) for name, vectors in _embeddings(start)),
-        Strengths(say("position"), rms(start.positions)),
-        Strengths(say("sum"), rms(start.total)),
-    ]
-    figure = charts.embedding_strengths_spec(
-        start.pieces,
-        strengths,
-        chosen=chosen,
-        title=say("Length of embedding and position vectors"),
-        token_axis=_AXES[side],
-        colour=side,
+def _biased(o: InScores) -> None:
+    kept = replace(choices.field(o.slot, "layer", key=BIAS_LAYER), value=o.layer)
+    choices.menu_of_layers(kept, o.shape[0], all_together=False)
+    found = attempt(lambda: o.spreads)
+    if found is None:
+        return
+    show(pictures.bias_spreads, o, take=partial(in_attention.take_head, o.slot))
+    more = int((found.bias[o.layer] > found.content[o.layer]).sum())
+    said = say(
+        "Nothing is added to the embeddings, so there is no sum of piece and position to look at. In the "
+        "scores of layer {layer} distance says more than content in {more} of {n} heads, for this sentence.",
+        layer=o.layer + 1,
+        more=more,
+        n=o.shape[1],
     )
-    field = _PLACES[side]
-    follow = on_click(key, place_of, lambda token: session.replace(slot, **{field: token}))
-    n = len(start.pieces)
-    alt = say("Root mean square of embedding, position and sum for each of {n} tokens.", n=n)
-    drawing.chart(figure, key=key, alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, fit=True, on_click=follow)
+    st.markdown(drawing.plain(said))
 
 
-def _embeddings(start: Start) -> list[tuple[str, np.ndarray]]:
-    """The embedding, and what becomes of it if the model multiplies it."""
-    scaled = [(say("{scale:.4g} × embedding", scale=start.scale), start.tokens)] if start.scale != 1 else []
-    return [(say("embedding"), start.embedding), *scaled]
+# ------------------------------------------------------------------------------------------------ rotations
 
 
-def _rows(run: OpenRun, start: Start, chosen: int) -> None:
-    position = say("position, p = {p}", p=chosen)
-    rows = [*_embeddings(start), (position, start.positions), (say("sum"), start.total)]
-    piece = start.pieces[chosen]
-    figure = charts.embedding_rows_spec(
-        np.stack([vectors[chosen] for _, vectors in rows]),
-        [name for name, _ in rows],
-        title=say("What token {n}, {piece}, starts from", piece=piece, n=chosen + 1),
+def _turned(o: InScores) -> None:
+    """Draw the choice of a head, a query and a key, and the curve of their score."""
+    with st.container(horizontal=True, gap="small"):
+        choices.menu_of_layers(_kept(o, LAYER, "layer", o.layer), o.shape[0], all_together=False)
+        choices.menu_of_heads(_kept(o, HEAD, "head", o.head), o.shape[1], all_together=False)
+        queries, keys = choices.labelled(o.axes.queries), choices.labelled(o.keys)
+        choices.menu(_kept(o, QUERY, "query", o.query), say("Query"), queries, bare=True, width=220)
+        choices.menu(_kept(o, KEY, "key", o.key), say("Key"), keys, bare=True, width=220)
+    found = attempt(lambda: o.score)
+    if found is None or o.turning is None:
+        return
+    show(pictures.scores, o)
+    said = [_said(o.turning, *found), *_capped(o.shown.config.score_cap, found[2])]
+    st.markdown(drawing.plain(joined(" ", said)))
+
+
+def _kept(o: InScores, widget: str, field: str, value: int) -> choices.Kept:
+    return replace(choices.field(o.slot, field, key=widget), value=value)
+
+
+def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
+    if not turning.n_pairs:
+        return say(
+            "In this layer nothing turns: the score is {own:.3f} wherever the two stand, and positions have no part "
+            "in it.",
+            own=own,
+        )
+    best, worst = int(scores.argmax()), int(scores.argmin())
+    return say(
+        "Where they stand their score is {own:.3f}. The same two vectors would score from {least:.3f} (distance "
+        "{worst}) to {most:.3f} (distance {best}): so much of the score is position, and the rest is what the pieces "
+        "are.",
+        own=own,
+        least=scores[worst],
+        worst=int(distances[worst]),
+        most=scores[best],
+        best=int(distances[best]),
     )
-    alt = say("Embedding, position and sum of token {piece}, one column a dimension.", piece=piece)
-    drawing.chart(figure, key=run.key(ROWS), alt=alt, how_to_read=HOW_TO_READ_ROWS)
+
+
+def _capped(cap: float | None, own: float) -> list[str]:
+    if cap is None:
+        return []
+    return [
+        say("The soft cap then makes {own:.3f} of it, and no score passes ±{cap:g}.", own=cap * np.tanh(own / cap),
+            cap=cap)
+    ]  # fmt: skip

@@ -17,6 +17,7 @@ from transformer.runs.trace import Trace
 from ui.runs.drawn import Drawn
 from ui.runs.looking import Looking
 from ui.state.link import Link
+from ui.state.view import Slot
 
 _Result = TypeVar("_Result")
 
@@ -63,3 +64,15 @@ class Seen(Drawn):
     def trace(self) -> Trace:
         """The trace."""
         return self.looking.trace
+
+
+@dataclass(frozen=True)
+class OfRun:
+    """What a part of a page computes from a run for all its pictures."""
+
+    run: Seen
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.run.slot

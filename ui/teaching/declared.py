@@ -8,12 +8,14 @@ from __future__ import annotations
 from ui.checkpoints import pictures as checkpoints
 from ui.doctor import pictures as doctor
 from ui.forcing import pictures as forcing
-from ui.inside import lens_pictures, stream_pictures
+from ui.inside import ffn_pictures, lens_pictures, model_pictures, pieces_pictures, stream_pictures
 from ui.masks import pictures as masks
+from ui.positions import sentence_pictures  # with those of tables and of attention
 from ui.runs.picture import PAGES, PICTURES
 from ui.search import pictures as search
 from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, forcing, search, masks, stream_pictures, lens_pictures, checkpoints, doctor)
+_DECLARE = (step, forcing, search, masks, sentence_pictures, checkpoints, doctor)
+_INSIDE = (model_pictures, stream_pictures, lens_pictures, ffn_pictures, pieces_pictures)

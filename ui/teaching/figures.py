@@ -6,7 +6,7 @@ says where the app shows them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -15,8 +15,7 @@ import charts
 from charts.theme import Spec, literal
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Step
-from transformer.model.anatomy import Kind, anatomy
-from transformer.model.features import TABLES
+from transformer.model.anatomy import Kind
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.looking import Looking, chosen_map, fit_view
@@ -27,12 +26,10 @@ from ui.shared.cover import ALL, PART
 from ui.state.comparing import second_of
 from ui.state.link import Link, read_link
 from ui.state.view import View
-from ui.teaching import further_figures
 from ui.teaching.declared import PAGES, PICTURES
-from ui.teaching.model_figures import Draw
 from words import say
 
-_DIMENSIONS: Final = 64
+Draw = Callable[[Link, Checkpoint, Trace], Spec | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +79,6 @@ def _of_page(step: Step, link: Link) -> Draw | None:
     first = None if page is None else page.first(link.view)
     if first is not None:
         return partial(_declared, first)
-    if step.page == "inside" and not step.look:
-        return further_figures.PARTS.get(link.view.inside_panel)
     return _PAGES.get(step.page)
 
 
@@ -134,31 +129,13 @@ def _map(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     )
 
 
-def _positions(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    if checkpoint.config.positions not in TABLES:
-        return None
-    first = anatomy(checkpoint.config).stacks[0]
-    n = trace.n_tokens(first.name)
-    positions: Any = checkpoint.model.stack(first.name).embedding.positions  # its table is a buffer or a parameter
-    table = positions.table.detach().numpy()[:n, :_DIMENSIONS]
-    return charts.position_table_spec(
-        table,
-        positions=range(n),
-        dimensions=range(table.shape[1]),
-        title=say("Table of positions: the first {n} dimensions", n=table.shape[1]),
-    )
-
-
 _CHARTS: Final[Mapping[str, Draw]] = {
     "head_map": _map,
-    "position_table": _positions,
     "compared_left_candidates": _left,
     "compared_right_candidates": _right,
-    **further_figures.CHARTS,
 }
 """By the key of the chart of a page."""
 _PAGES: Final[Mapping[str, Draw]] = {
     "attention": _map,
     "matters": _map,
-    "positions": _positions,
 }

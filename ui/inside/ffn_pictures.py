@@ -1,0 +1,253 @@
+"""The pictures of the feed-forward sub-layers: silent and active neurons, and what one of them reads and writes.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+import charts
+from charts.neuron_bars import HOW_TO_READ_ACTIVE, HOW_TO_READ_ACTIVE_GATED, HOW_TO_READ_EFFECT
+from charts.neurons import (
+    HOW_TO_READ_HISTOGRAM,
+    HOW_TO_READ_HISTOGRAM_GATED,
+    HOW_TO_READ_MAP,
+    HOW_TO_READ_SHARES,
+    HOW_TO_READ_SHARES_GATED,
+    HOW_TO_READ_TOKENS,
+)
+from transformer.analysis import neurons
+from transformer.analysis.neurons import Effect
+from transformer.model.anatomy import StackName, anatomy
+from ui.inside.features import ACTIVATIONS
+from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of, writes
+from ui.runs.picture import Plot
+from ui.runs.seen import OfRun, Seen
+from ui.runs.sides import AXES, STACK_NAMES, STACKS
+from ui.shared.dialect import formula
+from ui.state.click import Click, cell_of, place_below, place_of
+from ui.state.view import Side
+from words import say
+
+MOST_LISTED: Final = 12
+MOST_MAPPED: Final = 32  # neurons of a map
+POINTS: Final = 240
+MOST_PIECES: Final = 8  # in each direction
+
+
+@dataclass(frozen=True)
+class OpenLayer(OfRun):
+    """A layer, and what the run did in it; arrays have a row for each token that may be seen."""
+
+    side: Side  # whose sub-layers
+    layer: int  # which layer, from 0
+    pieces: list[str]  # the tokens; of the output the rows "reads → predicts"
+    token: int  # the one that is looked at
+    neuron: int  # the neuron that is looked at: the chosen one, else the most active of the token
+    before: np.ndarray  # pre-activations of the layer [token, d_ff]; with a gate, what the gate reads
+    after: np.ndarray  # its activations [token, d_ff]; with a gate, the product
+    written: np.ndarray  # length of each neuron's column of down_proj [d_ff]
+    shares: np.ndarray  # share of silent neurons [layer, token]
+    recorded: dict[str, np.ndarray]  # all that the pass recorded; its rows after `pieces` must not be seen
+
+    @property
+    def stack(self) -> StackName:
+        """Whose layers."""
+        return STACKS[self.side]
+
+    @property
+    def whose(self) -> str:
+        """The token that is looked at, for titles."""
+        return self.pieces[self.token]
+
+    @property
+    def bias(self) -> bool:
+        """Whether its sub-layers have biases."""
+        return self.run.checkpoint.config.biases.ffn
+
+    @property
+    def gated(self) -> bool:
+        """Whether its sub-layers have a gate."""
+        return self.run.checkpoint.config.gated
+
+    @property
+    def kind(self) -> str:
+        """The activation function, as the config names it."""
+        return str(self.run.checkpoint.config.activation)
+
+    @property
+    def function(self) -> str:
+        """The activation function, as people call it."""
+        return ACTIVATIONS[self.kind]
+
+    @property
+    def step(self) -> int:
+        """The step of a target token; below 0, the token is one of a prompt."""
+        return self.token - self.run.trace.first_row
+
+    @cached_property
+    def effect(self) -> tuple[Effect, float] | None:
+        """What the neuron does to logits directly, and to that of the output's piece.
+
+        None if it writes to no logits, or if that must not be seen yet.
+
+        Raises:
+            BusyError: The model has too much to do.
+        """
+        run, trace, place = self.run, self.run.trace, (self.layer, self.neuron, self.token)
+        if not writes(run, self.stack) or run.looking.covered:
+            return None
+
+        def work() -> tuple[Effect, float]:
+            found = neurons.direct_effect(
+                run.checkpoint.model, self.layer, self.neuron, self.recorded, token=self.token
+            )
+            return neurons.strongest(found, MOST_PIECES), float(found[trace.tgt_ids[max(0, self.step)]])
+
+        return run.work.compute(
+            ("neuron_effect", trace.query, trace.src_ids, trace.read_ids, trace.tgt_ids, *place),
+            work,
+            nbytes=lambda _: 64 * MOST_PIECES,
+        )
+
+
+def layer_of(run: Seen, side: Side) -> int:
+    """The layer that is looked at; all together, which other pages have, is none here."""
+    return min(run.view.layer or 0, anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers - 1)
+
+
+def open_layer(run: Seen) -> OpenLayer:
+    """The layer that is looked at.
+
+    Raises:
+        QueryError: The model computes what is not finite.
+        BusyError: The model has too much to do.
+    """
+    checkpoint, trace, side = run.checkpoint, run.trace, side_of(run)
+    stack, layer, pieces, asked = STACKS[side], layer_of(run, side), pieces_of(run, side), run.view.neuron
+    token, n = token_of(run, side, pieces), len(pieces)
+    sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
+    sites += neurons.effect_sites(checkpoint.config, layer) if writes(run, stack) else []
+    recorded = run.work.replay(checkpoint, trace, sites)
+    shares = run.work.compute(
+        ("silent_neurons", trace.query, trace.src_ids, trace.read_ids, stack),
+        lambda: neurons.silent_shares(checkpoint, trace, stack),
+        nbytes=lambda values: values.nbytes,
+    )
+    before, after = recorded[sites[0]][:n], recorded[sites[1]][:n]
+    if asked is None or asked >= checkpoint.config.of(stack).d_ff:
+        asked = int(neurons.most_active(after[token], 1)[0])
+    written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
+    return OpenLayer(run, side, layer, pieces, token, asked, before, after, written, shares[:, :n], recorded)
+
+
+FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer)
+
+
+@FFN.picture("ffn_shares", say("How many neurons are silent"))
+def shares(o: OpenLayer) -> Plot:
+    """The shares of silent neurons by layer and token; a click means both."""
+    n, stack = len(o.pieces), STACK_NAMES[o.stack]
+    counted = say("share within {near:g} of 0", near=neurons.NEAR_ZERO)
+    if o.kind == "relu":
+        counted = say("share of zeros")
+    spec = charts.silent_shares_spec(
+        o.shares, o.pieces, marked=(o.layer, o.token), title=say("Silent neurons of the {stack}", stack=stack),
+        token_axis=AXES[o.side], value_name=counted, colour=o.side,
+    )  # fmt: skip
+    alt = say("The {share} among the activations of each layer of the {stack} at each of {n} tokens.",
+              share=counted, stack=stack, n=n)  # fmt: skip
+
+    def clicked(click: Click) -> tuple[int, int] | None:
+        cell = cell_of(click)
+        return cell if cell is not None and cell[1] < n else None
+
+    how_to_read = HOW_TO_READ_SHARES_GATED if o.gated else HOW_TO_READ_SHARES
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=clicked)
+
+
+@FFN.picture("ffn_histogram", say("How pre-activations are spread"))
+def histogram(o: OpenLayer) -> Plot:
+    """How the pre-activations of the layer are spread, under the activation function."""
+    found = neurons.histogram(o.before, o.token)
+    x = np.union1d(np.linspace(found.edges[0], found.edges[-1], POINTS), [-1e-6, 0.0, 1e-6])  # a ReLU's slope jumps
+    values, slopes = neurons.curve(o.kind, x)
+    spec = charts.pre_activations_spec(
+        found.edges, found.everywhere, found.here, x=x, values=values, slopes=slopes, function=o.function,
+        piece=o.whose, colour=o.side,
+        title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
+    )  # fmt: skip
+    alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
+              layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
+    how_to_read = formula(HOW_TO_READ_HISTOGRAM_GATED if o.gated else HOW_TO_READ_HISTOGRAM, bias=o.bias)
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True)
+
+
+@FFN.picture("ffn_active", say("The most active neurons at a token"))
+def active(o: OpenLayer) -> Plot:
+    """The most active neurons at the chosen token; a click means one."""
+    listed = neurons.most_active(o.after[o.token], MOST_LISTED)
+    activation = o.after[o.token, listed]
+    spec = charts.active_neurons_spec(
+        listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
+        chosen=o.neuron, title=say("Most active neurons at {token}", token=o.whose), colour=o.side,
+    )  # fmt: skip
+    alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
+              first=listed[0] + 1)  # fmt: skip
+    how_to_read = formula(HOW_TO_READ_ACTIVE_GATED if o.gated else HOW_TO_READ_ACTIVE, bias=o.bias)
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_of)
+
+
+@FFN.picture("ffn_tokens", say("What drives a neuron"))
+def by_token(o: OpenLayer) -> Plot:
+    """The chosen neuron at each token; a click means a token."""
+    n, neuron = len(o.pieces), o.neuron
+    spec = charts.neuron_tokens_spec(
+        o.after[:, neuron], o.before[:, neuron], o.pieces, chosen=o.token, colour=o.side, token_axis=AXES[o.side],
+        title=say("What drives neuron {neuron} of layer {layer}", neuron=neuron + 1, layer=o.layer + 1),
+    )  # fmt: skip
+    alt = say("The activation of neuron {neuron} at each of {n} tokens.", neuron=neuron + 1, n=n)
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_TOKENS, clicked=place_below(n))
+
+
+@FFN.picture("ffn_map", say("The neurons that are most active anywhere in the sentence"))
+def neuron_map(o: OpenLayer) -> Plot:
+    """Neurons at each token; a click means a token and a neuron."""
+    listed, n, layer = neurons.most_active_anywhere(o.after, MOST_MAPPED).tolist(), len(o.pieces), o.layer + 1
+    spec = charts.neuron_map_spec(
+        o.after[:, listed], listed, o.pieces, token_axis=AXES[o.side], colour=o.side,
+        marked=(o.token, listed.index(o.neuron) if o.neuron in listed else None),
+        title=say("The {n} neurons of layer {layer} that are most active anywhere in this sentence", n=len(listed),
+                  layer=layer),
+    )  # fmt: skip
+    alt = say("Activation of {n} neurons of layer {layer} at each of {n_tokens} tokens.", n=len(listed), layer=layer,
+              n_tokens=n)  # fmt: skip
+
+    def clicked(click: Click) -> tuple[int, int] | None:
+        cell = cell_of(click)
+        return (cell[0], listed[cell[1]]) if cell is not None and cell[1] < len(listed) else None
+
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=clicked)
+
+
+@FFN.picture("ffn_effect", say("The pieces that a neuron raises and lowers most"))
+def effect(o: OpenLayer) -> Plot | None:
+    """The pieces that the chosen neuron raises and lowers directly."""
+    if o.effect is None:
+        return None
+    (found, _), vocabulary, neuron = o.effect, o.run.trace.vocabulary, o.neuron + 1
+    ids = [*found.raised.tolist(), *found.lowered.tolist()[::-1]]
+    spec = charts.logit_effect_spec(
+        [vocabulary[i] for i in ids],
+        [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]],
+        ids,
+        title=say("Direct effect of neuron {neuron}: the pieces it raises and lowers most", neuron=neuron),
+    )
+    alt = say("The pieces that neuron {neuron} raises most, from {piece}, and lowers most.", neuron=neuron,
+              piece=vocabulary[ids[0]])  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_EFFECT)

@@ -1,0 +1,300 @@
+"""The pictures of positions that act inside attention: what turns, and what distance adds to scores.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+import charts
+from charts.by_distance import HOW_TO_READ_BIAS_CURVES, HOW_TO_READ_BIAS_MAP, HOW_TO_READ_EVEN, Curve
+from charts.rotations import HOW_TO_READ_CIRCLE, HOW_TO_READ_ROTATIONS, HOW_TO_READ_TURNS, Turns
+from transformer.analysis.distance_bias import DistanceBias, distance_bias
+from transformer.analysis.rotations import Turning, even_product, turnings
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import Kind, StackName, anatomy
+from transformer.model.config import ModelConfig
+from transformer.model.features import TABLES
+from ui.positions.table_pictures import MOST_CELLS, PAGE, count_of
+from ui.runs.picture import Plot
+from ui.runs.seen import Seen
+from ui.runs.sides import STACKS, fit_parts
+from ui.state.click import Click, cell_of, place_below
+from ui.state.view import Slot, View
+from words import joined, say, say_n
+
+MOST_ON_CIRCLE = 128
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of a model's positions is looked at."""
+
+    checkpoint: Checkpoint  # the model
+    view: View  # what is looked at
+    slot: Slot  # where it is drawn
+
+    @property
+    def config(self) -> ModelConfig:
+        """The features of the model."""
+        return self.checkpoint.config
+
+    @property
+    def stack(self) -> StackName:
+        """Whose attentions."""
+        return STACKS[self.view.side]
+
+    @property
+    def kind(self) -> Kind:
+        """The self-attention of the stack, which is called by it."""
+        return self.stack
+
+    @property
+    def causal(self) -> bool:
+        """Whether no key comes after its query."""
+        return anatomy(self.config).attention(self.kind).causal
+
+    @property
+    def count(self) -> int:
+        """How many positions are drawn, or how far a distance goes."""
+        return count_of(self.view, self.config.max_len)
+
+    @property
+    def whose(self) -> str:
+        """The stack in a few words, for titles."""
+        if len(anatomy(self.config).stacks) == 1:
+            return self.checkpoint.name
+        if self.stack == "encoder":
+            return say("{name}, encoder", name=self.checkpoint.name)
+        return say("{name}, decoder", name=self.checkpoint.name)
+
+    @cached_property
+    def turnings(self) -> tuple[Turning, ...]:
+        """The ways in which layers turn; none where positions are a bias."""
+        return () if self.config.rotary is None else tuple(turnings(self.config, self.stack))
+
+    @property
+    def turning(self) -> Turning | None:
+        """How the chosen layers turn, else the first that do; None where positions are a bias."""
+        found = self.turnings
+        own = next((one for one in found if self.view.layer in one.layers), None)
+        return own or next((one for one in found if one.n_pairs), next(iter(found), None))
+
+    @property
+    def turns(self) -> Turning | None:
+        """The same, if something turns there."""
+        return self.turning if self.turning is not None and self.turning.n_pairs else None
+
+    @property
+    def pair(self) -> int:
+        """The pair that is followed: that of the first dimension chosen."""
+        n, dims = 0 if self.turns is None else self.turns.n_pairs, self.view.dims
+        return dims[0] % n if dims and dims[0] < 2 * n else 0
+
+    @property
+    def distances(self) -> np.ndarray:
+        """The distances that are drawn: up to as many tokens as positions are; in a decoder no key comes later."""
+        return np.arange(-(self.count - 1), 1 if self.causal else self.count)
+
+    @cached_property
+    def bias(self) -> DistanceBias:
+        """What distance adds to scores."""
+        return distance_bias(self.checkpoint.model, self.stack, most=self.count - 1)
+
+    @property
+    def head(self) -> int:
+        """The head that is looked at."""
+        return min(self.view.head or 0, len(self.bias.bias) - 1)
+
+
+def open_shown(checkpoint: Checkpoint, view: View, slot: Slot) -> Shown | None:
+    """What is looked at, whatever the sentence; None for a model whose positions do not act inside attention."""
+    if checkpoint.config.positions in {*TABLES, "none"}:
+        return None
+    return Shown(checkpoint, fit_parts(view, anatomy(checkpoint.config))[0], slot)
+
+
+def _of_run(run: Seen) -> Shown | None:
+    return open_shown(run.checkpoint, run.view, run.slot)
+
+
+ROTATIONS = PAGE.part("rotations", say("Rotations"), _of_run)
+PAIR = PAGE.part("pair", say("One pair"), _of_run)
+DISTANCE = PAGE.part("distance", say("Score by distance"), _of_run)
+
+
+def layers_said(turning: Turning, *, most: int = 6) -> str:
+    """The numbers of the layers; after the first few an ellipsis."""
+    numbers = [str(layer + 1) for layer in turning.layers]
+    return ", ".join(numbers if len(numbers) <= most else [*numbers[:most], "…"])
+
+
+# ------------------------------------------------------------------------------------------------ rotations
+
+
+@ROTATIONS.picture("rotary_rotations", say("Rotations by position and pair"))
+def rotations(shown: Shown) -> Plot | None:
+    """By which angle each position turns each pair; a click means a pair."""
+    turning = shown.turns
+    if turning is None:
+        return None
+    step = -(-shown.count * turning.n_pairs // MOST_CELLS)
+    pairs = list(range(0, turning.n_pairs, step))
+    spec = charts.rotation_map_spec(
+        turning.angles(shown.count)[:, pairs],
+        n_pairs=turning.n_pairs,
+        pair=shown.pair,
+        pairs=pairs,
+        title=say("Rotations by position and pair: {whose}", whose=shown.whose),
+        note=_left_out(shown, len(pairs), turning.n_pairs),
+    )
+
+    def clicked(click: Click) -> int | None:
+        cell = cell_of(click)
+        return pairs[cell[1]] if cell is not None and cell[1] < len(pairs) else None
+
+    alt = say("The cosine of the angle by which each pair is turned, one row a position, one column a pair.")
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROTATIONS, fit=True, of_sentence=False, clicked=clicked)
+
+
+def _left_out(shown: Shown, n_drawn: int, n_pairs: int) -> str:
+    left_out = []
+    if shown.count < shown.config.max_len:
+        left_out.append(say("the first {n} of {all:,} positions", n=shown.count, all=shown.config.max_len))
+    if n_drawn < n_pairs:
+        left_out.append(say("{n} of {all:,} pairs, evenly spread", n=n_drawn, all=n_pairs))
+    return say("Drawn: {parts}.", parts=joined("; ", left_out)) if left_out else ""
+
+
+@ROTATIONS.picture("rotary_waves", say("How many positions a turn takes"))
+def waves(shown: Shown) -> Plot | None:
+    """How many positions each pair takes to turn once, in all layers; a click means a pair."""
+    turning = shown.turns
+    if turning is None:
+        return None
+    lines = [Turns(_line_name(turning), turning.wavelengths, main=True)]
+    if turning.scaled:
+        lines.append(Turns(say("before the scaling"), 2 * np.pi / turning.unscaled))
+    others = [one for one in shown.turnings if one.n_pairs and one.layers != turning.layers]
+    lines += [Turns(_line_name(one), one.wavelengths) for one in others]
+    rotary, limits = shown.config.rotary, [(say("longest text"), shown.config.max_len)]
+    if turning.scaled and rotary is not None and rotary.original_len:
+        limits.append((say("texts before the scaling"), rotary.original_len))
+    spec = charts.turning_waves_spec(lines, limits=limits, pair=shown.pair, title=waves.title)
+    alt = say("Positions that each pair takes to turn once, on a logarithmic axis.")
+    return Plot(
+        spec=spec, alt=alt, how_to_read=HOW_TO_READ_TURNS, fit=True, of_sentence=False,
+        clicked=place_below(turning.n_pairs),
+    )  # fmt: skip
+
+
+def _line_name(turning: Turning) -> str:
+    return say_n("layer {numbers}", "layers {numbers}", len(turning.layers), numbers=layers_said(turning))
+
+
+@PAIR.picture("rotary_circle", say("Where a pair is turned to"))
+def circle(shown: Shown) -> Plot | None:
+    """Where the chosen pair is turned to at each position."""
+    turning, pair = shown.turns, shown.pair
+    if turning is None:
+        return None
+    count, note = min(shown.count, MOST_ON_CIRCLE), ""
+    if count < shown.config.max_len:
+        note = say("Drawn: p from 0 to {last} of {end}.", last=count - 1, end=shown.config.max_len - 1)
+    spec = charts.turning_circle_spec(
+        float(turning.speeds[pair]), count, title=say("Pair {pair}: where it is turned to", pair=pair), note=note
+    )
+    alt = say("The first unit vector of pair {pair} at each position, as points on a circle.", pair=pair)
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CIRCLE, fit=True, of_sentence=False)
+
+
+@PAIR.picture("rotary_product", say("A pair's product by distance"))
+def product(shown: Shown) -> Plot | None:
+    """What two equal vectors that the chosen pair turns have as product, by distance."""
+    turning, pair = shown.turns, shown.pair
+    if turning is None:
+        return None
+    values = np.cos(shown.distances * float(turning.speeds[pair]))
+    spec = charts.distance_curves_spec(
+        shown.distances,
+        [Curve(say("pair {pair}", pair=pair), values)],
+        title=say("Pair {pair}: product by distance", pair=pair),
+        value_name=say("product of equal unit vectors"),
+    )
+    return Plot(
+        spec=spec, alt=say("The cosine of the angle between query and key, by their distance."), fit=True,
+        how_to_read=say("Two equal vectors that are turned apart by d·wᵢ have the product cos(d·wᵢ)."),
+        of_sentence=False,
+    )  # fmt: skip
+
+
+@DISTANCE.picture("rotary_even", say("Product of equal vectors by distance"))
+def even(shown: Shown) -> Plot | None:
+    """The same with all pairs."""
+    turning, distances = shown.turns, shown.distances
+    if turning is None:
+        return None
+    spec = charts.distance_curves_spec(
+        distances,
+        [Curve(say("all pairs alike"), even_product(turning.speeds, distances))],
+        title=say("Product of equal vectors by distance: {whose}", whose=shown.whose),
+        value_name=say("mean of cos(d·wᵢ)"),
+    )
+    alt = say("The mean of the cosines of all pairs by the distance between query and key.")
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_EVEN, fit=True, of_sentence=False)
+
+
+# ------------------------------------------------------------------------------------------------ a bias
+
+
+@DISTANCE.picture("bias_curves", say("Bias by distance"))
+def bias_curves(shown: Shown) -> Plot | None:
+    """What each head adds to a score by distance; a click means a head."""
+    if shown.turning is not None:
+        return None
+    found, head = shown.bias, shown.head
+    spec = charts.distance_curves_spec(
+        found.distances,
+        [
+            Curve(say("head {number}", number=one + 1), values, strong=one == head, place=one)
+            for one, values in enumerate(found.bias)
+        ],
+        title=say("Head {head}: bias by distance", head=head + 1),
+        value_name=say("added to the score"),
+        edges=found.edges(),
+        note=say("thin lines: where one learned bucket ends and the next begins") if found.edges() else "",
+    )
+    alt = say("What each head adds to a score by the distance between query and key, one line a head.")
+    return Plot(
+        spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, of_sentence=False,
+        clicked=place_below(len(found.bias)),
+    )  # fmt: skip
+
+
+@DISTANCE.picture("bias_map", say("Bias of all heads"))
+def bias_map(shown: Shown) -> Plot | None:
+    """The same as a map; a click means a head."""
+    if shown.turning is not None:
+        return None
+    found = shown.bias
+    spec = charts.distance_map_spec(
+        found.bias,
+        found.distances,
+        title=say("Bias of all heads: {whose}", whose=shown.whose),
+        buckets=found.buckets,
+        head=shown.head,
+    )
+    alt = say("What each head adds to a score, one row a head, one column a distance.")
+    return Plot(
+        spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_MAP, fit=True, of_sentence=False,
+        clicked=partial(_row, count=len(found.bias)),
+    )  # fmt: skip
+
+
+def _row(click: Click, count: int) -> int | None:
+    cell = cell_of(click)
+    return cell[0] if cell is not None and cell[0] < count else None

@@ -1,0 +1,426 @@
+"""The page Positions, and the pictures of a table of positions: itself, who resembles whom in it, what a shift does.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+import charts
+from charts.position_shift import (
+    HOW_TO_READ_MAP,
+    HOW_TO_READ_MAP_ERRORS,
+    HOW_TO_READ_ROTATION,
+    HOW_TO_READ_ROTATION_ERRORS,
+    ErrorLine,
+)
+from charts.position_waves import HOW_TO_READ_CURVES, HOW_TO_READ_WAVES
+from charts.positions import (
+    HOW_TO_READ_APART,
+    HOW_TO_READ_COSINE,
+    HOW_TO_READ_DISTANCE,
+    HOW_TO_READ_SIMILARITY,
+    HOW_TO_READ_TABLE,
+)
+from transformer.analysis import position_study as study
+from transformer.analysis.position_tables import own_table
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
+from transformer.model.features import TABLES
+from transformer.runs.finite import not_finite
+from ui.runs.picture import Page, Plot
+from ui.runs.seen import Seen, Work
+from ui.runs.sides import STACKS, fit_parts
+from ui.shared.numbers import short
+from ui.state.click import Click, place_of
+from ui.state.view import Side, Slot, View
+from words import joined, say
+
+DEFAULT_COUNT = 64
+MOST_CELLS = 32_768  # 128 positions of 256 dimensions: 130 kB
+MOST_MEASURED = 512  # positions in which waves are looked for
+MOST_SHIFTED = 512  # positions that a shift is measured on
+MOST_DRAWN = 64  # positions of a shift, as more points cover each other
+MOST_FITS = 24
+MOST_ROTATIONS = 64
+FOLLOWS = 1e-3
+"""A table nearer to the formula than this is the formula, rounded."""
+
+PAGE = Page("positions", say("Positions"), panel="positions_panel")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table of one stack, and what of it is looked at."""
+
+    checkpoint: Checkpoint  # whose
+    values: np.ndarray  # [position, d_model]
+    only: bool  # whether the model has no other stack
+    alone: bool  # whether the other side's table has other values
+    view: View  # what is looked at; its side is the table's
+    difference: float  # the largest difference of any value from the formula
+    slot: Slot  # where it is drawn
+    work: Work
+
+    @property
+    def name(self) -> str:
+        """The checkpoint's."""
+        return self.checkpoint.name
+
+    @property
+    def side(self) -> Side:
+        """Whose it is."""
+        return self.view.side
+
+    @property
+    def learned(self) -> bool:
+        """Whether it holds parameters."""
+        return self.checkpoint.config.positions == "learned"
+
+    @property
+    def count(self) -> int:
+        """How many positions are drawn."""
+        return count_of(self.view, len(self.values))
+
+    @property
+    def follows(self) -> bool:
+        """Whether the table is the formula's, rounded."""
+        return self.difference < FOLLOWS
+
+    @property
+    def d_model(self) -> int:
+        """Number of dimensions."""
+        return int(self.values.shape[1])
+
+    @property
+    def whose(self) -> str:
+        """The table in a few words, for titles."""
+        if not self.alone:
+            return self.name
+        if self.side == "source":
+            return say("{name}, encoder", name=self.name)
+        return say("{name}, decoder", name=self.name)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The dimensions whose curves are drawn: those chosen, else a few spread over the table."""
+        return self.view.dims or spread(self.d_model)
+
+    @property
+    def pair(self) -> int:
+        """The pair of dimensions that is followed through a shift; -1 if there is none."""
+        return min(self.view.dims[0] // 2 if self.view.dims else 0, self.d_model // 2 - 1)
+
+    @property
+    def measured(self) -> np.ndarray:
+        """The positions that a shift is measured on, the first ones: [position, d_model]."""
+        return self.values[:MOST_SHIFTED]
+
+    @property
+    def most_shift(self) -> int:
+        """The largest shift that leaves two positions to look at."""
+        return most_shift(len(self.values))
+
+    @property
+    def shift(self) -> int:
+        """The shift that is looked at."""
+        return min(self.view.shift, self.most_shift)
+
+    @property
+    def shifts(self) -> bool:
+        """Whether there are positions and dimensions enough to look at a shift."""
+        return self.most_shift >= 1 and self.pair >= 0
+
+    @cached_property
+    def fit(self) -> study.ShiftFit:
+        """The best linear map of the shift."""
+        return study.fit_shift(self.measured, self.shift)
+
+    @cached_property
+    def waves(self) -> study.Periods | None:
+        """The strongest waves; None where there are too few positions to look for some."""
+        values = self.values[:MOST_MEASURED]
+        return study.strongest_waves(values) if len(values) >= 3 else None
+
+    @cached_property
+    def similar(self) -> np.ndarray:
+        """How much each position that is drawn resembles each other."""
+        return study.similarity(self.values[: self.count], cosine=self.view.cosine)
+
+    @cached_property
+    def by_distance(self) -> study.ByDistance:
+        """The same by distance."""
+        return study.by_distance(self.similar)
+
+    @property
+    def measure(self) -> str:
+        """What resemblance is."""
+        return say("cosine") if self.view.cosine else "p·q"
+
+
+def most_shift(n_positions: int) -> int:
+    """The largest shift that leaves two of so many positions to look at."""
+    return min(n_positions, MOST_SHIFTED) - 2
+
+
+def count_of(view: View, most: int) -> int:
+    """How many of `most` positions are drawn."""
+    return min(view.drawn or DEFAULT_COUNT, most)
+
+
+def spread(d_model: int) -> tuple[int, ...]:
+    """A few dimensions: a sine and its cosine, two of longer waves, and the last."""
+    return tuple(sorted({0, min(1, d_model - 1), d_model // 8, d_model // 4, d_model - 1}))
+
+
+def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Table | None:
+    """The table of the side that is looked at, whatever the sentence; None for a model that adds none.
+
+    Raises:
+        QueryError: Something in it is not finite.
+        BusyError: The model has too much to do.
+    """
+    if checkpoint.config.positions not in TABLES:
+        return None
+    parts = anatomy(checkpoint.config)
+    view, _ = fit_parts(view, parts)
+    first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
+    values = own_table(checkpoint.model, STACKS[view.side])
+    if view.positions_panel != "sentence" and not np.isfinite(values).all():  # that part looks at its own rows only
+        raise not_finite(f"{STACKS[view.side]}.embedding.positions")
+    difference = work.compute(
+        ("positions", checkpoint.content_hash, view.side, "formula"),
+        lambda: study.difference_from_formula(values),
+        nbytes=lambda _: 8,
+    )
+    alone = not all(np.array_equal(first, other) for other in others)
+    view = replace(view, dims=tuple(dim for dim in view.dims if dim < values.shape[1]))
+    return Table(checkpoint, values, not others, alone, view, difference, slot, work)
+
+
+def _of_run(run: Seen) -> Table | None:
+    return open_table(run.checkpoint, run.view, run.slot, run.work)
+
+
+TABLE = PAGE.part("table", say("Table"), _of_run)
+SIMILARITY = PAGE.part("similarity", say("Similarity"), _of_run)
+SHIFT = PAGE.part("shift", say("Shift"), _of_run)
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+@TABLE.picture("position_table", say("Table of positions"))
+def whole(table: Table) -> Plot:
+    """The table as a map; sines and cosines apart if that is asked for."""
+    dims = drawn_dims(table.count, table.d_model)
+    n_sines = 0
+    if table.view.apart and table.follows:
+        n_sines = int((dims % 2 == 0).sum())
+        dims = np.concatenate([dims[dims % 2 == 0], dims[dims % 2 == 1]])
+    spec = charts.position_table_spec(
+        table.values[: table.count, dims],
+        positions=range(table.count),
+        dimensions=dims.tolist(),
+        title=say("Table of positions: {whose}", whose=table.whose),
+        note=_left_out(table, len(dims)),
+        n_sines=n_sines,
+    )
+    alt = say(
+        "The table of positions of {whose} as a map, one row a position, one column a dimension.", whose=table.whose
+    )
+    read = joined(" ", [HOW_TO_READ_TABLE] + [HOW_TO_READ_APART] * bool(n_sines))
+    return Plot(spec=spec, alt=alt, how_to_read=read, fit=True, of_sentence=False)
+
+
+def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
+    """The dimensions that a map has room for: all, or every nth pair.
+
+    Args:
+        n_positions: Rows of the map.
+        d_model: Width of the table.
+
+    Returns:
+        Dimensions from 0, ascending.
+    """
+    step = -(-n_positions * d_model // MOST_CELLS)
+    dims = np.arange(d_model)
+    return dims[(dims // 2) % step == 0]
+
+
+def _left_out(table: Table, n_dims: int) -> str:
+    """What of the table the map has no room for; "" if it has all."""
+    left_out = []
+    if table.count < len(table.values):
+        left_out.append(say("the first {n} of {all:,} positions", n=table.count, all=len(table.values)))
+    if n_dims < table.d_model:
+        left_out.append(say("{n} of {all:,} dimensions, evenly spread pairs", n=n_dims, all=table.d_model))
+    return say("Drawn: {parts}.", parts=joined("; ", left_out)) if left_out else ""
+
+
+@TABLE.picture("position_curves", say("Single dimensions"))
+def curves(table: Table) -> Plot:
+    """Some dimensions beside the formula's."""
+    dims, lengths = list(table.dims), study.wavelengths(table.d_model)
+    spec = charts.position_curves_spec(
+        table.values[: table.count, dims],
+        study.formula(table.count, table.d_model)[:, dims],
+        dimensions=dims,
+        notes=[_wave(dim, short(lengths[dim // 2])) for dim in dims],
+        title=curves.title,
+    )
+    alt = say("Dimensions {dimensions} of the table for {n} positions, beside the formula.",
+              dimensions=", ".join(map(str, dims)), n=table.count)  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CURVES, of_sentence=False)
+
+
+def _wave(dim: int, length: str) -> str:
+    """What the formula has in a dimension."""
+    if dim % 2:
+        return say("cosine, wavelength {length}", length=length)
+    return say("sine, wavelength {length}", length=length)
+
+
+@TABLE.picture("position_waves", say("Wavelengths"))
+def waves(table: Table) -> Plot | None:
+    """The wavelength of each dimension, the formula's and the strongest one."""
+    found = table.waves
+    if found is None:
+        return None
+    n = min(len(table.values), MOST_MEASURED)
+    spec = charts.wavelengths_spec(
+        study.wavelengths(table.d_model), found.period, found.share, n_positions=n, title=waves.title
+    )
+    alt = say(
+        "Wavelength of each dimension on a logarithmic axis: the formula's, and the strongest in {whose}.",
+        whose=table.whose,
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_WAVES, of_sentence=False)
+
+
+# ------------------------------------------------------------------------------------------------ similarity
+
+
+@SIMILARITY.picture("position_similarity", say("Similarity of positions"))
+def similarity(table: Table) -> Plot:
+    """How much each position resembles each other."""
+    step = -(-table.count // int(MOST_CELLS**0.5))
+    spec = charts.position_similarity_spec(
+        table.similar[::step, ::step],
+        positions=range(0, table.count, step),
+        title=say("Similarity of positions: {whose}", whose=table.whose),
+        value_name=table.measure,
+        note="" if step == 1 else say("Drawn: 1 in {step} positions.", step=step),
+    )
+    alt = say("How much each position resembles each other, by {name}, {whose}.", name=table.measure,
+              whose=table.whose)  # fmt: skip
+    how_to_read = HOW_TO_READ_COSINE if table.view.cosine else HOW_TO_READ_SIMILARITY
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True, of_sentence=False)
+
+
+@SIMILARITY.picture("position_distance", say("Similarity by distance"))
+def distance(table: Table) -> Plot:
+    """The same by the distance of two positions."""
+    found = table.by_distance
+    spec = charts.similarity_by_distance_spec(
+        found.mean, found.low, found.high, title=distance.title, value_name=table.measure
+    )
+    alt = say("Mean, least and largest {name} of two positions by their distance, {whose}.", name=table.measure,
+              whose=table.whose)  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_DISTANCE, fit=True, of_sentence=False)
+
+
+# ------------------------------------------------------------------------------------------------ a shift
+
+
+@SHIFT.picture("position_points", say("A pair of dimensions, shifted"))
+def points(table: Table) -> Plot | None:
+    """One pair after a shift, and what a rotation makes of it, or else the best linear map."""
+    if not table.shifts:
+        return None
+    values, pair, shift = table.measured, table.pair, table.shift
+    columns = slice(2 * pair, 2 * pair + 2)
+    after, sine, cosine = values[shift:][:MOST_DRAWN, columns], 2 * pair, 2 * pair + 1
+    title = say("Pair {sine}, {cosine} shifted by {shift}", sine=sine, cosine=cosine, shift=shift)
+    made = study.rotate(values[:-shift], shift) if table.follows else table.fit.predicted
+    note = ""
+    if len(made) > MOST_DRAWN:
+        note = say("Drawn: p from 0 to {last} of {end}.", last=MOST_DRAWN - 1, end=len(made) - 1)
+    if table.follows:
+        spec = charts.shift_points_spec(
+            after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
+        )
+        alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and before it but turned.",
+                  sine=sine, cosine=cosine, shift=shift)  # fmt: skip
+        return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROTATION, fit=True, of_sentence=False)
+    spec = charts.shift_points_spec(
+        after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title,
+        held_out=table.fit.held_out[:MOST_DRAWN], unpaired=True, note=note,
+    )  # fmt: skip
+    alt = say("Dimensions {sine} and {cosine} after a shift by {shift}, and what the best linear map gives.",
+              sine=sine, cosine=cosine, shift=shift)  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, fit=True, of_sentence=False)
+
+
+def angle(table: Table) -> float:
+    """By how much the shift turns the pair."""
+    return float(table.shift * study.frequencies(table.d_model)[table.pair])
+
+
+@SHIFT.picture("position_errors", say("Error by shift"))
+def errors(table: Table) -> Plot | None:
+    """How far a rotation, or else the best linear map, misses the table by shift; a click means a shift."""
+    if not table.shifts:
+        return None
+    values, shift, turns = table.measured, table.shift, table.follows
+    shifts = spread_shifts(table.most_shift, shift, most=MOST_ROTATIONS if turns else MOST_FITS)
+
+    def work() -> list[ErrorLine]:
+        if not turns:
+            return _fits(values, shifts)
+        return [ErrorLine("Rₖ·PE(p)", [float(study.rotation_errors(values, k).max()) for k in shifts])]
+
+    lines = table.work.compute(
+        ("positions", table.checkpoint.content_hash, table.side, "rotations" if turns else "fits", shifts),
+        work,
+        nbytes=lambda lines: 8 * len(lines) * len(shifts),
+    )
+    spec = charts.shift_errors_spec(
+        shifts, lines, shift=shift, log=turns, title=errors.title,
+        y_title=say("Largest difference (log)") if turns else say("Relative error"),
+    )  # fmt: skip
+    alt = say("Relative error of the best linear map by shift, where it was fitted and where not, {whose}.",
+              whose=table.whose)  # fmt: skip
+    if turns:
+        alt = say("The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {most}, {whose}.",
+                  most=shifts[-1], whose=table.whose)  # fmt: skip
+    how_to_read = HOW_TO_READ_ROTATION_ERRORS if turns else HOW_TO_READ_MAP_ERRORS
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True, of_sentence=False, clicked=_shift_of)
+
+
+def _shift_of(click: Click) -> dict[str, int] | None:
+    shift = place_of(click)
+    return None if shift is None else {"shift": shift}
+
+
+def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> list[ErrorLine]:
+    """Errors of the best linear maps by shift, of a table and of the formula's at the same size."""
+    own = [study.fit_shift(values, k) for k in shifts]
+    sinusoids = study.formula(*values.shape)
+    formula = [study.fit_shift(sinusoids, k) for k in shifts]
+    return [
+        ErrorLine(say("fitted positions"), [fit.fitted_error for fit in own]),
+        ErrorLine(say("held-out positions"), [fit.held_out_error for fit in own]),
+        ErrorLine(say("held out, mean as the answer"), [fit.constant_error for fit in own]),
+        ErrorLine(say("held out, sinusoids of this size"), [fit.held_out_error for fit in formula]),
+    ]
+
+
+def spread_shifts(largest: int, chosen: int, *, most: int) -> tuple[int, ...]:
+    """Shifts from 1 to the largest, evenly spread when there are more than `most`, and the chosen one."""
+    places = np.linspace(1, largest, min(most, largest)).round().astype(int).tolist()
+    return tuple(sorted({*places, chosen}))
