@@ -25,6 +25,7 @@ from words import languages, said
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
 NO_PICTURES = {"*", "part", "results"}
+ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
 KINDS = ("reverse", *ALONE)
 SENTENCES = {"reverse": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
 
@@ -45,6 +46,7 @@ def look(picture, checkpoint, kind, *, slot=MAIN, forced=(), **fields):
     """A run of a kind of model, and what is looked at of it."""
     page, part = picture.part.page, picture.part.name
     fields |= {page.panel: part} if part else {}
+    fields |= ONE_HEAD.get(picture.key, {})
     link = Link(
         model=checkpoint.name, source=SENTENCES[kind], view=View(**fields), forced=forced, companions=(MARKUP,)
     )

@@ -30,6 +30,7 @@ from ui.runs.open_run import OpenRun
 from ui.runs.sides import STACK_NAMES, STACKS
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
+from ui.shared.dialect import formula
 from ui.shared.door import st
 from ui.state import session
 from ui.state.click import cell_of, place_of
@@ -147,7 +148,7 @@ def _histogram(o: OpenLayer) -> None:
         figure,
         key=o.run.key(HISTOGRAM),
         alt=alt,
-        how_to_read=drawing.formula(HOW_TO_READ_HISTOGRAM_GATED if o.gated else HOW_TO_READ_HISTOGRAM, bias=o.bias),
+        how_to_read=formula(HOW_TO_READ_HISTOGRAM_GATED if o.gated else HOW_TO_READ_HISTOGRAM, bias=o.bias),
         fit=True,
     )
 
@@ -166,7 +167,7 @@ def _active(o: OpenLayer) -> None:
     )  # fmt: skip
     alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
               first=listed[0] + 1)  # fmt: skip
-    how_to_read = drawing.formula(HOW_TO_READ_ACTIVE_GATED if o.gated else HOW_TO_READ_ACTIVE, bias=o.bias)
+    how_to_read = formula(HOW_TO_READ_ACTIVE_GATED if o.gated else HOW_TO_READ_ACTIVE, bias=o.bias)
     follow = on_click(key, place_of, lambda neuron: session.replace(slot, neuron=neuron))
     drawing.chart(figure, key=key, alt=alt, how_to_read=how_to_read, on_click=follow)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from transformer.model.config import ModelConfig
 from transformer.model.features import PositionKind
-from words import say
+from words import say, through
 
 IN_ATTENTION: dict[PositionKind, str] = {
     "rotary": say("Rotary positions turn queries and keys."),
@@ -33,3 +33,9 @@ def about_scores(config: ModelConfig) -> list[str]:
     if config.mask_fill is not None:
         said.append(say("Closed scores are replaced by {fill:g} and not by −∞.", fill=config.mask_fill))
     return said
+
+
+@through
+def formula(text: str, *, bias: bool) -> str:
+    """A sentence with a formula, as it holds for a model that has biases or none."""
+    return text if bias else text.replace(" + b", "")

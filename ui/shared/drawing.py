@@ -65,12 +65,6 @@ def notes(sentences: Sequence[str]) -> None:
         st.info(joined("  \n", map(plain, sentences)), icon=":material/info:")
 
 
-@through
-def formula(text: str, *, bias: bool) -> str:
-    """A sentence with a formula, as it holds for a model that has biases or none."""
-    return text if bias else text.replace(" + b", "")
-
-
 def beside(
     *draw: Callable[[], object], widths: Sequence[int] = (), gap: Literal["medium", "large"] = "large"
 ) -> None:
