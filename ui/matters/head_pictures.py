@@ -85,7 +85,7 @@ HEADS = MATTERS.part("heads", say("Heads"), measure)
 def effects(scene: Measured) -> Plot | None:
     """All heads; a click looks at one."""
     run, found = scene.run, scene.found
-    if found is None:
+    if found is None or run.looking.covered:
         return None
     measure, step, view = shown(found, run.view.effect), step_of(run.looking), run.view
     words = WORDS[measure, step is not None]
@@ -135,7 +135,7 @@ def _short(layer: int, head: int) -> Sentence:
 def steps(scene: Measured) -> Plot | None:
     """What one head changes at each step, or at each token of an encoder that is alone."""
     run, found = scene.run, scene.found
-    if found is None or scene.head is None:
+    if found is None or scene.head is None or run.looking.covered:
         return None
     layer, head = scene.head
     measure: Shown = shown(found, run.view.effect)

@@ -20,6 +20,7 @@ from ui.matters.head_pictures import Measured, name_of
 from ui.matters.measures import shown, step_of, values, written
 from ui.runs import loading, measuring
 from ui.runs.attempt import attempt
+from ui.runs.guessing import ask_first
 from ui.runs.measured import studies
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
@@ -30,6 +31,7 @@ from ui.shared.door import st
 from words import Sentence, say
 
 MEASURE, STOP = "matters_measure", "matters_stop"
+REVEAL: Final = "matters_heads_reveal"
 LOOK_SECONDS: Final = 0.5
 CHOOSE: Final = say("Click a cell of either map to look at one head: what it changes step by step, and its weights.")
 
@@ -44,6 +46,10 @@ def draw(run: OpenRun) -> None:
         place, right = st.columns(2, gap="medium")
         with right:
             _grid(run)
+    if run.looking.covered:
+        with place:
+            ask_first(run, say("What this step owes to each head would tell."), key=REVEAL)
+        return
     with place:
         found = _measured(run, seen)
     if found is not None:
