@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, WebSocket
 from benchmarks.raw_client import RawClient
 from tests.browser.idle import wait_for_idle
 from tools.serve import Server
-from ui.attention import all_heads, flow, one_map
+from ui.attention import flow, map_pictures
 from ui.runs.sides import KIND_NAMES
 
 SERVER_TURNS = 5
@@ -35,16 +35,18 @@ class View:
     shows: tuple[tuple[str, str], ...]
 
 
-GRIDS = tuple((place, KIND_NAMES[kind]) for kind, place in all_heads.GRIDS.items())
-ENCODER, DECODER, CROSS = (KIND_NAMES[kind] for kind in all_heads.GRIDS)
+MAP = map_pictures.one_map.key
+PLACES = {kind: one.key for kind, one in map_pictures.GRIDS.items()}
+GRIDS = tuple((place, KIND_NAMES[kind]) for kind, place in PLACES.items())
+ENCODER, DECODER, CROSS = (KIND_NAMES[kind] for kind in PLACES)
 ONE = "layer=1&head=1"
 VISIT = (
     View("all heads", "", None, GRIDS),
-    View("mean of all, cross", "panel=head", ("panel", "One map"), ((one_map.MAP, f"{CROSS}: mean of all"),)),
-    View("a layer's mean", "panel=head&layer=1", ("layer", "1"), ((one_map.MAP, "layer 1, mean"),)),
-    View("one head, cross", f"panel=head&{ONE}", ("head", "1"), ((one_map.MAP, f"{CROSS}: layer 1, head"),)),
+    View("mean of all, cross", "panel=head", ("panel", "One map"), ((MAP, f"{CROSS}: mean of all"),)),
+    View("a layer's mean", "panel=head&layer=1", ("layer", "1"), ((MAP, "layer 1, mean"),)),
+    View("one head, cross", f"panel=head&{ONE}", ("head", "1"), ((MAP, f"{CROSS}: layer 1, head"),)),
     *(
-        View(f"one head, {kind}", f"panel=head&kind={kind}&{ONE}", ("kind", click), ((one_map.MAP, f"{name}:"),))
+        View(f"one head, {kind}", f"panel=head&kind={kind}&{ONE}", ("kind", click), ((MAP, f"{name}:"),))
         for kind, click, name in (("encoder", "Encoder self", ENCODER), ("decoder", "Decoder self", DECODER))
     ),
     *(

@@ -1,8 +1,9 @@
 """Attention: every layer's and head's map of the sentence at hand, and how one weight came to be."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.attention import all_heads, flow, head_table, one_map, one_weight, otherwise
 from ui.attention import controls as attention_controls
+from ui.attention import flow, head_table, one_weight, panels
+from ui.attention.map_pictures import ATTENTION
 from ui.frame.given import given_head
 from ui.frame.sentence import sentence
 from ui.frame.sidebar import checkpoint_or_maps
@@ -14,18 +15,16 @@ from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
 DRAW = {
-    "overview": all_heads.draw,
-    "head": one_map.draw,
+    "overview": panels.all_heads,
+    "head": panels.one,
     "flow": flow.draw,
     "walk": one_weight.draw,
     "table": head_table.draw,
 }
 
-session.begin("attention")
-TITLE = say("Attention")
+session.begin(ATTENTION.path)
 
 
 @st.fragment
@@ -36,7 +35,7 @@ def follow(checkpoint: Checkpoint) -> None:
         return
     sentence(run, compact=True, still=attempt(lambda: attention_controls.still(run)))
     attention_controls.draw(run)
-    otherwise.draw(run)
+    panels.otherwise(run)
     cover.part(lambda: attempt(lambda: DRAW[run.view.panel](run)))
     run.publish()
 
@@ -46,15 +45,15 @@ def look(name: str) -> None:
     """Draw the chosen part of maps that were given; a session keeps the name of their file, not the maps."""
     if (maps := attempt(lambda: loading.open_maps(name))) is None:
         return
-    given_head(TITLE, maps)
+    given_head(ATTENTION.title, maps)
     run = open_maps(maps, name)
     attention_controls.draw(run)
     DRAW[run.view.panel](run)
     run.publish()
 
 
-found = checkpoint_or_maps(TITLE, shows_run=True)
+found = checkpoint_or_maps(ATTENTION.title, shows_run=True)
 if isinstance(found, Checkpoint):
-    of_a_sentence(TITLE, found, follow)
+    of_a_sentence(ATTENTION.title, found, follow)
 else:
     look(st.session_state[session.MODEL])

@@ -6,11 +6,11 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.matters import controls as matters_controls
 from ui.matters import heads, logit, pieces
+from ui.matters.head_pictures import MATTERS
 from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from words import say
 
 DRAW = {
     "heads": heads.draw,
@@ -18,8 +18,7 @@ DRAW = {
     "logit": logit.draw,
 }
 
-session.begin("matters")
-TITLE = say("What matters")
+session.begin(MATTERS.path)
 
 
 @st.fragment
@@ -34,4 +33,4 @@ def follow(checkpoint: Checkpoint) -> None:
     run.publish()
 
 
-of_a_sentence(TITLE, sidebar(TITLE, shows_run=True), follow)
+of_a_sentence(MATTERS.title, sidebar(MATTERS.title, shows_run=True), follow)

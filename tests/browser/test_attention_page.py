@@ -12,12 +12,12 @@ from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import address, expect_address, switch
 from tools.serve import Server
-from ui.attention import all_heads, one_map
+from ui.attention.panels import CELL_ROW
 from ui.shared import style
 
 LETTERS = "glasss"  # six letters and the end: maps of seven pieces
-GRID = all_heads.GRIDS["encoder"]
-MAP = one_map.MAP
+GRID = "overview_encoder"
+MAP = "head_map"
 PLACE = """(chart, [row, column]) => {
   const { xaxis, yaxis } = chart._fullLayout;
   const box = chart.getBoundingClientRect();
@@ -110,7 +110,7 @@ def test_a_click_on_a_tile_opens_its_head(tab, server):
 
 def test_a_masked_cell_of_the_grid_says_why(tab, server):
     page = open_attention(tab, server)
-    said = hover(page, all_heads.GRIDS["decoder"], 0, 3)
+    said = hover(page, "overview_decoder", 0, 3)
     assert "closed by the mask: comes later in the output" in said
     assert "about" not in said
 
@@ -120,7 +120,7 @@ def test_the_step_is_marked_in_every_tile_of_the_decoder(tab, server):
     middles = "chart => chart.layout.shapes.filter(shape => shape.type === 'rect').map(({ y0, y1 }) => (y0 + y1) / 2)"
     for step in range(2):
         for kind in ("decoder", "cross"):
-            chart = plot(page, all_heads.GRIDS[kind])
+            chart = plot(page, f"overview_{kind}")
             comes_to(page, functools.partial(chart.evaluate, middles), [step, step + 7])
         assert plot(page, GRID).evaluate(middles) == []
         page.keyboard.press("ArrowRight")
@@ -171,7 +171,7 @@ def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_v
     click(page, MAP, 2, 3)
     expect_address(page, query="3", key="4")
     shown = address(page)
-    looked_at = page.locator(f".st-key-{one_map.CELL_ROW}")
+    looked_at = page.locator(f".st-key-{CELL_ROW}")
     expect(looked_at).to_contain_text("row 3")
     numbers, said, named = drawn(page, MAP), looked_at.inner_text(), title(page, MAP)
     page.reload()
@@ -204,7 +204,7 @@ def test_the_charts_begin_on_the_first_screen(server, tab):
     page = open_attention(tab, server)
     wait_for_rest(page)
     stepper = page.locator(".gf-stepper").bounding_box()
-    chart = page.locator(f".st-key-{all_heads.GRIDS['cross']} .gf-chart").bounding_box()
+    chart = page.locator(".st-key-overview_cross .gf-chart").bounding_box()
     assert stepper["height"] < 160
     assert chart["y"] < 620
     page.keyboard.press("End")

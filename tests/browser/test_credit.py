@@ -9,9 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.helpers import open_page, screenshot, wait_for_idle
 from tests.browser.story import expect_address
 from tools.serve import Server
-from ui.matters import logit, pieces
 
-MAP, TABLE = f".st-key-{logit.MAP}", f".st-key-{pieces.TABLE}"
+MAP, TABLE = ".st-key-matters_parts", ".st-key-matters_pieces"
 PLACE = """([place, row, column]) => {
   const chart = document.querySelector(`${place} [role="img"]`);
   const { xaxis, yaxis } = chart._fullLayout;

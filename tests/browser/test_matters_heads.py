@@ -5,9 +5,8 @@ from playwright.sync_api import expect
 from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address
-from ui.matters.heads import EFFECTS, GRID
-from ui.matters.one_head import MAP, STEPS
 
+EFFECTS, GRID, STEPS, MAP = "matters_effects", "matters_grid", "matters_steps", "matters_map"
 VIEW = "matters?model=zh-en"
 
 

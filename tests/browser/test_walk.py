@@ -9,10 +9,16 @@ from tests.browser.helpers import comes_to, in_both_windows, turn_to, wait_for_i
 from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import NAME
 from tests.browser.story import SETTLED_MS, address, expect_address, wait_for_charts
-from ui.attention.one_weight import MAP
-from ui.attention.one_weight_stages import NORMS, PRODUCTS, SCORES, TABLE, VALUES, WEIGHTS
-from ui.attention.one_weight_vectors import MAPS
+from ui.attention import one_weight_pictures as pictures
+from ui.attention.one_weight import TABLE
 
+MAP, PRODUCTS, SCORES, WEIGHTS, VALUES, NORMS, *MAPS = (
+    one.key
+    for one in (
+        *(pictures.head_map, pictures.products, pictures.scores, pictures.weights, pictures.values, pictures.lengths),
+        *pictures.VECTORS,
+    )
+)
 WALK = "model=reverse&src=glass&panel=walk"
 
 

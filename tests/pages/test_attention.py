@@ -11,13 +11,13 @@ from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
-from ui.attention import all_heads, controls, flow, one_map, one_weight_vectors
+from ui.attention import controls, flow, one_weight, panels
 from ui.runs import loading
 from ui.runs.sides import KIND_NAMES
 from ui.shared import choices
 from ui.state import session
 
-GRIDS = all_heads.GRIDS
+GRIDS = {kind: f"overview_{kind}" for kind in ("encoder", "decoder", "cross")}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def switch(test, key):
 
 
 def the_map(test):
-    return numbers(figure(test, one_map.MAP)["data"][0]["z"])
+    return numbers(figure(test, "head_map")["data"][0]["z"])
 
 
 # ---------------------------------------------------------------- all heads
@@ -98,7 +98,7 @@ def test_one_map_shows_what_is_chosen_among_all_heads(attention):
     assert len(frames) == 1
     assert not [shape for shape in figure(test, GRIDS["encoder"])["layout"]["shapes"] if shape["type"] == "rect"]
     check(test.button_group(key="panel").set_value("head").run())
-    assert figure(test, one_map.MAP)["layout"]["title"]["text"] == "Cross-attention: layer 2, head 1"
+    assert figure(test, "head_map")["layout"]["title"]["text"] == "Cross-attention: layer 2, head 1"
     np.testing.assert_array_equal(the_map(test), trace_of(test).cross[1, 0])
 
 
@@ -107,10 +107,10 @@ def test_scales_are_those_of_the_whole_page(attention):
     assert all("own scale" in figure(test, key)["layout"]["title"]["subtitle"]["text"] for key in GRIDS.values())
     assert address(test)["own"] == "1"
     check(test.button_group(key="panel").set_value("head").run())
-    drawn = figure(test, one_map.MAP)["data"][0]
+    drawn = figure(test, "head_map")["data"][0]
     assert (drawn["zmin"], drawn["zmax"]) == pytest.approx((0, the_map(test).max()))
     test = switch(test, "own_scale")
-    assert figure(test, one_map.MAP)["data"][0]["zmax"] == 1
+    assert figure(test, "head_map")["data"][0]["zmax"] == 1
 
 
 def test_guess_mode_hides_what_comes_in_every_grid(attention):
@@ -135,7 +135,7 @@ def test_the_map_is_the_traces(attention, kind):
 
 def test_rows_of_the_decoder_say_reads_and_predicts(attention):
     for kind in ("decoder", "cross"):
-        layout = figure(attention(panel="head", kind=kind, src="abc"), one_map.MAP)["layout"]
+        layout = figure(attention(panel="head", kind=kind, src="abc"), "head_map")["layout"]
         rows = [row.split("<b>")[1].removesuffix("</b>") for row in layout["meta"]["cells"]["rows"]]
         assert rows == ["&#60;s&#62; → c", "c → b", "b → a", "a → &#60;/s&#62;"]
         assert layout["yaxis"]["title"]["text"] == "Reads → predicts (query)"
@@ -146,14 +146,14 @@ def test_aggregates_are_called_what_they_are(attention):
     titles = []
     for aggregate in controls.AGGREGATES:
         check(test.selectbox(key="aggregate").set_value(aggregate).run())
-        titles.append(figure(test, one_map.MAP)["layout"]["title"])
+        titles.append(figure(test, "head_map")["layout"]["title"])
     assert [title["text"].split(": ")[1] for title in titles] == [
         "mean of all 2 layers × 4 heads",
         "maximum of all 2 layers × 4 heads",
         "rollout through layers 1 to 2",
     ]
     assert "do not sum to 1" in titles[1]["subtitle"]["text"]
-    assert "C ← ½C + ½X·E" in payload(test, one_map.MAP)["caption"]
+    assert "C ← ½C + ½X·E" in payload(test, "head_map")["caption"]
     assert address(test)["together"] == "rollout"
 
 
@@ -164,11 +164,11 @@ def test_a_single_head_needs_no_aggregate(attention):
 
 def test_words_and_back_is_the_same_map(attention):
     test = attention(panel="head", src="abcdef")
-    before = figure(test, one_map.MAP)
+    before = figure(test, "head_map")
     words = switch(test, "words")
     assert the_map(words).shape == (2, 2)
-    assert "summed over the pieces of a key word" in payload(words, one_map.MAP)["caption"]
-    assert figure(switch(words, "words"), one_map.MAP) == before
+    assert "summed over the pieces of a key word" in payload(words, "head_map")["caption"]
+    assert figure(switch(words, "words"), "head_map") == before
 
 
 def test_hidden_pieces_are_said_with_their_weight(attention):
@@ -176,13 +176,12 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
     weights = trace_of(test).encoder_self.mean(axis=(0, 1))
     share = weights[:6, 6].mean()
     assert (
-        f"on average {share:.2f} of a row's weight"
-        in figure(test, one_map.MAP)["layout"]["title"]["subtitle"]["text"]
+        f"on average {share:.2f} of a row's weight" in figure(test, "head_map")["layout"]["title"]["subtitle"]["text"]
     )
     np.testing.assert_allclose(the_map(test), weights[:6, :6], rtol=1e-6)
 
 
-@pytest.mark.parametrize(("panel", "key"), [("head", one_map.MAP), ("flow", flow.FLOW)])
+@pytest.mark.parametrize(("panel", "key"), [("head", "head_map"), ("flow", flow.FLOW)])
 def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention, panel, key):
     said = {kind: payload(attention(panel=panel, kind=kind, words=1), key)["caption"] for kind in KIND_NAMES}
     written = "the others read the pieces of the word itself"
@@ -194,18 +193,18 @@ def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention, panel, key
 
 def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
     test = attention(panel="head", src="abcdef", step=3, query=2, key=4)
-    before = figure(test, one_map.MAP)
+    before = figure(test, "head_map")
     (cell,) = before["layout"]["shapes"]
     assert (cell["y0"], cell["y1"], cell["x0"], cell["x1"]) == (0.5, 1.5, 2.5, 3.5)
     weight = trace_of(test).cross.mean(axis=(0, 1))[1, 3]
     assert f"weight **{weight:.4f}**" in next(text.value for text in test.markdown if "Looked at" in text.value)
     assert before["layout"]["meta"]["follow"]["rows"] == list(range(7))
     assert address(go_to(test, 4))["step"] == "4"
-    assert figure(test, one_map.MAP) == before  # so nothing is sent: the browser moves the frame
+    assert figure(test, "head_map") == before  # so nothing is sent: the browser moves the frame
 
 
 def test_the_cell_leads_to_how_it_came_to_be(attention):
-    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), one_map.EXPLAIN)
+    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), panels.EXPLAIN)
     assert address(test)["panel"] == "walk"
     assert (address(test)["query"], address(test)["key"]) == ("2", "4")
 
@@ -238,7 +237,7 @@ def test_another_attention_forgets_the_cell_and_another_sentence_too(attention):
 def test_a_link_to_a_head_that_is_not_there_is_said(attention):
     test = attention(panel="head", layer=9, head=3)
     assert "Layer 9 was asked for" in sentences(test)
-    assert "mean of all" in figure(test, one_map.MAP)["layout"]["title"]["text"]
+    assert "mean of all" in figure(test, "head_map")["layout"]["title"]["text"]
     assert view(test).layer is None
 
 
@@ -305,7 +304,7 @@ CHOSEN = [
 @pytest.mark.parametrize("chosen", CHOSEN)
 def test_what_is_said_of_a_choice_is_said_whole(attention, chosen):
     test = attention(src="abcdef", lang="qps", **chosen)
-    test.session_state[one_weight_vectors.VECTORS] = True
+    test.session_state[one_weight.VECTORS] = True
     check(test.run())
     found = complaints(test, words_of("reverse", "abcdef", "fedcba") | data_of_models(), set(told_by_models()))
     assert not found, "\n".join(found)

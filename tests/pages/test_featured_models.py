@@ -6,7 +6,6 @@ import pytest
 from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
 from tests.pages.reading import figure, numbers
 from tests.transformer.featured import FEATURED, featured
-from ui.attention import one_weight
 from ui.runs import loading
 
 ATTENTION, FORCING, INSIDE, MASKS, POSITIONS = (
@@ -114,10 +113,10 @@ def test_one_weight_writes_out_what_the_model_does(open_model):
 
 def test_a_map_closes_what_its_own_layer_closes(open_model):
     test = open_model("windows", ATTENTION, panel="walk", layer=3, head=1)
-    drawn = numbers(figure(test, one_weight.MAP)["data"][0]["z"])
+    drawn = numbers(figure(test, "walk_map")["data"][0]["z"])
     assert np.isfinite(drawn).sum(axis=1).max() == 2  # the window of layer 3
     wide = open_model("windows", ATTENTION, panel="walk", layer=2, head=1)
-    assert np.isfinite(numbers(figure(wide, one_weight.MAP)["data"][0]["z"])).sum(axis=1).max() > 3
+    assert np.isfinite(numbers(figure(wide, "walk_map")["data"][0]["z"])).sum(axis=1).max() > 3
 
 
 def test_the_masks_page_says_what_it_does_not_draw(open_model):

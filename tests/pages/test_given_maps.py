@@ -16,7 +16,7 @@ from tests.transformer.maps.made_up import SOURCE, TARGET, all_three, weights
 from transformer import given_maps, load_maps, save_maps
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
-from ui.attention import all_heads, flow, head_table, one_map, one_weight
+from ui.attention import flow, one_weight, panels
 from ui.checkpoints.given import ARRAYS, EXAMPLE
 from ui.maps import grid
 from ui.runs import loading
@@ -49,26 +49,26 @@ def maps(open_page, folder):
 
 
 def the_map(test):
-    return numbers(figure(test, one_map.MAP)["data"][0]["z"])
+    return numbers(figure(test, "head_map")["data"][0]["z"])
 
 
 def rows_of(test):
     """The labels of the map's rows, without their numbers and marks."""
     return [
         re.sub("<.*?>", "", row).split(": ", 1)[1]
-        for row in figure(test, one_map.MAP)["layout"]["meta"]["cells"]["rows"]
+        for row in figure(test, "head_map")["layout"]["meta"]["cells"]["rows"]
     ]
 
 
 def test_all_heads_of_every_attention_are_drawn_with_their_own_sizes(maps):
     test = maps()
     for kind, shape in (("encoder", (3, 4)), ("decoder", (2, 2)), ("cross", (2, 2))):
-        packed = figure(test, all_heads.GRIDS[kind])["layout"]["meta"]["grid"]
+        packed = figure(test, f"overview_{kind}")["layout"]["meta"]["grid"]
         assert (len(packed["layers"]), len(packed["heads"])) == shape
     said = everything(test)
     assert "tiny\\-mt" in said
     assert "the cats" in said
-    assert "softmax" not in payload(test, all_heads.GRIDS["cross"])["caption"]  # by which formula is not known
+    assert "softmax" not in payload(test, "overview_cross")["caption"]  # by which formula is not known
     assert not test.get("text_input")
 
 
@@ -77,13 +77,13 @@ def test_a_head_is_drawn_as_it_was_given_and_its_cell_has_its_number(maps):
     np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5)[2, 3], atol=1e-6)
     assert rows_of(test) == list(SOURCE)
     assert f"{weights(3, 4, 5, 5)[2, 3, 1, 2]:.4f}" in "".join(one.value for one in test.markdown)
-    assert one_map.EXPLAIN not in [button.key for button in test.button]
+    assert panels.EXPLAIN not in [button.key for button in test.button]
 
 
 def test_closed_cells_are_not_drawn_as_zero(maps):
     test = maps(kind="decoder", panel="head", layer=1, head=1)
     assert np.isnan(the_map(test)[0, 1:].astype(float)).all()
-    assert "closed by the mask" in payload(test, one_map.MAP)["figure"]
+    assert "closed by the mask" in payload(test, "head_map")["figure"]
 
 
 def test_flow_has_every_head_of_the_layer(maps):
@@ -96,7 +96,7 @@ def test_flow_has_every_head_of_the_layer(maps):
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_what_heads_do_is_measured_from_the_weights_alone(maps, kind):
     test = maps(panel="table", kind=kind, layer=1, head=2)
-    values = numbers(figure(test, head_table.HEAD_MAP)["data"][0]["z"])
+    values = numbers(figure(test, "head_table_map")["data"][0]["z"])
     given = all_three().of(kind)
     entropies = -(given.weights * np.log2(np.where(given.weights > 0, given.weights, 1))).sum(-1)
     most = np.log2(np.maximum(given.mask.sum(-1), 2))
@@ -104,7 +104,7 @@ def test_what_heads_do_is_measured_from_the_weights_alone(maps, kind):
     np.testing.assert_allclose(values, (entropies / most)[..., rows].mean(-1), atol=1e-3)
     headings = "".join(test.dataframe[0].value.columns)
     assert "norm" not in headings  # that needs the model's values
-    assert payload(test, head_table.HEAD_ROWS)
+    assert payload(test, "head_table_rows")
 
 
 def test_one_weight_and_other_pages_say_that_they_need_a_model_and_what_to_do(maps, open_page):
@@ -177,7 +177,7 @@ def test_a_checkpoint_after_maps_and_maps_after_a_checkpoint_draw_their_own(maps
     assert the_map(test).shape != (5, 5)
     check(test.selectbox(key=session.MODEL).set_value("gpt.npz").run())
     assert the_map(test).shape == (8, 8)
-    assert figure(test, one_map.MAP)["layout"]["title"]["text"].startswith("Decoder self-attention")
+    assert figure(test, "head_map")["layout"]["title"]["text"].startswith("Decoder self-attention")
 
 
 def test_options_are_those_that_the_file_allows(maps):
@@ -203,8 +203,8 @@ def test_pieces_are_merged_and_special_ones_hidden_as_the_labels_say(maps):
 
 def test_rows_of_another_sum_are_said_to_be_so(maps):
     test = maps(model="half.npz", panel="head", layer=1, head=1)
-    assert "need not sum to 1" in figure(test, one_map.MAP)["layout"]["title"]["subtitle"]["text"]
-    assert "shares out a weight of 1" not in payload(test, one_map.MAP)["caption"]
+    assert "need not sum to 1" in figure(test, "head_map")["layout"]["title"]["subtitle"]["text"]
+    assert "shares out a weight of 1" not in payload(test, "head_map")["caption"]
 
 
 def test_a_rollout_needs_all_three_attentions(maps):
@@ -255,7 +255,7 @@ def test_the_example_makes_a_file_that_opens_and_stands_in_the_readme(tmp_path, 
 
 def test_saved_tables_are_of_the_maps_and_their_sentence(maps):
     test = maps(model="tiny.npz")
-    about = payload(test, all_heads.GRIDS["cross"])["about"]
+    about = payload(test, "overview_cross")["about"]
     assert {"checkpoint": "tiny.npz", "sentence": "the cats"}.items() <= dict(about).items()
 
 
@@ -293,7 +293,7 @@ def test_what_a_file_says_is_shown_letter_by_letter_and_short_in_lists(maps, ope
     test = maps(model="odd.npz", panel="head", kind="encoder", layer=1, head=1)
     assert r"\<b\>bold\<\/b\> \*\*strong\*\*" in "".join(one.value for one in test.caption)
     assert all(len(one.value) < 1_000 for one in test.caption)
-    assert "<img" not in "".join(figure(test, one_map.MAP)["layout"]["meta"]["cells"]["rows"])
+    assert "<img" not in "".join(figure(test, "head_map")["layout"]["meta"]["cells"]["rows"])
     test = open_page(CHECKPOINTS, model="odd.npz")
     assert all(len(one.value) < 1_000 for one in test.markdown)
     assert "word word" in test.table[0].value.to_string(max_colwidth=None)

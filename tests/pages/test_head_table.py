@@ -13,8 +13,8 @@ from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
 from transformer.analysis.heads_by_layer import measure_by_layer
 from transformer.model.tap import Recorder, tap_of
-from ui.attention import head_counting, head_table
-from ui.attention.head_table import CSV, HEAD_MAP, HEAD_ROWS, MEASURE, OPEN_BY_MEASURE
+from ui.attention import head_pictures, head_table
+from ui.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE
 from ui.runs import loading
 from ui.server.work import BusyError, Runner
 
@@ -99,12 +99,12 @@ def test_the_charts_show_the_tables_numbers_of_the_chosen_measure(table):
     test = table(kind="cross", layer=2, head=3)
     check(test.selectbox(key=MEASURE).set_value("largest").run())
     weights = recorded("cross", "weights")
-    drawn = figure(test, HEAD_MAP)
+    drawn = figure(test, "head_table_map")
     np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), weights.max(-1).mean(-1), rtol=0, atol=1e-6)
     assert "largest weight" in drawn["layout"]["title"]["text"]
     frame = drawn["layout"]["shapes"][0]
     assert (frame["y0"], frame["x0"]) == (0.5, 1.5)
-    rows = figure(test, HEAD_ROWS)
+    rows = figure(test, "head_table_rows")
     np.testing.assert_allclose(numbers(rows["data"][0]["y"]), weights[1, 2].max(-1), rtol=0, atol=1e-6)
     assert rows["layout"]["shapes"][0]["y0"] == pytest.approx(weights[1, 2].max(-1).mean(), abs=1e-6)
     assert "Layer 2, head 3" in rows["layout"]["title"]["text"]
@@ -134,7 +134,7 @@ def test_hidden_steps_do_not_count(table):
     test = check(go_to(table(kind="cross", guess=1, layer=2, head=1), 3))
     weights = recorded("cross", "weights")[:, :, :3]
     np.testing.assert_allclose(shown(test)["largest"], weights.max(-1).mean(-1).ravel(), rtol=0, atol=1e-4)
-    rows = figure(test, HEAD_ROWS)
+    rows = figure(test, "head_table_rows")
     assert len(numbers(rows["data"][0]["y"])) == 3
     assert rows["layout"]["xaxis"]["ticktext"][-1] == "e → ?"
     assert "3 rows that may be seen" in " ".join(element.value for element in test.caption)
@@ -157,12 +157,12 @@ def test_the_chosen_head_is_marked_and_without_one_the_page_shows_the_most_telli
     found = shown(test)
     assert not any(name.startswith("●") for name in found["open"])
     apart = (found["entropy_share"] - found["entropy_share"].mean()).abs().idxmax()
-    assert figure(test, HEAD_ROWS)["layout"]["title"]["text"].startswith(found["open"][apart])
-    assert figure(test, HEAD_MAP)["layout"]["shapes"]
-    assert payload(test, HEAD_ROWS)["caption"].startswith("No head was chosen yet")
+    assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith(found["open"][apart])
+    assert figure(test, "head_table_map")["layout"]["shapes"]
+    assert payload(test, "head_table_rows")["caption"].startswith("No head was chosen yet")
     assert view(test).head is None  # the address says nothing of the page's own choice
     test = table(kind="cross", layer=1)
-    assert figure(test, HEAD_ROWS)["layout"]["title"]["text"].startswith("Layer 1")
+    assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith("Layer 1")
 
 
 def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(table):
@@ -186,7 +186,7 @@ def test_a_measure_that_another_attention_does_not_have_gives_way(table):
     check(test.selectbox(key="kind").set_value("decoder").run())
     assert test.selectbox(key=MEASURE).value == "entropy_share"
     check(test.selectbox(key="kind").set_value("encoder").run())
-    assert "alt" in payload(test, HEAD_MAP)
+    assert "alt" in payload(test, "head_table_map")
     assert test.selectbox(key=MEASURE).value == "next"  # it was only set aside
 
 
@@ -203,13 +203,13 @@ def test_no_head_gets_a_label(table):
     said = " ".join(element.value for element in test.caption)
     assert "a weight is not a cause" in said
     assert "this sentence alone" in said
-    assert "-token head" not in str(payload(test, HEAD_MAP)) + said
+    assert "-token head" not in str(payload(test, "head_table_map")) + said
 
 
 def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):
     asked, fresh = [], Runner()
     monkeypatch.setattr(
-        head_counting,
+        head_pictures,
         "measure_by_layer",
         lambda *of, **how: asked.append(how["n_rows"]) or measure_by_layer(*of, **how),
     )

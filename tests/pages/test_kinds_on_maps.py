@@ -11,13 +11,13 @@ from tests.pages.reading import figure, payload
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
-from ui.attention import all_heads, flow, head_table, one_map
+from ui.attention import flow
 from ui.runs import loading
 from ui.state import session
 from ui.step import pictures
 
 ATTENTION, INSIDE = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "inside"))
-GRID = all_heads.GRIDS["decoder"]
+GRID = "overview_decoder"
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +64,12 @@ def test_all_heads_have_their_layers_masks_groups_and_the_end_of_the_prompt(open
 
 
 def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(open_model):
-    drawn = figure(open_model(panel="head", layer=1, head=2), one_map.MAP)
+    drawn = figure(open_model(panel="head", layer=1, head=2), "head_map")
     assert drawn["layout"]["title"]["subtitle"]["text"] == "All 3 heads share one head of keys and values"
     first = run().first_row
     assert [shape["y0"] for shape in dotted(drawn)] == [first - 0.5, 0]
     assert dotted(drawn)[1]["x0"] == first + 0.5
-    words = figure(open_model(panel="head", layer=1, head=2, words=1), one_map.MAP)
+    words = figure(open_model(panel="head", layer=1, head=2, words=1), "head_map")
     assert 0 < dotted(words)[0]["y0"] <= first - 0.5  # rows are words there
 
 
@@ -78,7 +78,7 @@ def test_flow_and_what_heads_do_know_the_groups(open_model):
     assert data["group"] == 3
     assert data["output"] == {"query": run().first_row, "key": run().first_row + 1}
     assert payload(open_model(panel="flow"), flow.FLOW)["group"] == 1  # a mean is no head's
-    measured = figure(open_model(panel="table"), head_table.HEAD_MAP)
+    measured = figure(open_model(panel="table"), "head_table_map")
     assert "K, V 1" in [note["text"] for note in measured["layout"]["annotations"]]
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from tests.pages.reading import figure
 from tests.pages.test_attention import ATTENTION
-from ui.attention import all_heads, head_table, one_map
 from ui.runs import loading
 
 
@@ -25,10 +24,10 @@ def seen(open_page):
     table = open_page(ATTENTION, panel="table", **view)
     walk = open_page(ATTENTION, panel="walk", **view)
     return (
-        figure(head, one_map.MAP)["data"],
-        figure(tiles, all_heads.GRIDS["decoder"])["layout"]["meta"],
-        figure(tiles, all_heads.GRIDS["cross"])["layout"]["meta"],
-        figure(table, head_table.HEAD_MAP)["data"],
+        figure(head, "head_map")["data"],
+        figure(tiles, "overview_decoder")["layout"]["meta"],
+        figure(tiles, "overview_cross")["layout"]["meta"],
+        figure(table, "head_table_map")["data"],
         [one.value for one in walk.markdown],
     )
 

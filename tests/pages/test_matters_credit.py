@@ -8,7 +8,6 @@ from tests.pages.reading import address, figure, numbers, payload, view
 from transformer.analysis.attribution.asked import ask, ask_each
 from transformer.analysis.attribution.hiding import hide
 from transformer.analysis.attribution.logit import contributions
-from ui.matters import logit, pieces
 from ui.runs import loading, measured
 from ui.state import session
 
@@ -26,7 +25,7 @@ def told(test):
 
 
 def column(test, name):
-    table = figure(test, pieces.TABLE)["layout"]["meta"]["table"]
+    table = figure(test, "matters_pieces")["layout"]["meta"]["table"]
     place = table["columns"].index(name)
     return np.array([np.nan if row[place] is None else row[place] for row in table["rows"]])
 
@@ -37,7 +36,7 @@ def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
     found = hide(ask_each(checkpoint, trace))
     np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(1), atol=1e-6)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[:, :, 1].mean(axis=(0, 1)), atol=1e-6)
-    assert "Step 2" in figure(test, pieces.TABLE)["layout"]["title"]["text"]
+    assert "Step 2" in figure(test, "matters_pieces")["layout"]["title"]["text"]
     assert "Attention and effect" in told(test) or "No piece alone" in told(test)
     assert "Integrated gradients add up to" in told(test)
     test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=4, layer=2, head=1)
@@ -52,18 +51,18 @@ def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
     test = open_page(MATTERS, model="reverse", src="glass", matters="logit", rival=8, kind="cross", layer=2, head=1)
     checkpoint, trace = run_of(test, "glass")
     found = contributions(ask(checkpoint, trace, 0), (7,))
-    drawn = numbers(figure(test, logit.MAP)["data"][-1]["z"])
-    rows = figure(test, logit.MAP)["layout"]["meta"]["table"]["rows"]
+    drawn = numbers(figure(test, "matters_parts")["data"][-1]["z"])
+    rows = figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]
     assert sum(row[1] for row in rows) == pytest.approx(found.values[0].sum() - found.values[1].sum(), abs=1e-6)
     assert drawn.shape == (4, 10)
     assert "The remainder" in told(test)
     assert "is rounding" in told(test)
-    bars = figure(test, logit.BARS)["layout"]["meta"]["table"]["rows"]
+    bars = figure(test, "matters_bars")["layout"]["meta"]["table"]["rows"]
     assert len(bars) == len(found.parts)
     assert sum(row[1] for row in bars) == pytest.approx(sum(row[1] for row in rows), abs=1e-6)
     check(next(button for button in test.button if button.key == "take_head").click().run())
     assert address(test)["do"] == "zero-cross.2.1"
-    values = {row[0]: row[1] for row in figure(test, logit.MAP)["layout"]["meta"]["table"]["rows"]}
+    values = {row[0]: row[1] for row in figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]}
     assert values["Layer 2, cross-attention, head 1"] == 0
     assert view(test).rival == 7
 
@@ -73,7 +72,7 @@ def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
     test = open_one_stack("decoder", MATTERS, matters=part, step=2)
     if part == "pieces":
         assert np.isnan(column(test, "Lost if hidden")[-1])
-        assert "This decoder is alone" in payload(test, pieces.TABLE)["caption"]
+        assert "This decoder is alone" in payload(test, "matters_pieces")["caption"]
     else:
         assert "cross-attention" not in told(test).split("Direct contributions")[0]
 
@@ -88,7 +87,7 @@ def test_an_encoder_alone_says_why_not(open_one_stack, part):
 def test_in_guess_mode_nothing_is_told(open_page, part):
     test = open_page(MATTERS, model="reverse", src="glass", matters=part, guess=1, step=2)
     assert "What comes next?" in told(test)
-    assert not any(element.key in (pieces.TABLE, logit.MAP) for element in test.get("bidi_component"))
+    assert not any(element.key in ("matters_pieces", "matters_parts") for element in test.get("bidi_component"))
 
 
 def test_what_takes_long_waits_to_be_asked_for(open_page, monkeypatch):

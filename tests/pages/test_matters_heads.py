@@ -12,7 +12,7 @@ from transformer.analysis.head_effects import head_effects
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.replay import replay
-from ui.matters import heads, one_head
+from ui.matters import heads
 from ui.runs import loading, measuring
 
 SOURCE = "abcdef"
@@ -30,7 +30,7 @@ def page(open_page):
 def until_measured(test):
     """On a busy machine the map may not be there at once."""
     end = time.monotonic() + 60
-    while time.monotonic() < end and heads.EFFECTS not in {one.key for one in test.get("bidi_component")}:
+    while time.monotonic() < end and "matters_effects" not in {one.key for one in test.get("bidi_component")}:
         check(test.run())
     return test
 
@@ -55,7 +55,7 @@ def without(kind, layer, head, *others):
 
 def drawn(test):
     """[row, head] of the map: encoder, decoder and cross, an empty row between two."""
-    return numbers(figure(test, heads.EFFECTS)["data"][0]["z"])
+    return numbers(figure(test, "matters_effects")["data"][0]["z"])
 
 
 def test_the_map_has_every_heads_effect_on_the_whole_output(page):
@@ -66,7 +66,7 @@ def test_the_map_has_every_heads_effect_on_the_whole_output(page):
     for start, kind in ((0, "encoder"), (3, "decoder"), (6, "cross")):
         for layer, head in ((0, 1), (1, 3)):
             assert found[start + layer, head] == pytest.approx(without(kind, layer, head).sum(), abs=1e-4)
-    scale = figure(test, heads.EFFECTS)["data"][0]
+    scale = figure(test, "matters_effects")["data"][0]
     assert scale["zmin"] == -scale["zmax"] == pytest.approx(-np.nanmax(abs(found)), abs=1e-6)
 
 
@@ -78,7 +78,7 @@ def test_one_step_and_other_measures_come_from_the_same_measurement(page, monkey
     check(go_to(test, 3))
     assert drawn(test)[7, 3] == pytest.approx(without("cross", 1, 3)[2], abs=1e-4)
     check(test.selectbox(key="effect").set_value("kl").run())
-    scale = figure(test, heads.EFFECTS)["data"][0]
+    scale = figure(test, "matters_effects")["data"][0]
     assert scale["zmin"] == 0
     assert np.nanmin(drawn(test)) >= 0
     check(test.selectbox(key="effect").set_value("pieces").run())
@@ -88,13 +88,13 @@ def test_one_step_and_other_measures_come_from_the_same_measurement(page, monkey
 
 def test_the_chosen_head_is_drawn_step_by_step_beside_its_map(page):
     test = page(kind="decoder", layer=1, head=3)
-    bars = numbers(figure(test, one_head.STEPS)["data"][0]["y"])
+    bars = numbers(figure(test, "matters_steps")["data"][0]["y"])
     np.testing.assert_allclose(bars, without("decoder", 0, 2), rtol=0, atol=1e-4)
     checkpoint = reverse()
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
-    weights = numbers(figure(test, one_head.MAP)["data"][0]["z"])
+    weights = numbers(figure(test, "matters_map")["data"][0]["z"])
     np.testing.assert_allclose(np.nan_to_num(weights), trace.maps("decoder")[0, 2], atol=1e-3)
-    frame = figure(test, heads.EFFECTS)["layout"]["shapes"][0]
+    frame = figure(test, "matters_effects")["layout"]["shapes"][0]
     assert (frame["y0"], frame["x0"]) == (2.5, 1.5)
     assert "number" in sentences(test)
 
@@ -128,15 +128,15 @@ def test_the_table_has_a_row_for_each_head(page):
     assert len(element.value) == 24
     assert element.value["log_prob"].iloc[16] == pytest.approx(without("cross", 0, 0).sum(), abs=1e-3)
     assert element.value["log_prob_step"].iloc[16] == pytest.approx(without("cross", 0, 0)[1], abs=1e-3)
-    assert payload(test, heads.EFFECTS)["alt"].endswith("has the same numbers.")
+    assert payload(test, "matters_effects")["alt"].endswith("has the same numbers.")
 
 
 def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_page, monkeypatch):
     monkeypatch.setattr(measuring, "SMALL", 0)
     test = open_page(MATTERS, model="reverse", src="stop")
     keys = {one.key for one in test.get("bidi_component")}
-    assert heads.EFFECTS not in keys
-    assert heads.GRID in keys
+    assert "matters_effects" not in keys
+    assert "matters_grid" in keys
     assert "parameters this may take" in sentences(test)
     check(test.button(key=heads.MEASURE).click().run())
     until_measured(test)
@@ -146,7 +146,7 @@ def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_
 def test_hidden_steps_are_not_summed(page):
     test = check(go_to(page(guess=1, layer=1, head=1), 3))
     assert drawn(test)[6, 0] == pytest.approx(without("cross", 0, 0)[:3].sum(), abs=1e-4)
-    assert len(numbers(figure(test, one_head.STEPS)["data"][0]["y"])) == 3
+    assert len(numbers(figure(test, "matters_steps")["data"][0]["y"])) == 3
     assert view(test).step == 2
 
 
@@ -165,8 +165,8 @@ def test_a_model_of_one_stack_has_a_block_for_its_attention(open_one_stack, stac
     np.testing.assert_allclose(found, expected, atol=1e-5)
     keys = {one.key for one in (*test.selectbox, *test.button_group)}
     assert ({"effect", "effect_at"} <= keys) == (stack == "decoder")
-    bars = numbers(figure(test, one_head.STEPS)["data"][0]["y"])
+    bars = numbers(figure(test, "matters_steps")["data"][0]["y"])
     own = effects.of[stack].log_prob if stack == "decoder" else effects.of[stack].vectors
     np.testing.assert_allclose(bars, own[0, 1], atol=1e-5)
     if stack == "encoder":
-        assert "This model writes nothing" in payload(test, heads.EFFECTS)["caption"]
+        assert "This model writes nothing" in payload(test, "matters_effects")["caption"]

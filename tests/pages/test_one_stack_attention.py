@@ -11,7 +11,7 @@ from tests.pages.reading import everything, figure, go_to, numbers, payload, sen
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
 from transformer.model.tap import Recorder, tap_of
-from ui.attention import all_heads, head_table, one_map, one_weight, one_weight_stages, one_weight_vectors
+from ui.attention import one_weight
 from ui.attention.flow import FLOW
 from ui.runs import loading
 
@@ -92,16 +92,15 @@ def test_an_attention_that_there_is_not_gives_way_with_a_note(attention, stack, 
     test = attention(stack, "head", kind=asked, layer=1, head=1)
     assert f"{asked.capitalize()} self-attention was asked for; this model does not have it." in sentences(test)
     assert (
-        figure(test, one_map.MAP)["layout"]["title"]["text"]
-        == f"{stack.capitalize()} self-attention: layer 1, head 1"
+        figure(test, "head_map")["layout"]["title"]["text"] == f"{stack.capitalize()} self-attention: layer 1, head 1"
     )
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_all_heads_are_those_of_the_trace(attention, stack):
     test, trace = attention(stack), trace_of(stack)
-    drawn = [element.key for element in test.get("bidi_component") if element.key in all_heads.GRIDS.values()]
-    assert drawn == [all_heads.GRIDS[stack]]
+    drawn = [element.key for element in test.get("bidi_component") if (element.key or "").startswith("overview_")]
+    assert drawn == [f"overview_{stack}"]
     grid = figure(test, drawn[0])["layout"]["meta"]["grid"]
     assert len(grid["queries"]) == trace.maps(stack).shape[2]
     follow = figure(test, drawn[0])["layout"]["meta"].get("follow")
@@ -114,13 +113,13 @@ def test_all_heads_are_those_of_the_trace(attention, stack):
 @pytest.mark.parametrize("stack", STACKS)
 def test_one_map_is_the_traces_and_its_rows_are_those_that_read(attention, stack):
     test, trace = attention(stack, "head", layer=2, head=2), trace_of(stack)
-    drawn = numbers(figure(test, one_map.MAP)["data"][0]["z"])
+    drawn = numbers(figure(test, "head_map")["data"][0]["z"])
     allowed = trace.mask(stack)
     np.testing.assert_allclose(drawn[allowed], trace.maps(stack)[1, 1][allowed], atol=1e-6)
     assert np.isnan(drawn[~allowed]).all()
     assert ("comes later in the text" in everything(test)) == (stack == "decoder")
     assert "comes later in the output" not in everything(test)
-    layout = figure(test, one_map.MAP)["layout"]
+    layout = figure(test, "head_map")["layout"]
     rows = [row.split("<b>")[1].removesuffix("</b>") for row in layout["meta"]["cells"]["rows"]]
     assert len(rows) == len(trace.row_labels() or trace.src_pieces)
     assert rows[1] == trace.src_pieces[1]  # a piece of the prompt predicts nothing that was written
@@ -133,7 +132,7 @@ def test_one_map_is_the_traces_and_its_rows_are_those_that_read(attention, stack
 
 def test_words_of_a_prompt_and_of_what_follows_are_not_mixed(attention):
     test, trace = attention("decoder", "head", layer=1, head=1, words=1), trace_of("decoder")
-    layout = figure(test, one_map.MAP)["layout"]
+    layout = figure(test, "head_map")["layout"]
     rows = [row.split("<b>")[1].removesuffix("</b>") for row in layout["meta"]["cells"]["rows"]]
     given = [row for row in rows if "→" not in row]
     followed = layout["meta"]["follow"]["rows"]
@@ -149,9 +148,9 @@ def test_rollout_says_what_it_multiplied(attention, stack):
     mixed = np.eye(trace.maps(stack).shape[-1])
     for layer in trace.maps(stack).astype(np.float64):
         mixed = (layer.mean(axis=0) / 2 + np.eye(len(mixed)) / 2) @ mixed
-    drawn, allowed = numbers(figure(test, one_map.MAP)["data"][0]["z"]), trace.mask(stack)
+    drawn, allowed = numbers(figure(test, "head_map")["data"][0]["z"]), trace.mask(stack)
     np.testing.assert_allclose(drawn[allowed], mixed[allowed], atol=1e-5)
-    assert "cross-attention" not in payload(test, one_map.MAP)["caption"]
+    assert "cross-attention" not in payload(test, "head_map")["caption"]
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -172,16 +171,16 @@ def test_one_weight_has_the_numbers_of_the_parameters(attention, stack, head, qu
     test = attention(stack, "walk", layer=2, head=head + 1, query=query + 1, key=key + 1)
     found, config = by_hand(stack, head=head, query=query), checkpoint(stack).config
     allowed = found["allowed"]
-    strips = figure(test, one_weight_stages.PRODUCTS)["data"][0]
+    strips = figure(test, "walk_products")["data"][0]
     np.testing.assert_allclose(numbers(strips["z"]), [found["q"], found["k"][key]], atol=1e-5)
     assert len(found["q"]) == config.d_head
-    scores = bars(test, one_weight_stages.SCORES, 1)
+    scores = bars(test, "walk_scores", 1)
     np.testing.assert_allclose(scores, found["scores"], atol=1e-5)
-    weights = bars(test, one_weight_stages.WEIGHTS)
+    weights = bars(test, "walk_weights")
     np.testing.assert_allclose(weights[allowed], found["weights"][allowed], atol=1e-5)
     np.testing.assert_allclose(weights[allowed], trace_of(stack).maps(stack)[1, head, query][allowed], atol=1e-5)
     assert np.isnan(weights[~allowed]).all()
-    share = numbers(figure(test, one_weight_stages.SHARE)["data"][0]["z"])
+    share = numbers(figure(test, "walk_share")["data"][0]["z"])
     np.testing.assert_allclose(share[0], found["share"], atol=1e-5)
     np.testing.assert_allclose(share[3], recorded(stack)["output"][query], atol=1e-5)
     assert rf"\sqrt{{{config.d_head}}}" in "\n".join(element.value for element in test.markdown)
@@ -201,17 +200,17 @@ def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, mon
     shared = "The 4 heads share 2 heads of keys and values: k and v are those of number 2, which heads 3 to 4 use."
     assert shared in said(test)
     trace = loading.runner().trace(model, model.query(TEXT))
-    weights, allowed = bars(test, one_weight_stages.WEIGHTS), trace.decoder_mask[2]
+    weights, allowed = bars(test, "walk_weights"), trace.decoder_mask[2]
     np.testing.assert_allclose(weights[allowed], trace.decoder_self[0, 2, 2][allowed], atol=1e-5)
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_vectors_of_all_tokens_are_those_of_the_group(attention, stack):
     test = attention(stack, "walk", layer=2, head=3)
-    test.session_state[one_weight_vectors.VECTORS] = True
+    test.session_state[one_weight.VECTORS] = True
     check(test.run())
     found = by_hand(stack, head=2, query=1)
-    for key, name in zip(one_weight_vectors.MAPS, "qkv", strict=True):
+    for key, name in zip(("walk_all_q", "walk_all_k", "walk_all_v"), "qkv", strict=True):
         drawn = numbers(figure(test, key)["data"][0]["z"])
         np.testing.assert_allclose(drawn[1] if name == "q" else drawn, found[name], atol=1e-5)
 
@@ -248,13 +247,13 @@ def test_what_heads_do_is_what_the_weights_say(attention, stack):
     columns = matrix.reshape(config.d_model, config.n_heads, config.d_head)
     norms = np.linalg.norm(np.einsum("hqd,mhd->hqm", heads, columns), axis=-1)
     np.testing.assert_allclose(found["norm_share"][3:6], (norms / norms.sum(axis=0)).mean(axis=1), atol=1e-4)
-    rows = bars(test, head_table.HEAD_ROWS)
+    rows = bars(test, "head_table_rows")
     np.testing.assert_allclose(rows, weights[1, 0].max(-1), atol=1e-5)
 
 
 def test_a_prompt_is_seen_while_guessing(attention):
     test, trace = attention("decoder", "table", guess=1, step=2), trace_of("decoder")
     assert f"measured over the {trace.first_row + 2} rows that may be seen" in said(test)
-    rows = figure(attention("decoder", "head", guess=1, step=2), one_map.MAP)["layout"]["meta"]["cells"]["rows"]
+    rows = figure(attention("decoder", "head", guess=1, step=2), "head_map")["layout"]["meta"]["cells"]["rows"]
     assert len(rows) == trace.first_row + 2
     assert "→ ?" in rows[-1]

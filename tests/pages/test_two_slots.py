@@ -5,13 +5,12 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, payload, view
-from ui.attention import one_map
 from ui.state import session
 from ui.state.view import MAIN, SECOND
 from ui.step import choosing, pictures, results
 
 TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
-CHARTS = (pictures.candidates.key, pictures.cross_row.key, pictures.cross_map.key, pictures.entropy.key, one_map.MAP)
+CHARTS = (pictures.candidates.key, pictures.cross_row.key, pictures.cross_map.key, pictures.entropy.key, "head_map")
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
     check(two.selectbox(key=f"{slot}layer").set_value(1).run())
     check(two.selectbox(key=f"{slot}head").set_value(3).run())
     assert (view(two, slot).layer, view(two, slot).head) == (1, 3)
-    for name in (pictures.cross_map.key, one_map.MAP):
+    for name in (pictures.cross_map.key, "head_map"):
         assert "layer 2, head 4" in title(two, f"{slot}{name}")
     assert drawn(two, other) == before
 
@@ -102,7 +101,7 @@ def twice(page, fields):
     checkpoint = sidebar(shows_run=True)
     source_box(checkpoint, head("Two"))
     modules = {
-        "overview": "attention.all_heads", "head": "attention.one_map", "flow": "attention.flow",
+        "overview": "attention.panels", "head": "attention.panels", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
         "pieces": "inside.pieces", "heads": "matters.heads",
@@ -122,7 +121,8 @@ def twice(page, fields):
         part = next((value for name, value in fields.items() if name.endswith("panel")), page)
         module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, f'{page}.panels')}")
         row = module.choose(run) if page == "search" else row
-        module.draw(*(run, row) if page in ("inside", "search") else (run,))
+        draw = getattr(module, {"overview": "all_heads", "head": "one"}.get(part, "draw"))
+        draw(*(run, row) if page in ("inside", "search") else (run,))
 
 
 PARTS = (

@@ -14,13 +14,14 @@ from transformer.checkpoint.load import load
 from transformer.model.tap import Recorder, tap_of
 from transformer.runs import replay as replay_module
 from transformer.runs.running import run
-from ui.attention import one_weight, one_weight_stages, one_weight_vectors
+from ui.attention import one_weight
 from ui.shared.choices import NONE
 from ui.state.click import Click, place_of
 
+VECTORS = ("walk_all_q", "walk_all_k", "walk_all_v")
 CHARTS = (
-    one_weight.MAP, one_weight_stages.PRODUCTS, one_weight_stages.SCORES, one_weight_stages.MASKED,
-    one_weight_stages.WEIGHTS, one_weight_stages.VALUES, one_weight_stages.SHARE, one_weight_stages.NORMS,
+    "walk_map", "walk_products", "walk_scores", "walk_masked",
+    "walk_weights", "walk_values", "walk_share", "walk_norms",
 )  # fmt: skip
 
 
@@ -78,29 +79,29 @@ def test_every_chart_has_the_numbers_of_the_parameters(walking, reverse, kind, q
     test = walking(kind=kind, layer=2, head=3, query=query + 1, key=key + 1)
     found = by_hand(reverse, kind=kind, layer=1, head=2, query=query)
     allowed = found["allowed"]
-    strips, products = figure(test, one_weight_stages.PRODUCTS)["data"]
+    strips, products = figure(test, "walk_products")["data"]
     assert np.allclose(numbers(strips["z"]), [found["q"], found["k"][key]], atol=1e-5)
     assert np.allclose(numbers(products["y"]), found["q"] * found["k"][key], atol=1e-5)
-    assert np.allclose(bars(test, one_weight_stages.SCORES, 0), found["scores"] * math.sqrt(16), atol=1e-5)
-    assert np.allclose(bars(test, one_weight_stages.SCORES, 1), found["scores"], atol=1e-5)
-    for chart, values in ((one_weight_stages.MASKED, found["scores"]), (one_weight_stages.WEIGHTS, found["weights"])):
+    assert np.allclose(bars(test, "walk_scores", 0), found["scores"] * math.sqrt(16), atol=1e-5)
+    assert np.allclose(bars(test, "walk_scores", 1), found["scores"], atol=1e-5)
+    for chart, values in (("walk_masked", found["scores"]), ("walk_weights", found["weights"])):
         drawn = bars(test, chart, 0)
         assert np.array_equal(np.isnan(drawn), ~allowed)
         assert np.allclose(drawn[allowed], values[allowed], atol=1e-5)
-    weighted = numbers(figure(test, one_weight_stages.VALUES)["data"][0]["z"])  # six keys, and their sum
+    weighted = numbers(figure(test, "walk_values")["data"][0]["z"])  # six keys, and their sum
     expected = np.where(allowed[:, None], found["weights"][:, None] * found["v"], np.nan)
     assert np.allclose(weighted[-1], found["out"], atol=1e-5)
     assert np.allclose(weighted[:-1], expected, atol=1e-5, equal_nan=True)
-    share = numbers(figure(test, one_weight_stages.SHARE)["data"][0]["z"])
+    share = numbers(figure(test, "walk_share")["data"][0]["z"])
     assert np.allclose(share[0], found["share"], atol=1e-5)
     assert np.allclose(share[:3].sum(axis=0), share[3])
-    assert math.isclose(bars(test, one_weight_stages.NORMS, 0)[2], np.linalg.norm(found["share"]), rel_tol=1e-5)
+    assert math.isclose(bars(test, "walk_norms", 0)[2], np.linalg.norm(found["share"]), rel_tol=1e-5)
 
 
 def test_the_map_to_pick_from_is_the_heads_own(walking, reverse):
     test = walking(kind="decoder", layer=1, head=4, step=3)
     trace = run(reverse, reverse.query("glass"))
-    drawn = numbers(figure(test, one_weight.MAP)["data"][0]["z"])
+    drawn = numbers(figure(test, "walk_map")["data"][0]["z"])
     assert np.allclose(drawn[trace.decoder_mask], trace.decoder_self[0, 3][trace.decoder_mask])
     assert np.isnan(drawn[~trace.decoder_mask]).all()
 
@@ -156,8 +157,8 @@ def test_it_opens_on_a_weight_worth_seeing_and_the_address_says_nothing_of_it(wa
     assert layer is None or cell.layer == layer - 1
     said = text(test)
     assert f"In layer {cell.layer + 1}, head {cell.head + 1}, the key" in said
-    assert figure(test, one_weight.MAP)["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
-    assert figure(test, one_weight.MAP)["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
+    assert figure(test, "walk_map")["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
+    assert figure(test, "walk_map")["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
     assert not {"head", "query", "key", "step"} & address(test).keys()
     assert any("worth a first look" in caption.value for caption in test.caption)
     assert (test.selectbox(key="one_layer").value, test.selectbox(key="one_head").value) == (cell.layer, cell.head)
@@ -190,9 +191,9 @@ def test_nothing_that_comes_later_is_seen_while_guessing(walking):
     assert chosen(test) == (NONE, NONE)
     assert len(test.selectbox(key=one_weight.QUERY_CHOICE).options) == 1 + 3
     assert test.selectbox(key=one_weight.QUERY_CHOICE).options[-1] == "3: s → ?"
-    for key in (one_weight_stages.SCORES, one_weight_stages.MASKED, one_weight_stages.WEIGHTS):
+    for key in ("walk_scores", "walk_masked", "walk_weights"):
         assert len(bars(test, key, 0)) == 3
-    assert numbers(figure(test, one_weight.MAP)["data"][0]["z"]).shape == (3, 3)
+    assert numbers(figure(test, "walk_map")["data"][0]["z"]).shape == (3, 3)
 
 
 def test_the_arithmetic_and_the_differences_are_written_out(walking):
@@ -220,10 +221,10 @@ def test_one_replay_serves_a_layer(walking, monkeypatch):
 
 def test_vectors_of_all_tokens_are_drawn_when_they_are_asked_for(walking, reverse):
     test = walking(kind="cross", layer=1, head=1)
-    assert not [element for element in test.get("bidi_component") if element.key in one_weight_vectors.MAPS]
-    test.session_state[one_weight_vectors.VECTORS] = True
+    assert not [element for element in test.get("bidi_component") if element.key in VECTORS]
+    test.session_state[one_weight.VECTORS] = True
     check(test.run())
-    for row, (key, name) in enumerate(zip(one_weight_vectors.MAPS, "qkv", strict=True)):
+    for row, (key, name) in enumerate(zip(VECTORS, "qkv", strict=True)):
         drawn = numbers(figure(test, key)["data"][0]["z"])
         assert drawn.shape == (6, 16)
         for query in (0, 4):

@@ -5,7 +5,8 @@ The second is a run of another checkpoint on a sentence of its own.
 
 import streamlit as st
 
-from ui.attention import controls, one_map
+from ui.attention import controls
+from ui.attention import panels as attention_panels
 from ui.frame.sentence import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head, source_box
@@ -34,7 +35,7 @@ def follow() -> None:
                 sentence(run, compact=True)
                 controls.draw(run)
                 panels.draw(run)
-                one_map.draw(run)
+                attention_panels.one(run)
                 run.publish()
 
 

@@ -26,6 +26,7 @@ from words import languages, said
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
 NO_PICTURES = {"*", "part", "results", "search_spreads"}
+ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
 FEATURES = ("rotary", "alibi")
 KINDS = ("reverse", *ALONE, *FEATURES)
 SENTENCES = {"reverse": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
@@ -49,7 +50,8 @@ def look(picture, checkpoint, kind, *, slot=MAIN, forced=(), **fields):
     """A run of a kind of model, and what is looked at of it."""
     page, part = picture.part.page, picture.part.name
     fields |= {page.panel: part} if part else {}
-    source = "glass" if kind == "reverse" else "ba lo mi"
+    fields |= ONE_HEAD.get(picture.key, {})
+    source = SENTENCES.get(kind, "ba lo mi")
     link = Link(model=checkpoint.name, source=source, view=View(**fields), forced=forced, companions=(MARKUP,))
     trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     run, _ = seen(checkpoint, link, trace, kind=page.kind(link.view), slot=slot)

@@ -7,31 +7,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from transformer.model.anatomy import Kind
+from ui.attention.map_pictures import ATTENTION, KINDS
 from ui.attention.maps import is_spread_thin
-from ui.attention.opening import opening
+from ui.attention.one_weight_pictures import opening
 from ui.frame.sentence import Still, encoder_attention
 from ui.frame.whatif import for_head
 from ui.runs.given import can_roll, has_words
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
+from ui.runs.show import choose_part
 from ui.shared import choices
 from ui.state import session
-from ui.state.view import Aggregate, AttentionPanel, Slot
+from ui.state.view import Aggregate, Slot
 from words import say
 
-PANELS: Final[dict[AttentionPanel, str]] = {
-    "overview": say("All heads"),
-    "head": say("One map"),
-    "flow": say("Flow"),
-    "walk": say("One weight"),
-    "table": say("What heads do"),
-}
-KINDS: Final[dict[Kind, str]] = {
-    "encoder": say("Encoder self"),
-    "decoder": say("Decoder self"),
-    "cross": say("Cross-attention"),
-}
 AGGREGATES: Final[dict[Aggregate, str]] = {
     "mean": say("Mean"),
     "max": say("Largest weight"),
@@ -57,7 +46,7 @@ def _row(run: AnyRun) -> None:
     """Draw one row: the part, which attention, layer and head, and a menu of what is rarely changed."""
     slot = run.slot
     with choices.bar(slot):
-        panel = choices.choose(choices.field(slot, "panel"), say("Part"), PANELS, bare=True)
+        panel = choose_part(ATTENTION, slot)
         kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
         choices.menu(
             choices.field(slot, "kind"), say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140
@@ -108,7 +97,7 @@ def _rolls(run: AnyRun) -> bool:
     return can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
 
 
-def _more(run: AnyRun, panel: AttentionPanel, *, several: bool) -> None:
+def _more(run: AnyRun, panel: str, *, several: bool) -> None:
     """Draw the menu of how colours and pieces are shown, as far as a part has them."""
     slot, together = run.slot, panel == "head" and several
     ways = _pieces_of(run) if panel != "overview" else ()
@@ -170,17 +159,6 @@ def pieces(slot: Slot, ways: Sequence[str]) -> None:
                 "predict one. What is left is not rescaled."
             ),
         )
-
-
-def open_head(slot: Slot, kind: Kind, layer: int | None, head: int | None) -> None:
-    """Callback: show the map of a head.
-
-    Args:
-        slot: Where.
-        kind: Which attention.
-        layer, head: From 0; None for all together.
-    """
-    session.replace(slot, kind=kind, layer=layer, head=head, heads=(), panel="head")
 
 
 def still(run: OpenRun) -> Still | None:

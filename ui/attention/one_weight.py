@@ -2,61 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Literal
 
-import numpy as np
-
-import charts
-from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
-from charts.signed import frame
-from transformer.analysis.one_weight import Walk, place, sites, strongest, walk
-from transformer.model.anatomy import Kind, anatomy
+from transformer.analysis.one_weight import Walk, strongest
+from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.scores import Scoring
-from transformer.runs.changing import tap_for
-from ui.attention import one_weight_output, one_weight_scores, one_weight_stages, one_weight_text, one_weight_vectors
-from ui.attention.one_weight_stages import OpenWeight
-from ui.attention.opening import opening, why
-from ui.runs import loading
+from ui.attention import one_weight_pictures as pictures
+from ui.attention import one_weight_text as text
+from ui.attention.one_weight_pictures import KEY, OpenWeight, open_weight
 from ui.runs.attempt import attempt
 from ui.runs.open_maps import AnyRun, OpenMaps
-from ui.runs.open_run import OpenRun
-from ui.runs.sides import KIND_NAMES, Sides, sides
+from ui.runs.picture import Picture
+from ui.runs.show import show
 from ui.shared import choices, drawing
-from ui.shared.clicks import on_click
-from ui.shared.door import st
-from ui.state import session
-from ui.state.click import cell_of
+from ui.shared.door import frame, st
+from ui.shared.numbers import powers
 from words import joined, say, say_n
 
 QUERY_CHOICE: Final = "walk_query"
 KEY_CHOICE: Final = "walk_key"
-MAP: Final = "walk_map"
 CHOICES: Final = "walk_choices"
+TABLE: Final = "walk_table"
+VECTORS: Final = "walk_vectors"
 
-STAGES: Final = (
-    (one_weight_stages.dot, one_weight_stages.products),
-    (one_weight_stages.scores, one_weight_stages.mask),
-    (one_weight_stages.softmax, one_weight_stages.table),
-    (one_weight_output.values, one_weight_output.output),
-    (one_weight_output.share, one_weight_output.lengths),
-)
-MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
-MAP_HEIGHT: Final = 300
 DIGITS: Final = say(
     "Below, numbers that go into a line have up to {most} digits. A result has the digits, at most {fewer}, that a "
     "calculator gets from these numbers too. Downloads have the exact numbers.",
-    most=one_weight_text.INPUT_DIGITS,
-    fewer=one_weight_text.RESULT_DIGITS,
+    most=text.INPUT_DIGITS,
+    fewer=text.RESULT_DIGITS,
 )
 NEEDS_A_MODEL: Final = say(
     "How a weight came to be is computed from a model's queries, keys and values, and these are maps alone. Look at "
     "the other parts, or choose a checkpoint in the sidebar."
 )
-_PADDING = say("closed: padding")
 READY: Final = say("Here q and k are as they are multiplied: after their norm or their rotation by position.")
+WHY_THIS_STEP = say(
+    "No weight was chosen yet. This one is worth a first look: the row is that of the step at which the model was "
+    "least sure what to write, the head the one whose largest weight in that row is nearest to 0.6."
+)
+WHY_THIS_ROW = say(
+    "No weight was chosen yet. This one is worth a first look: of all heads and rows, the one whose largest weight "
+    "is nearest to 0.6."
+)
 
 
 def draw(run: AnyRun) -> None:
@@ -64,82 +53,25 @@ def draw(run: AnyRun) -> None:
     if isinstance(run, OpenMaps):
         st.info(NEEDS_A_MODEL, icon=":material/info:")
         return
-    opened = _open(run)
+    opened = attempt(lambda: open_weight(run))
     if opened is None:
         return
-    if run.trace.query.interventions and one_weight_scores.is_apart(opened.walk):
-        st.warning(one_weight_scores.changed(opened.walk), icon=":material/science:")
+    if run.trace.query.interventions and text.is_apart(opened.walk):
+        st.warning(text.changed(opened.walk), icon=":material/science:")
     _choices(opened)
     for stages in STAGES:  # two side by side where there is room
-        drawing.beside(*(partial(stage, opened) for stage in stages))
+        drawing.beside(*(partial(_stage, opened, *parts) for parts in stages))
     st.caption(DIGITS)
-    st.caption(one_weight_text.differences(opened.walk))
-    one_weight_vectors.draw(opened)
+    st.caption(text.differences(opened.walk))
+    _vectors(opened)
 
 
-def _open(run: OpenRun) -> OpenWeight | None:
-    """Compute the walk of what is looked at; if that cannot be done a sentence says why."""
-    kind, shown = run.view.kind, opening(run.looking)
-    layer, head = shown.layer, shown.head
-    axes = sides(run.looking, kind)
-
-    def compute() -> tuple[dict[str, np.ndarray], Walk]:
-        recorded = loading.replay(run.checkpoint, run.trace, sites(kind, layer, config=run.checkpoint.config))
-        return recorded, walk(
-            recorded,
-            run.checkpoint.model,
-            kind=kind,
-            layer=layer,
-            head=head,
-            query=_query(run, axes, shown.query),
-            key=_inside(run.view.key, axes.keys),
-            n_keys=len(axes.keys),
-            how=_scoring(run, kind, layer),
-        )
-
-    done = attempt(compute)
-    if done is None:
-        return None
-    recorded, found = done
-    later = _later(run.checkpoint.config, kind)
-    window = run.checkpoint.config.window(layer) if later else 0
-    reasons = [_reason(later, window, column, found) for column in range(len(axes.keys))]
-    queries = recorded[f"{place(kind, layer)}.queries"][head, : len(axes.queries)]  # [token, d_head]
-    return OpenWeight(run, found, axes, reasons, (queries, found.keys, found.values), shown.query)
-
-
-def _scoring(run: OpenRun, kind: Kind, layer: int) -> Scoring:
-    """What is done to q · k: what the model does, and what was changed in this run."""
-    tap = tap_for(run.trace.query.interventions, run.checkpoint).child(place(kind, layer))
-    return tap.setting("scoring", run.checkpoint.model.attentions(kind)[layer].scoring)
-
-
-def _query(run: OpenRun, axes: Sides, worth_seeing: int | None) -> int:
-    """The row that was chosen, else the page's own choice, else that of the current step, else the first."""
-    for row in (_inside(run.view.query, axes.queries), worth_seeing, axes.current):
-        if row is not None:
-            return row
-    return 0
-
-
-def _inside(wanted: int | None, labels: list[str]) -> int | None:
-    return wanted if wanted is not None and wanted < len(labels) else None
-
-
-def _later(config: ModelConfig, kind: Kind) -> str:
-    """Why a mask closes what stands after the query; "" if it does not."""
-    parts = anatomy(config)
-    if not parts.attention(kind).causal:
-        return ""
-    return say("closed: comes later in the output") if parts.reads else say("closed: comes later in the text")
-
-
-def _reason(later: str, window: int, column: int, found: Walk) -> str:
-    if found.allowed[column]:
-        return ""
-    if window and column <= found.query - window:
-        return say("closed: before the window of {n} keys", n=window)
-    return later if later and column > found.query else _PADDING
+def _stage(o: OpenWeight, *parts: Callable[[OpenWeight], None] | Picture[OpenWeight]) -> None:
+    for part in parts:
+        if isinstance(part, Picture):
+            show(part, o)
+        else:
+            part(o)
 
 
 # ---------------------------------------------------------------- choosing a cell
@@ -154,9 +86,18 @@ def _choices(o: OpenWeight) -> None:
         _menu(o, KEY_CHOICE, "key", strongest(o.walk.weights, o.walk.allowed))
         st.markdown(_summary(o))
         if o.own_row is not None:
-            st.caption(why(o.run.looking))
+            st.caption(WHY_THIS_STEP if EVERY_PART.attention(o.walk.kind).stack == "decoder" else WHY_THIS_ROW)
     with right:
-        _map(o)
+        n_rows, n_columns = len(o.axes.queries), len(o.axes.keys)
+        if max(n_rows, n_columns) > pictures.MOST_ON_MAP:
+            st.caption(
+                say(
+                    "The map has {rows} × {columns} cells, too many to pick one from here: use the menus.",
+                    rows=n_rows,
+                    columns=n_columns,
+                )
+            )
+        show(pictures.head_map, o)
 
 
 def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: int | None) -> None:
@@ -178,7 +119,7 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
 def _summary(o: OpenWeight) -> str:
     w, reason = o.walk, o.reasons[o.walk.key]
     key, query = drawing.plain(o.key), drawing.plain(o.query)
-    weight = one_weight_text.number(w.weights[w.key], 4)
+    weight = text.number(w.weights[w.key], 4)
     nothing = say(
         "In layer {layer}, head {head}, the key **{key}** gets nothing ({reason}) from the query **{query}**.",
         layer=w.layer + 1,
@@ -196,7 +137,7 @@ def _summary(o: OpenWeight) -> str:
         query=query,
     )
     return joined(" ", [something if not reason or w.weights[w.key] else nothing,
-                        *_whose(o.run.checkpoint.config, w)])  # fmt: skip
+                        *_whose(o.config, w)])  # fmt: skip
 
 
 def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
@@ -211,7 +152,7 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
         said = [say("q, k and v all come from the output so far.")]
     else:
         said = [say("q, k and v all come from the prompt and the output so far.")]
-    if one_weight_scores.is_changed(config, w):
+    if text.is_changed(config, w):
         said.append(READY)
     size = config.n_heads // config.n_kv_heads  # only stacks that have the same heads share keys
     if size == 1:
@@ -230,55 +171,154 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
     return [*said, shared]
 
 
-def _why_closed(o: OpenWeight) -> str:
-    """Why cells of the map are closed."""
-    later = _later(o.run.checkpoint.config, o.walk.kind)
-    if later and o.run.checkpoint.config.window(o.walk.layer):
-        return say("closed: comes later, or before the window")
-    return later or _PADDING
+# ---------------------------------------------------------------- the steps
 
 
-def _map(o: OpenWeight) -> None:
-    w, n_rows, n_columns = o.walk, len(o.axes.queries), len(o.axes.keys)
-    if max(n_rows, n_columns) > MOST_ON_MAP:
-        st.caption(
-            say(
-                "The map has {rows} × {columns} cells, too many to pick one from here: use the menus.",
-                rows=n_rows,
-                columns=n_columns,
-            )
-        )
-        return
-    allowed = o.run.trace.mask(w.kind, w.layer)[:n_rows, :n_columns]
-    figure = charts.heatmap_spec(
-        o.run.looking.heads(w.kind, w.layer)[w.head, :n_rows, :n_columns],
-        queries=o.axes.queries,
-        keys=o.axes.keys,
-        title=say("Weights of layer {layer}, head {head}: click a cell", layer=w.layer + 1, head=w.head + 1),
-        allowed=allowed,
-        mask_reason=_why_closed(o),
-        marked_row=w.query,
-        colour=o.axes.key_side,
-    )
-    figure["layout"]["height"] = MAP_HEIGHT
-    figure["layout"]["shapes"].append(frame(w.key - 0.5, w.key + 0.5, w.query - 0.5, w.query + 0.5))
+def _write(heading: str, said: str, formula: str) -> None:
+    """Say what a step does and write it out."""
+    st.markdown(joined("\n", [heading, said, *_display(formula)]))
 
-    slot, chart = o.run.slot, o.run.key(MAP)
-    current = o.axes.current if o.own_row is None else None  # the row that is followed if none is chosen
 
-    def take(cell: tuple[int, int]) -> None:
-        session.replace(slot, query=None if cell[0] == current else cell[0], key=cell[1])
+def _display(formula: str) -> list[str]:
+    return ["", "$$", formula, "$$"]
 
-    drawing.chart(
-        figure,
-        key=chart,
-        alt=say(
-            "{attention}, layer {layer}, head {head}: weights of all queries over all keys.",
-            attention=KIND_NAMES[w.kind],
-            layer=w.layer + 1,
-            head=w.head + 1,
+
+def _dot(o: OpenWeight) -> None:
+    _write(
+        say("##### 1. q · k: how well do they match?"),
+        say(
+            "The query's vector q and the key's vector k have {n} numbers each. They are multiplied number by "
+            "number, and the products added up. The largest terms are:",
+            n=o.walk.d_head,
         ),
-        how_to_read=HOW_TO_READ_MAP,
-        fit=True,
-        on_click=on_click(chart, cell_of, take),
+        text.dot(o.walk),
     )
+
+
+def _scores(o: OpenWeight) -> None:
+    w = o.walk
+    if text.is_otherwise(o.config, w):
+        _write(*text.score_stage(o.config, w))
+        return
+    _write(
+        say("##### 2. ÷ √d_head: the score"),
+        say(
+            "The same is done with every key. Dividing by √{n} keeps the scores of long vectors from growing so "
+            "large that the softmax gives all to one key.",
+            n=w.d_head,
+        ),
+        text.score(w),
+    )
+
+
+def _mask(o: OpenWeight) -> None:
+    w, reason = o.walk, o.reasons[o.walk.key]
+    n_closed = int((~w.allowed).sum())
+    said: list[str] = [
+        say("The mask adds 0 where the query may look and −∞ where it may not.")
+        if w.how.fill is None
+        else text.replaced(w.how.fill),
+        say_n("In this row it closes {n:,} key.", "In this row it closes {n:,} keys.", n_closed)
+        if n_closed
+        else say("In this row it closes none."),
+        say("The chosen key is {reason}:", reason=reason) if reason else say("The chosen key is open:"),
+    ]
+    _write(say("##### 3. + mask: who may be seen?"), joined(" ", said), text.masked(w))
+
+
+def _softmax(o: OpenWeight) -> None:
+    w = o.walk
+    _write(
+        say("##### 4. softmax: the weights"),
+        say(
+            "Subtract the row's largest score, raise e to the difference d, and divide by the sum of these over the "
+            "row: the weights are between 0 and 1 and sum to 1."
+        )
+        if w.peak is not None
+        else say("No key is open, so all weights are 0."),
+        text.softmax(w),
+    )
+
+
+def _table(o: OpenWeight) -> None:
+    """The softmax of the row, line by line; the largest weights where there are many keys."""
+    rows, total = text.softmax_table(o.walk)
+    lines = []
+    for row in rows:
+        name = (
+            text.other_keys(row.n_keys)
+            if row.key is None
+            else f"{row.key + 1}: {drawing.plain(o.axes.keys[row.key])}"
+        )
+        cells = [name, *map(_written, (row.score, row.exp, row.weight))]
+        lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])
+    lines.append([say("Sum"), "", _written(total), "1" if o.walk.peak is not None else "0"])
+    said = [say("The softmax of this row, line by line.")]
+    if o.walk.peak is not None:
+        said.append(say("The largest score, max, is {score}.", score=_written(text.number(o.walk.peak))))
+    st.markdown(joined(" ", said))
+    with st.container(key=o.run.key(TABLE)):
+        table = frame(lines, columns=[KEY, say("Score"), say("exp(score − max)"), say("Weight")])
+        alt = say("Scores, exponentials and weights of the keys of {query}.", query=o.query)
+        st.table(table, hide_index=True, alt=alt)
+
+
+def _written(number: str) -> str:
+    """A number in Python's writing as the formulas beside the table have it: −0.5534, 1.5 × 10⁻⁷, −∞."""
+    return powers(number).replace("-", "−").replace("inf", "∞")
+
+
+def _head_output(o: OpenWeight) -> None:
+    dimension, formula = text.head_output(o.walk)
+    _write(
+        say("##### 5. · V: the head's output"),
+        say(
+            "Each key's value vector v is multiplied by its weight; the sum is the head's output o. Its largest "
+            "number, dimension {place}:",
+            place=dimension,
+        ),
+        formula,
+    )
+
+
+def _share(o: OpenWeight) -> None:
+    dimension, formula = text.share(o.walk)
+    _write(
+        say("##### 6. · W_O: what this head adds"),
+        say(
+            "This head's {n} columns of W_O turn o into y, its share of the sub-layer's output. Its largest number, "
+            "dimension {place}:",
+            n=o.walk.d_head,
+            place=dimension,
+        ),
+        formula,
+    )
+
+
+def _against_others(o: OpenWeight) -> None:
+    said = say("How much is that against the other heads? By length, the bias apart:")
+    st.markdown(joined("\n", [said, *_display(text.norm_share(o.walk))]))
+
+
+STAGES: Final = (
+    ((_dot,), (pictures.products,)),
+    ((_scores, pictures.scores), (_mask, pictures.masked)),
+    ((_softmax, pictures.weights), (_table,)),
+    ((_head_output, pictures.values), (_share, pictures.share)),
+    ((_against_others,), (pictures.lengths,)),
+)
+
+
+def _vectors(o: OpenWeight) -> None:
+    """Draw q, k and v of all tokens, when they are asked for."""
+    expander = st.expander(
+        say("q, k and v of every token in layer {layer}, head {head}", layer=o.walk.layer + 1, head=o.walk.head + 1),
+        key=o.run.key(VECTORS),
+        on_change="rerun",
+    )
+    if not expander.open:
+        return
+    with expander:
+        for column, picture in zip(st.columns(3), pictures.VECTORS, strict=True):
+            with column:
+                show(picture, o)

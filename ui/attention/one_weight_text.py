@@ -4,6 +4,8 @@ What goes into a line is written with six significant digits. What comes out of 
 most four, as the written numbers give: computed from them and rounded to these digits it is what stands there, and
 so is the model's number. Formulas hold nothing but our own words and numbers, never pieces.
 
+What is said where the steps are not the paper's, or where a change of the run acts within them, stands at the end.
+
 Knows nothing of Streamlit.
 """
 
@@ -14,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.analysis.one_weight import Walk
+from transformer.analysis.one_weight import Walk, biased
+from transformer.model.config import ModelConfig
 from words import joined, say, say_n, through
 
 INPUT_DIGITS = 6
@@ -22,6 +25,7 @@ RESULT_DIGITS = 4
 MOST_KEYS = 8
 MOST_TERMS = 3
 _MOST_DECIMALS = 9
+APART = 1e-3  # rounding in single precision is far below it, what a change does far above
 
 
 def number(value: float, digits: int = INPUT_DIGITS) -> str:
@@ -144,13 +148,13 @@ def score(walk: Walk) -> str:
     return rf"\frac{{q\cdot k}}{{\sqrt{{{walk.d_head}}}}} = \frac{{{tex(written)}}}{{{tex(root)}}} = {tex(found)}"
 
 
-def score_otherwise(walk: Walk, *, biased: bool) -> str:
+def score_otherwise(walk: Walk, *, with_bias: bool) -> str:
     """The score where it is not q . k / sqrt(d_head): times the scale, plus the bias, capped; a line for each."""
     written, scale = number(walk.dots[walk.key]), number(walk.how.scale)
     added = number(walk.added[walk.key])
-    by_hand = float(written) * float(scale) + (float(added) if biased else 0.0)
+    by_hand = float(written) * float(scale) + (float(added) if with_bias else 0.0)
     exact = walk.dots[walk.key] * walk.how.scale + walk.added[walk.key]
-    bias = rf" + {_factor(added)}" if biased else ""
+    bias = rf" + {_factor(added)}" if with_bias else ""
     product, total = rf" &= {_factor(written)}\cdot {_factor(scale)}{bias}", rf"&= {tex(result(exact, by_hand))}"
     name = _text(say("score"))
     if walk.how.cap is None:
@@ -259,6 +263,78 @@ def differences(walk: Walk) -> str:
         "difference in this row from what the model had in single precision: scores {scores:.1e}, weights "
         "{weights:.1e}, head's output {head:.1e}; all heads' shares plus bias against the sub-layer's output "
         "{output:.1e}.",
+        scores=d.scores,
+        weights=d.weights,
+        head=d.head,
+        output=d.output,
+    )
+
+
+def other_keys(count: int) -> str:
+    """What stands for the keys that are not listed."""
+    return say_n("{n:,} other key", "{n:,} other keys", count)
+
+
+# ------------------------------------------------------------------------------------------------ otherwise
+
+
+def is_otherwise(config: ModelConfig, walk: Walk) -> bool:
+    """Whether a score is made otherwise."""
+    scaled = walk.how.scale == 1 / np.sqrt(walk.d_head)
+    return not scaled or config.score_cap is not None or biased(config, walk.kind)
+
+
+def is_changed(config: ModelConfig, walk: Walk) -> bool:
+    """Whether queries and keys are normed or turned before they are multiplied."""
+    turned = config.rotary is not None and walk.kind != "cross" and walk.layer not in config.unplaced_layers
+    return config.qk_norm or turned
+
+
+def score_stage(config: ModelConfig, walk: Walk) -> tuple[str, str, str]:
+    """The stage's heading, its text and its formula."""
+    said = [_scale(walk)]
+    if config.positions == "relative" and biased(config, walk.kind):
+        said.append(say("Relative positions add a number that this head has learned for this distance."))
+    if config.positions == "alibi" and biased(config, walk.kind):
+        said.append(say("ALiBi adds a number below 0 that grows with the distance."))
+    if walk.how.cap is not None:
+        cap = walk.how.cap
+        said.append(say("Then the score is capped: {cap:g} · tanh(s / {cap:g}) never passes ±{cap:g}.", cap=cap))
+    formula = score_otherwise(walk, with_bias=biased(config, walk.kind))
+    return say("##### 2. The score"), joined(" ", said), formula
+
+
+def _scale(walk: Walk) -> str:
+    if walk.how.scale == 1:
+        return say("The same is done with every key. This model does not divide by √{n}.", n=walk.d_head)
+    if walk.how.scale == 1 / np.sqrt(walk.d_head):
+        return say("The same is done with every key. Dividing by √{n} is to multiply by {scale:.6g}.", n=walk.d_head,
+                   scale=walk.how.scale)  # fmt: skip
+    return say("The same is done with every key. This model multiplies by {scale:.6g}.", scale=walk.how.scale)
+
+
+def replaced(fill: float) -> str:
+    """What a mask does that fills in a number."""
+    return say(
+        "The mask leaves the score where the query may look and replaces it by {fill:g} where it may not: e to that "
+        "is 0, unless the whole row is closed.",
+        fill=fill,
+    )
+
+
+def is_apart(walk: Walk) -> bool:
+    """Whether the steps give other numbers than the run had, by more than rounding."""
+    d = walk.differences
+    return max(d.scores, d.weights, d.head, d.output) > APART
+
+
+def changed(walk: Walk) -> str:
+    """What is said where a change of the run acts between the steps."""
+    d = walk.differences
+    return say(
+        "What is changed in this run acts within this attention: from the recorded queries, keys and values the "
+        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, "
+        "the head by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,

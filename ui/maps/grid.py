@@ -1,13 +1,12 @@
 """All heads of an attention as one picture of small maps, as any page draws them beside each other.
 
-What a click on a tile does, the page says.
+Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -23,19 +22,13 @@ from charts.theme import Spec
 from transformer.maps.given import GivenMaps
 from transformer.model.anatomy import Kind
 from transformer.runs.trace import Trace
-from ui.maps.masked import mask_reason
-from ui.runs import loading
-from ui.runs.groups import own_masks, prompt_row, size_of
-from ui.runs.open_maps import AnyRun
-from ui.runs.open_run import OpenRun
+from ui.runs.drawn import Drawn
+from ui.runs.groups import mask_reason, own_masks, prompt_row, size_of
+from ui.runs.picture import Plot
+from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES, Sides, sides
-from ui.shared import drawing
-from ui.shared.clicks import on_click
-from ui.state.click import cell_of
+from ui.state.click import Click, cell_of
 from words import joined, say
-
-TakeHead = Callable[[Kind, int, int], None]
-"""What a click does: given the attention, the layer and the head, from 0. A session keeps it: it must hold no run."""
 
 LARGE: Final = {"width": 560, "most_cells": 48_000}
 FEW_PIECES: Final = 32
@@ -54,35 +47,42 @@ SAME: Final[dict[Kind, str]] = {
 }
 
 
-def is_long(run: AnyRun, kind: Kind) -> bool:
+def is_long(run: Drawn, kind: Kind) -> bool:
     """Whether a tile needs all the width there is to show its pieces."""
     of = sides(run.looking, kind)
     return max(len(of.queries), len(of.keys)) > FEW_PIECES
 
 
-def grid(run: AnyRun, kind: Kind, *, name: str, take: TakeHead, large: bool, fit: bool | None = None) -> None:
-    """Draw all heads of an attention.
+def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, Any]) -> Plot:
+    """All heads of an attention.
 
     Args:
         run: Whose maps.
         kind: Which attention.
-        name: Of the chart; the slot comes before it.
-        take: What a click on a tile does.
         large: Whether the page is about these maps; else they stand beside others.
-        fit: Whether the chart takes the height that is left on the first screen; None: if it is large.
+        fit: Whether the chart takes the height that is left on the first screen.
+        also: What else a click on a tile looks at, beside its head.
     """
     of = sides(run.looking, kind)
-    figure = _shared(run, kind, of, large=large) if isinstance(run, OpenRun) else _figure(run, kind, of, large=large)
-    allowed, size = own_masks(run, kind), size_of(run)
-    n_layers, n_heads = run.trace.maps(kind).shape[:2]
-    how = HOW_TO_READ if isinstance(run, OpenRun) else HOW_TO_READ_GIVEN
-    read = [how] if large else [SAME[kind]]
+    figure = _shared(run, kind, of, large=large) if isinstance(run, Seen) else _figure(run, kind, of, large=large)
+    n_layers, n_heads = run.looking.trace.maps(kind).shape[:2]
+    read = [HOW_TO_READ if isinstance(run, Seen) else HOW_TO_READ_GIVEN] if large else [SAME[kind]]
     if large:
-        read += [HOW_TO_READ_CLOSED] * (not allowed.all()) + [HOW_TO_READ_MARK] * (of.current is not None)
-        read += [HOW_TO_READ_GROUPS] * (size > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
-    drawing.chart(
-        figure,
-        key=run.key(name),
+        read += [HOW_TO_READ_CLOSED] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (
+            of.current is not None
+        )
+        read += [HOW_TO_READ_GROUPS] * (size_of(run) > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
+
+    def opened(click: Click) -> Mapping[str, Any] | None:
+        cell = cell_of(click)
+        return (
+            None
+            if cell is None
+            else {"kind": kind, **dict(zip(("layer", "head"), tile_at(figure, *cell), strict=True)), **also}
+        )
+
+    return Plot(
+        spec=figure,
         alt=say(
             "{attention} as a grid of small maps, one for each of {layers} layers (rows) and {heads} heads "
             "(columns). The controls above open the map of a single head.",
@@ -91,9 +91,8 @@ def grid(run: AnyRun, kind: Kind, *, name: str, take: TakeHead, large: bool, fit
             heads=n_heads,
         ),
         how_to_read=joined(" ", [*read, CLICK]),
-        fit=large if fit is None else fit,
-        on_click=_opening(run.key(name), kind, figure, take),
-        table=partial(columns, run.again(), kind, of),
+        fit=fit,
+        clicked=opened,
     )
 
 
@@ -115,7 +114,7 @@ def columns(again: Callable[[], Trace | GivenMaps], kind: Kind, of: Sides) -> di
     )
 
 
-def _shared(run: OpenRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
+def _shared(run: Seen, kind: Kind, of: Sides, *, large: bool) -> Spec:
     """The figure that all who look at the same share, at every step: a mark follows the step in the browser."""
     view, revealed = (run.view, run.looking.revealed) if run.view.guess else (replace(run.view, step=0), True)
 
@@ -127,15 +126,15 @@ def _shared(run: OpenRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
 
     if not run.trace.keeps_maps:  # its maps are made in the model's thread, which would wait for itself
         return make()
-    key = ("grid", run.run_id, kind, large, view, revealed)
-    return loading.runner().compute(key, make, nbytes=lambda _: _BYTES_A_CELL * LARGE["most_cells"])
+    key = ("grid", run.trace.query, kind, large, view, revealed)
+    return run.work.compute(key, make, nbytes=lambda _: _BYTES_A_CELL * LARGE["most_cells"])
 
 
-def _figure(run: AnyRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
+def _figure(run: Drawn, kind: Kind, of: Sides, *, large: bool) -> Spec:
     view = run.view
     size: dict[str, int] = SMALL if not large else WIDE if is_long(run, kind) else LARGE
     maps, allowed = _maps(run, kind, of, most_cells=size["most_cells"])
-    name, (n_layers, n_heads) = KIND_NAMES[kind], run.trace.maps(kind).shape[:2]
+    name, (n_layers, n_heads) = KIND_NAMES[kind], run.looking.trace.maps(kind).shape[:2]
     sized = say("{attention}: {layers} layers × {heads} heads", attention=name, layers=n_layers, heads=n_heads)
     return charts.grid_spec(
         maps,
@@ -153,16 +152,16 @@ def _figure(run: AnyRun, kind: Kind, of: Sides, *, large: bool) -> Spec:
         show_scale=large,
         group=size_of(run),
         prompt=prompt_row(run, kind),
-        note=run.trace.rows_note(kind) if large and isinstance(run.trace, Trace) else "",
+        note=run.trace.rows_note(kind) if large and isinstance(run, Seen) else "",
         **size,
     )
 
 
-def _maps(run: AnyRun, kind: Kind, of: Sides, *, most_cells: int) -> tuple[np.ndarray | Blocks, np.ndarray]:
+def _maps(run: Drawn, kind: Kind, of: Sides, *, most_cells: int) -> tuple[np.ndarray | Blocks, np.ndarray]:
     """The maps of all heads and their mask; blocks of them where a run keeps no maps, made layer by layer."""
     n_queries, n_keys = len(of.queries), len(of.keys)
     allowed = own_masks(run, kind)[..., :n_queries, :n_keys]
-    maps = run.trace.maps(kind)[:, :, :n_queries, :n_keys]
+    maps = run.looking.trace.maps(kind)[:, :, :n_queries, :n_keys]
     if maps.shape[2:] == (n_queries, n_keys):
         return maps, allowed
     size = block_size((*maps.shape[:2], n_queries, n_keys), most_cells)
@@ -173,7 +172,3 @@ def _maps(run: AnyRun, kind: Kind, of: Sides, *, most_cells: int) -> tuple[np.nd
 
     weights = np.stack(run.looking.each(kind, blocks, key=("blocks", n_queries, n_keys, size)))
     return Blocks(weights, open_blocks(allowed, size), size), allowed
-
-
-def _opening(key: str, kind: Kind, figure: Spec, take: TakeHead) -> Callable[[], None]:
-    return on_click(key, cell_of, lambda cell: take(kind, *tile_at(figure, *cell)))

@@ -5,26 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from transformer.model.anatomy import anatomy
+from ui.matters.head_pictures import MATTERS
 from ui.matters.measures import EFFECTS
 from ui.matters.pieces_words import BASELINES
 from ui.matters.rivals import choose_rival
 from ui.runs.open_run import OpenRun
+from ui.runs.show import choose_part
 from ui.shared import choices
-from ui.state.view import EffectAt, MattersPanel
+from ui.state.view import EffectAt
 from words import say
 
-PANELS: Final[dict[MattersPanel, str]] = {
-    "heads": say("Heads"),
-    "pieces": say("Pieces"),
-    "logit": say("Logit"),
-}
 PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
 
 
-def draw(run: OpenRun) -> MattersPanel:
+def draw(run: OpenRun) -> str:
     """Draw the choice of a part, and its own controls; returns the part that is shown."""
     with choices.bar(run.slot):
-        panel = choices.choose(choices.field(run.slot, "matters_panel"), say("Part"), PANELS, bare=True)
+        panel = choose_part(MATTERS, run.slot)
         if panel == "heads" and run.trace.n_steps:
             choices.menu(choices.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
             choices.choose(choices.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)

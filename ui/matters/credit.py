@@ -1,26 +1,19 @@
-"""What the parts Pieces and Logit measure of a run, each made once and kept as runs are."""
+"""What of the part Pieces may take long: measured when it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable
+from collections.abc import Generator
 from typing import Final
-
-import numpy as np
 
 from transformer.analysis.attribution.asked import ask, ask_each
 from transformer.analysis.attribution.gradients import (
     Baseline,
     Integrated,
-    input_times_gradient,
     integrating,
 )
 from transformer.analysis.attribution.hiding import Hiding, hiding
-from transformer.analysis.attribution.logit import contributions
-from transformer.analysis.attribution.parts import Contributions
 from transformer.analysis.attribution.progress import Progress
-from transformer.analysis.attribution.weighed import Weighed, weigh
-from ui.runs import loading
-from ui.runs.attempt import attempt
+from ui.matters.credit_pictures import key_of
 from ui.runs.measured import measured
 from ui.runs.open_run import OpenRun
 from words import say
@@ -32,58 +25,10 @@ _PRODUCTS_A_SECOND: Final = 1.5e10  # multiplications of one thread, about
 _POINTS: Final = 100  # of all lines together until the error is small, about
 
 
-def pieces_of(run: OpenRun) -> list[str]:
-    """The pieces that get credit: those of the source, or all that a decoder which is alone had read by this step."""
-    trace = run.trace
-    if "encoder" in trace.kinds:
-        return list(trace.src_pieces[: trace.n_tokens("encoder")])
-    return list(trace.read_pieces[: trace.row_of(run.view.step) + 1])
-
-
-def _key(run: OpenRun, name: str, *more: Hashable) -> Hashable:
-    trace = run.trace
-    return ("credit", name, trace.query, trace.src_ids, trace.read_ids, *more)
-
-
-def weighed_of(run: OpenRun) -> Weighed | None:
-    """What the step's row takes from each piece; None if that cannot be done, and a sentence says why."""
-    checkpoint, trace, step = run.checkpoint, run.trace, run.view.step
-    return attempt(
-        lambda: loading.runner().compute(
-            _key(run, "weighed", step), lambda: weigh(ask(checkpoint, trace, step)), nbytes=lambda one: one.nbytes
-        )
-    )
-
-
-def gradient_of(run: OpenRun) -> np.ndarray | None:
-    """Input x gradient of each piece."""
-    checkpoint, trace, step = run.checkpoint, run.trace, run.view.step
-    return attempt(
-        lambda: loading.runner().compute(
-            _key(run, "gradient", step),
-            lambda: input_times_gradient(ask(checkpoint, trace, step)),
-            nbytes=lambda credit: credit.nbytes,
-        )
-    )
-
-
-def contributions_of(run: OpenRun, rival: int | None) -> Contributions | None:
-    """The parts of the logit of the piece that was written, and of another."""
-    checkpoint, trace, step = run.checkpoint, run.trace, run.view.step
-    others = () if rival is None else (rival,)
-    return attempt(
-        lambda: loading.runner().compute(
-            _key(run, "contributions", step, trace.tgt_ids[step], others),
-            lambda: contributions(ask(checkpoint, trace, step), others),
-            nbytes=lambda found: found.nbytes,
-        )
-    )
-
-
 def hiding_of(run: OpenRun) -> Hiding | None:
     """What hiding each piece does to each step; None as long as nobody has asked for it, where it takes long."""
     checkpoint, trace = run.checkpoint, run.trace
-    key = _key(run, "hiding", trace.tgt_ids)
+    key = key_of(run, "hiding", trace.tgt_ids)
 
     def measuring() -> Generator[Progress, None, Hiding]:
         return (yield from hiding(ask_each(checkpoint, trace)))
@@ -106,10 +51,10 @@ def integrated_of(run: OpenRun, baseline: Baseline) -> Integrated | None:
         return (yield from integrating(ask(checkpoint, trace, step), baseline=baseline))
 
     return measured(
-        _key(run, "integrated", step, trace.tgt_ids[step], baseline),
+        key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
         measuring,
         seconds=_seconds(run, _POINTS),
-        wish=_key(run, "integrated"),
+        wish=key_of(run, "integrated"),
         widget=run.key(INTEGRATING),
         label=say("Integrate gradients"),
     )

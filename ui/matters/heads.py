@@ -1,4 +1,7 @@
-"""The part Heads of the page What matters: what the output owes to each head, beside what the heads look at."""
+"""The part Heads of the page What matters: what the output owes to each head, beside what the heads look at.
+
+Below it stands the head that is looked at: its number, its map, and one click that takes it away.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +9,31 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Final
 
-import charts
-from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
+import numpy as np
+
 from transformer.analysis.head_effects import HeadEffects
-from transformer.model.anatomy import Kind
-from ui.maps.grid import grid, is_long
-from ui.matters import one_head, table, verdicts
-from ui.matters.measures import SIGNED, WORDS, shown, step_of, values
+from ui.frame.whatif import for_head
+from ui.maps.grid import columns, is_long
+from ui.matters import head_pictures as pictures
+from ui.matters import table, verdicts
+from ui.matters.head_pictures import Measured, name_of
+from ui.matters.measures import shown, step_of, values, written
 from ui.runs import loading, measuring
 from ui.runs.attempt import attempt
-from ui.runs.groups import size_of
+from ui.runs.guessing import ask_first
 from ui.runs.measured import studies
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import KIND_NAMES
+from ui.runs.show import show
+from ui.runs.sides import sides
 from ui.runs.studies import Seen
 from ui.shared import drawing
-from ui.shared.clicks import on_click
 from ui.shared.door import st
-from ui.state import session
-from ui.state.click import cell_of
-from ui.state.view import Slot
-from words import joined, say
+from words import Sentence, say
 
-GRID: Final = "matters_grid"
-EFFECTS: Final = "matters_effects"
 MEASURE, STOP = "matters_measure", "matters_stop"
+REVEAL: Final = "matters_heads_reveal"
 LOOK_SECONDS: Final = 0.5
-WHAT_IT_SAYS: Final = say(
-    "Each head was set to 0 alone, with all the others in place, while the model read the output that it had written "
-    "(Michel et al., 2019, section 3.2). That says what this output owes to a head, not what the head is for. Where "
-    "another part can stand in for it, a head seems to be worth little (McGrath et al., 2023, for whole layers), and "
-    "effects of single heads do not add up. The layers above were never trained on a head that writes nothing."
-)
+CHOOSE: Final = say("Click a cell of either map to look at one head: what it changes step by step, and its weights.")
 
 
 def draw(run: OpenRun) -> None:
@@ -51,21 +46,21 @@ def draw(run: OpenRun) -> None:
         place, right = st.columns(2, gap="medium")
         with right:
             _grid(run)
+    if run.looking.covered:
+        with place:
+            ask_first(run, say("What this step owes to each head would tell."), key=REVEAL)
+        return
     with place:
         found = _measured(run, seen)
     if found is not None:
         attempt(lambda: verdicts.draw(run, found))
-        one_head.draw(run, found)
+        _one_head(run, found)
         attempt(lambda: table.draw(run, found))
 
 
 def _grid(run: OpenRun) -> None:
-    attempt(lambda: grid(run, run.view.kind, name=GRID, take=partial(_look, run.slot), large=True, fit=False))
-
-
-def _look(slot: Slot, kind: Kind, layer: int, head: int) -> None:
-    """Callback: look at a head."""
-    session.replace(slot, kind=kind, layer=layer, head=head)
+    behind = partial(columns, run.again(), run.view.kind, sides(run.looking, run.view.kind))
+    attempt(lambda: show(pictures.what_they_look_at, Measured(run, None), table=behind))
 
 
 # ---------------------------------------------------------------- how far it is
@@ -86,7 +81,7 @@ def _measured(run: OpenRun, seen: Seen | None) -> HeadEffects | None:
         st.fragment(_follow, run_every=LOOK_SECONDS)(measuring.key_of(run.trace))
         return None
     found: HeadEffects = seen.result
-    _effects(run, found)
+    show(pictures.effects, Measured(run, found))
     return found
 
 
@@ -116,35 +111,32 @@ def _follow(key: Hashable) -> None:
     st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=measuring.stop, args=(key,))
 
 
-# ---------------------------------------------------------------- what was found
+# ---------------------------------------------------------------- one head
 
 
-def _effects(run: OpenRun, found: HeadEffects) -> None:
-    measure, step, view = shown(found, run.view.effect), step_of(run.looking), run.view
-    words = WORDS[measure, step is not None]
-    kinds, n_steps = tuple(found.of), run.looking.n_steps
-    blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
-    chosen = None
-    if view.layer is not None and view.head is not None:
-        chosen = kinds.index(view.kind), view.layer, view.head
-    sizes, slot, key = [len(block.values) for block in blocks], run.slot, run.key(EFFECTS)
+def _one_head(run: OpenRun, found: HeadEffects) -> None:
+    """Draw the head, if one is chosen."""
+    view = run.view
+    if view.layer is None or view.head is None:
+        st.caption(CHOOSE)
+        return
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        st.markdown(drawing.plain(_sums_up(run, found, view.layer, view.head)), width="content")
+        for_head(run, view.kind, view.layer, view.head)
+    scene = Measured(run, found)
+    drawing.beside(partial(show, pictures.steps, scene), partial(show, pictures.weights, scene), gap="medium")
 
-    def take(cell: tuple[int, int]) -> None:
-        at = head_at(sizes, *cell)
-        if at is not None and at[2] < blocks[at[0]].values.shape[1]:
-            _look(slot, kinds[at[0]], at[1], at[2])
 
-    signed, group = measure in SIGNED, size_of(run)
-    read = [HOW_TO_READ, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
-    drawing.chart(
-        charts.head_effects_spec(
-            blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group
-        ),
-        key=key,
-        alt=say(
-            "{title}, layers by heads, one block for each attention. The table below has the same numbers.",
-            title=words.title,
-        ),
-        how_to_read=joined(" ", [*read, say("Click a cell to look at its head."), WHAT_IT_SAYS]),
-        on_click=on_click(key, cell_of, take),
+def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentence:
+    """The head's number, and its place among all heads."""
+    measure, step, n_steps = shown(found, run.view.effect), step_of(run.looking), run.looking.n_steps
+    every = [np.abs(values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
+    own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
+    sizes = np.concatenate(every)
+    return say(
+        "{head}: {effect}, number {rank} of all {n} heads by size.",
+        head=name_of(run, layer, head),
+        effect=written(own, measure),
+        rank=int((sizes > abs(own)).sum()) + 1,
+        n=sizes.size,
     )

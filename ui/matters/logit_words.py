@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from transformer.analysis.attribution.parts import Contributions, Part
-from ui.matters.rivals import rival_of
-from ui.runs.open_run import OpenRun
+from ui.runs.seen import Seen
 from words import Sentence, joined, say
 
 SMALL: Final = 1e-4
@@ -91,7 +90,14 @@ def short_name(part: Part) -> str:
             return say("Changed {layer}", layer=layer)
 
 
-def whose_logit(run: OpenRun) -> str:
+def rival_of(run: Seen) -> int | None:
+    """The piece that is compared with; None for none, and where it is the piece that was written."""
+    asked = run.view.rival
+    written = run.trace.tgt_ids[run.view.step]
+    return asked if asked is not None and asked < len(run.trace.vocabulary) and asked != written else None
+
+
+def whose_logit(run: Seen) -> str:
     """The title: whose logit is taken apart."""
     step, rival = run.view.step, rival_of(run)
     piece = run.trace.tgt_pieces[step]
@@ -101,7 +107,7 @@ def whose_logit(run: OpenRun) -> str:
     return say("Step {step}: what speaks for {piece} against {other}", step=step + 1, piece=piece, other=other)
 
 
-def sums(run: OpenRun, found: Contributions, values: np.ndarray) -> str:
+def sums(run: Seen, found: Contributions, values: np.ndarray) -> str:
     """The sum, what the model computed, the remainder, and what each kind of part adds."""
     rival = rival_of(run)
     whole = float(found.logits[0] - (found.logits[1] if rival is not None else 0.0))
@@ -150,7 +156,7 @@ def _by_kind(found: Contributions, values: np.ndarray) -> str:
                cross=cross, ffn=ffn, rest=rest)  # fmt: skip
 
 
-def what_it_is(run: OpenRun) -> str:
+def what_it_is(run: Seen) -> str:
     """How parts are found, and what they cannot show."""
     config = run.checkpoint.config
     if config.norm_kind == "none":

@@ -7,7 +7,7 @@ from typing import Final
 from charts.credit import HOW_TO_READ
 from transformer.analysis.attribution.gradients import Baseline, Integrated
 from transformer.analysis.attribution.weighed import Weighed
-from ui.runs.open_run import OpenRun
+from ui.runs.seen import Seen
 from words import joined, say
 
 NAMES: Final = {
@@ -54,7 +54,7 @@ MEANINGS: Final = {
 }
 
 
-def how_to_read(run: OpenRun, weighed: Weighed) -> str:
+def how_to_read(run: Seen, weighed: Weighed) -> str:
     """How to read the table, and what each column shows and cannot show, a line each."""
     lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
@@ -67,7 +67,7 @@ def how_to_read(run: OpenRun, weighed: Weighed) -> str:
     return joined("\n", lines)
 
 
-def no_rollout(run: OpenRun) -> str:
+def no_rollout(run: Seen) -> str:
     """Why there is no rollout."""
     if not run.checkpoint.config.residual:
         return say("this model has no residual stream, which rollout supposes")

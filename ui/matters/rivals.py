@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ui.matters.logit_words import rival_of
 from ui.runs.open_run import OpenRun
 from ui.shared import choices
 from words import say
@@ -16,13 +17,6 @@ def choose_rival(run: OpenRun) -> int | None:
     if run.looking.covered:
         return None
     return choices.menu(choices.field(run.slot, "rival"), say("Compared with"), _options(run), bare=True, width=280)
-
-
-def rival_of(run: OpenRun) -> int | None:
-    """The piece that is compared with; None for none, and where it is the piece that was written."""
-    asked = run.view.rival
-    written = run.trace.tgt_ids[run.view.step]
-    return asked if asked is not None and asked < len(run.trace.vocabulary) and asked != written else None
 
 
 def _options(run: OpenRun) -> dict[int | None, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from transformer.checkpoint.load import Checkpoint
 from ui.runs.given import GivenLooking
 from ui.runs.looking import Looking
 from ui.state.view import Slot, View
@@ -17,6 +18,7 @@ class Drawn:
     """Something with maps in a slot of a page."""
 
     looking: Looking | GivenLooking  # the run or the maps, and what of them is looked at
+    checkpoint: Checkpoint | None  # what was run; None for given maps
 
     @property
     def view(self) -> View:

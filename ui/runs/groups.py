@@ -1,4 +1,4 @@
-"""Which heads share keys and values, and where a prompt ends: what maps of models after the paper's are marked with.
+"""Which heads share keys and values, where a prompt ends, why cells are closed: what maps are marked with.
 
 Knows nothing of Streamlit.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer.model.anatomy import Kind
+from charts.tables import CLOSED
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from ui.runs.drawn import Drawn
 from ui.runs.seen import Seen
-from words import say
+from words import Sentence, say
 
 
 def group_size(config: ModelConfig | None) -> int:
@@ -21,7 +23,7 @@ def group_size(config: ModelConfig | None) -> int:
 
 def size_of(run: Drawn) -> int:
     """The same of a run; of given maps nothing is known."""
-    return group_size(run.checkpoint.config if isinstance(run, Seen) else None)
+    return group_size(None if run.checkpoint is None else run.checkpoint.config)
 
 
 def shared_by(head: int, config: ModelConfig | None) -> str:
@@ -51,3 +53,17 @@ def prompt_row(run: Drawn, kind: Kind) -> int | None:
     if not isinstance(run, Seen) or kind != "decoder" or "encoder" in run.trace.kinds or not run.trace.n_steps:
         return None
     return run.trace.first_row
+
+
+def mask_reason(checkpoint: Checkpoint | None, kind: Kind) -> Sentence:
+    """Why the mask closes cells of an attention; of given maps only that it does is known."""
+    if checkpoint is None:
+        return CLOSED
+    parts = anatomy(checkpoint.config)
+    if not parts.attention(kind).causal:
+        return say("closed by the mask: padding")
+    if any(checkpoint.config.windows):
+        return say("closed by the mask: comes later, or before the layer's window")
+    if parts.reads:
+        return say("closed by the mask: comes later in the output")
+    return say("closed by the mask: comes later in the text")

@@ -13,12 +13,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind, Trace
 from ui.runs import loading
 from ui.runs.measured import studies
-from ui.runs.studies import Seen
+from ui.runs.studies import SMALL, Seen
 from ui.server.work import BusyError
 from ui.shared.door import st
-
-SMALL: Final = 30_000_000
-"""Parameters of a model whose heads are measured unasked: that takes a second; the shipped ones have 8 million."""
 
 WISH: Final = "matters_wish"  # in the session: the run whose measurement was asked for or stopped last, and which
 PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is

@@ -27,8 +27,8 @@ class OpenMaps(Drawn):
     """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
 
     looking: GivenLooking  # the maps and what of them is looked at
+    checkpoint: None
     name: str  # of the file
-    checkpoint: None = None
 
     @property
     def trace(self) -> GivenMaps:
@@ -65,4 +65,4 @@ def open_maps(maps: GivenMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
     session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
     view, notes = fit_given(session.view(slot), maps)
     drawing.notes((*session.take_notes(slot), *notes))
-    return OpenMaps(GivenLooking(maps, view, slot), name)
+    return OpenMaps(GivenLooking(maps, view, slot), None, name)

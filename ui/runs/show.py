@@ -9,18 +9,26 @@ from typing import Any
 from ui.runs.picture import InASlot, Page, Picture
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
+from ui.shared.saving import Table
 from ui.state import session
 from ui.state.view import Slot
 from words import say
 
 
-def show(picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object] | None = None) -> None:
+def show(
+    picture: Picture[Any],
+    scene: InASlot,
+    *,
+    take: Callable[[Any], object] | None = None,
+    table: Table | None = None,
+) -> None:
     """Draw a picture in the scene's slot; nothing where the model has nothing to show.
 
     Args:
         picture: Which.
         scene: What it is of.
         take: Called with what a click means; it must not hold a run. None: the view takes it.
+        table: As for `drawing.chart`.
 
     Raises:
         GlassformerError: It cannot be made of this run.
@@ -37,6 +45,7 @@ def show(picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object]
         fit=plot.fit,
         of_sentence=plot.of_sentence,
         on_click=None if plot.clicked is None else on_click(key, plot.clicked, take or partial(_look_at, scene.slot)),
+        table=table,
     )
 
 

@@ -5,11 +5,14 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from ui.attention import head_pictures, map_pictures, one_weight_pictures
 from ui.checkpoints import pictures as checkpoints
 from ui.doctor import pictures as doctor
 from ui.forcing import pictures as forcing
 from ui.inside import ffn_pictures, lens_pictures, model_pictures, pieces_pictures, stream_pictures
 from ui.masks import pictures as masks
+from ui.matters import credit_pictures
+from ui.matters import head_pictures as heads
 from ui.positions import sentence_pictures  # with those of tables and of attention
 from ui.runs.picture import PAGES, PICTURES
 from ui.search import pictures as search
@@ -17,5 +20,10 @@ from ui.step import pictures as step
 
 __all__ = ["PAGES", "PICTURES"]
 
-_DECLARE = (step, forcing, search, masks, sentence_pictures, checkpoints, doctor)
-_INSIDE = (model_pictures, stream_pictures, lens_pictures, ffn_pictures, pieces_pictures)
+_DECLARE = (
+    *(step, forcing, search),
+    *(map_pictures, one_weight_pictures, head_pictures, heads, credit_pictures),
+    *(masks, sentence_pictures),
+    *(model_pictures, stream_pictures, lens_pictures, ffn_pictures, pieces_pictures),
+    *(checkpoints, doctor),
+)

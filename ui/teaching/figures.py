@@ -11,21 +11,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-import charts
 from charts.theme import Spec, literal
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Step
-from transformer.model.anatomy import Kind
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.runs.looking import Looking, chosen_map, fit_view
 from ui.runs.open_run import seen
 from ui.runs.picture import Picture
-from ui.runs.sides import KIND_NAMES, sides
 from ui.shared.cover import ALL, PART
 from ui.state.comparing import second_of
 from ui.state.link import Link, read_link
-from ui.state.view import View
 from ui.teaching.declared import PAGES, PICTURES
 from words import say
 
@@ -77,14 +72,7 @@ def _of_key(key: str) -> Draw | None:
 def _of_page(step: Step, link: Link) -> Draw | None:
     page = PAGES.get("step" if step.page == "search" else step.page)  # that page's pictures are of all results
     first = None if page is None else page.first(link.view)
-    if first is not None:
-        return partial(_declared, first)
-    return _PAGES.get(step.page)
-
-
-def _looking(view: View, checkpoint: Checkpoint, trace: Trace, kind: Kind) -> Looking:
-    view, _ = fit_view(view, trace, kind=kind)
-    return Looking(trace, view, by_layer=partial(loading.by_layer, checkpoint, trace))
+    return None if first is None else partial(_declared, first)
 
 
 def _declared(picture: Picture[Any], link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
@@ -111,31 +99,8 @@ def _right(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     return _named(say("Right: candidates of step {n}", n=link.view.step + 1), link, checkpoint, trace)
 
 
-def _map(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    kind = link.view.kind if link.view.kind in trace.kinds else trace.kinds[0]
-    looking = _looking(link.view, checkpoint, trace, kind)
-    axes = sides(looking, kind)
-    n_queries, n_keys = len(axes.queries), len(axes.keys)
-    return charts.heatmap_spec(
-        chosen_map(looking, kind)[:n_queries, :n_keys],
-        queries=axes.queries,
-        keys=axes.keys,
-        title=say("{attention}: {whose}", attention=KIND_NAMES[kind], whose=looking.whose()),
-        query_axis=axes.query_axis,
-        key_axis=axes.key_axis,
-        allowed=trace.mask(kind, looking.view.layer)[:n_queries, :n_keys],
-        colour=axes.key_side,
-        note=trace.rows_note(kind),
-    )
-
-
 _CHARTS: Final[Mapping[str, Draw]] = {
-    "head_map": _map,
     "compared_left_candidates": _left,
     "compared_right_candidates": _right,
 }
 """By the key of the chart of a page."""
-_PAGES: Final[Mapping[str, Draw]] = {
-    "attention": _map,
-    "matters": _map,
-}

@@ -190,7 +190,7 @@ def test_a_score_that_is_made_otherwise_is_written_so_that_it_can_be_done_again(
         for query in range(maps.shape[1]):
             found = walk(recorded, checkpoint.model, kind=kind, layer=layer, head=1, query=query)
             biased = name in ("relative", "alibi") and kind != "cross"
-            product, total, *capped = lines_of(one_weight_text.score_otherwise(found, biased=biased))
+            product, total, *capped = lines_of(one_weight_text.score_otherwise(found, with_bias=biased))
             dot, scale, *bias = re.findall(FACTOR, product)
             by_hand = value(dot) * value(scale) + sum(map(value, bias))
             assert len(bias) == biased

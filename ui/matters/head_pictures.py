@@ -1,0 +1,204 @@
+"""The pictures of the part Heads of the page What matters: what the output owes to each head, and one head closer.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import charts
+from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
+from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
+from charts.heatmap import HOW_TO_READ_CLOSED
+from charts.theme import capitalised
+from transformer.analysis.head_effects import HeadEffects, head_effects
+from transformer.model.anatomy import EVERY_PART, Kind
+from ui.maps.grid import grid
+from ui.matters.measures import SIGNED, WORDS, Shown, shown, step_of, values
+from ui.runs.groups import mask_reason, size_of
+from ui.runs.picture import Page, Plot
+from ui.runs.seen import Seen
+from ui.runs.sides import KIND_NAMES, sides
+from ui.runs.studies import SMALL
+from ui.state.click import Click, cell_of
+from ui.state.view import Slot
+from words import Sentence, joined, say
+
+WHAT_IT_SAYS: Final = say(
+    "Each head was set to 0 alone, with all the others in place, while the model read the output that it had written "
+    "(Michel et al., 2019, section 3.2). That says what this output owes to a head, not what the head is for. Where "
+    "another part can stand in for it, a head seems to be worth little (McGrath et al., 2023, for whole layers), and "
+    "effects of single heads do not add up. The layers above were never trained on a head that writes nothing."
+)
+HOW_TO_READ_STEPS: Final = say("Each bar is one step; the dotted line is the mean over the steps.")
+HOW_TO_READ_TOKENS: Final = say("Each bar is one token; the dotted line is the mean over the tokens.")
+HOW_TO_READ_MAP: Final = say(
+    "Each row is a query: the stronger a cell, the larger the weight that it gives to that key."
+)
+
+MATTERS = Page("matters", say("What matters"), panel="matters_panel")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the output owes to each head."""
+
+    run: Seen
+    found: HeadEffects | None  # None as long as it is not measured
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.run.slot
+
+    @property
+    def head(self) -> tuple[int, int] | None:
+        """Layer and head that are looked at, if a head is chosen."""
+        layer, head = self.run.view.layer, self.run.view.head
+        return None if layer is None or head is None else (layer, head)
+
+
+def measure(run: Seen) -> Measured:
+    """What is measured; nothing of a model that is too large to be measured unasked.
+
+    Raises:
+        QueryError: The run cannot be replayed.
+        BusyError: The model has too much to do.
+    """
+    trace, checkpoint = run.trace, run.checkpoint
+    if checkpoint.config.count_parameters() > SMALL:
+        return Measured(run, None)
+    key = ("head_effects", trace.query, trace.src_ids, trace.read_ids)
+    return Measured(
+        run, run.work.compute(key, partial(head_effects, checkpoint, trace), nbytes=lambda one: one.nbytes)
+    )
+
+
+HEADS = MATTERS.part("heads", say("Heads"), measure)
+
+
+@HEADS.picture("matters_effects", say("Output without each head: log-probability"))
+def effects(scene: Measured) -> Plot | None:
+    """All heads; a click looks at one."""
+    run, found = scene.run, scene.found
+    if found is None or run.looking.covered:
+        return None
+    measure, step, view = shown(found, run.view.effect), step_of(run.looking), run.view
+    words = WORDS[measure, step is not None]
+    kinds, n_steps = tuple(found.of), run.looking.n_steps
+    blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
+    chosen = None if scene.head is None else (kinds.index(view.kind), *scene.head)
+    signed, group = measure in SIGNED, size_of(run)
+    read = [HOW_TO_READ, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
+    return Plot(
+        spec=charts.head_effects_spec(
+            blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group
+        ),
+        alt=say(
+            "{title}, layers by heads, one block for each attention. The table below has the same numbers.",
+            title=words.title,
+        ),
+        how_to_read=joined(" ", [*read, say("Click a cell to look at its head."), WHAT_IT_SAYS]),
+        clicked=partial(_head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
+    )
+
+
+def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
+    cell = cell_of(click)
+    at = None if cell is None else head_at([shape[0] for shape in shapes], *cell)
+    if at is None or at[2] >= shapes[at[0]][1]:
+        return None
+    return {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
+
+
+@HEADS.picture("matters_grid", say("All heads"))
+def what_they_look_at(scene: Measured) -> Plot:
+    """The maps of all heads beside that."""
+    return grid(scene.run, scene.run.view.kind, large=True, fit=False, also={})
+
+
+def name_of(run: Seen, layer: int, head: int) -> Sentence:
+    """What a head is called."""
+    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[run.view.kind], layer=layer + 1,
+               head=head + 1)  # fmt: skip
+
+
+def _short(layer: int, head: int) -> Sentence:
+    return say("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+
+
+@HEADS.picture("matters_steps", say("Step by step"))
+def steps(scene: Measured) -> Plot | None:
+    """What one head changes at each step, or at each token of an encoder that is alone."""
+    run, found = scene.run, scene.found
+    if found is None or scene.head is None or run.looking.covered:
+        return None
+    layer, head = scene.head
+    measure: Shown = shown(found, run.view.effect)
+    measure = "log_prob" if measure == "pieces" else measure
+    effect = found.of[run.view.kind]
+    if measure == "vectors":
+        labels, numbers, axis, now = list(run.trace.src_pieces), effect.vectors[layer, head], say("Token"), None
+    else:
+        first, n_steps = run.trace.first_row, run.looking.n_steps
+        labels, numbers = run.looking.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
+        axis, now = say("Reads → predicts"), run.view.step
+    words = WORDS[measure, measure != "vectors"]
+    name = name_of(run, layer, head)
+    return Plot(
+        spec=charts.row_measure_spec(
+            numbers[: len(labels)],
+            labels,
+            title=say("Step by step without {head}", head=_short(layer, head))
+            if now is not None
+            else say("Token by token without {head}", head=_short(layer, head)),
+            value_name=capitalised(words.unit),
+            query_axis=axis,
+            marked_row=now,
+            colour="target" if now is not None else "source",
+        ),
+        alt=say("{title}: one bar for each place, for {head}.", title=words.title, head=name),
+        how_to_read=joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning]),
+    )
+
+
+@HEADS.picture("matters_map", say("One map"))
+def weights(scene: Measured) -> Plot | None:
+    """The map of one head."""
+    run, kind = scene.run, scene.run.view.kind
+    if scene.found is None or scene.head is None:
+        return None
+    layer, head = scene.head
+    axes = sides(run.looking, kind)
+    shape = len(axes.queries), len(axes.keys)
+    weights = run.looking.heads(kind, layer)[head][: shape[0], : shape[1]]
+    allowed = run.trace.mask(kind, layer)[: shape[0], : shape[1]]
+    closed = not allowed.all()
+    rows = EVERY_PART.attention(kind).stack == "decoder"
+    return Plot(
+        spec=charts.heatmap_spec(
+            weights,
+            queries=axes.queries,
+            keys=axes.keys,
+            title=name_of(run, layer, head),
+            query_axis=axes.query_axis,
+            key_axis=axes.key_axis,
+            allowed=allowed,
+            mask_reason=mask_reason(run.checkpoint, kind),
+            marked_row=axes.current if rows else None,
+            colour=axes.key_side,
+            rows_sum_to_one=False,
+            note=run.trace.rows_note(kind),
+        ),
+        alt=say(
+            "{map}. Rows: {rows}; columns: {columns}.",
+            map=name_of(run, layer, head),
+            rows=axes.query_axis,
+            columns=axes.key_axis,
+        ),
+        how_to_read=joined(" ", [HOW_TO_READ_MAP, *[HOW_TO_READ_CLOSED] * closed]),
+    )
