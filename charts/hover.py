@@ -83,6 +83,12 @@ def of_axis(axis: str, which: str) -> str:
     return say("{axis} {which}", axis=axis, which=which)
 
 
+def of_cell(names: tuple[str, str], last_line: str) -> str:
+    """A template for a cell: its row and its column, as `layout.meta.cells` names them, and what is there."""
+    row, column = (literal(name) for name in names)
+    return hover(of_axis(row, "%{customdata[0]}"), of_axis(column, "%{customdata[1]}"), last_line)
+
+
 def whole_rows(ids: Sequence[int], hovertexts: Sequence[str], *, width: float = 1.0) -> Spec:
     """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at.
 

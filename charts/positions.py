@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.grammar import Kind, cells, layer, stroke, upright
 from charts.hover import hover, with_number
 from charts.theme import (
-    CELLS,
     MARK_COLOR,
     NEUTRAL_COLOR,
     SCALES,
@@ -87,10 +87,7 @@ def position_table_spec(
     layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
     subtitle(layout, [literal(note)])
     if n_sines:
-        layout["shapes"] = [
-            {"type": "line", "x0": n_sines - 0.5, "x1": n_sines - 0.5, "y0": 0, "y1": 1, "yref": "y domain",
-             "line": {"color": MARK_COLOR, "width": 2}}
-        ]  # fmt: skip
+        layout["shapes"] = [upright(n_sines - 0.5, MARK_COLOR, width=2, dash="", below=False)]
     return _map(values, layout, rows, columns, say("value"), signed=True)
 
 
@@ -136,35 +133,24 @@ def similarity_by_distance_spec(
     """
     if not len(mean) == len(low) == len(high):
         raise ValueError(f"{len(mean)} means, {len(low)} least and {len(high)} largest values: give one each.")
-    layout = base_layout(title, say("Distance |p − q| (positions)"), value_name) | {
-        "height": 440,
-        "hovermode": "closest",
-    }
+    layout = base_layout(title, say("Distance |p − q| (positions)"), value_name)
+    layout |= {"height": 440, "hovermode": "closest"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
     layout["yaxis"] |= {"zeroline": True, "nticks": 7}
-    distances = np.arange(len(mean), dtype=np.int32)
-    edge = {"type": "scatter", "x": distances, "mode": "lines", "hoverinfo": "skip", "line": {"width": 0}}
+    distances, edge = np.arange(len(mean), dtype=np.int32), {"line": {"width": 0}}
     ends = np.stack([low, high], axis=1).astype(np.float32)
-    centre = {
-        "type": "scatter",
-        "name": say("mean"),
-        "x": distances,
-        "y": np.asarray(mean, np.float32),
-        "customdata": ends,
-        "mode": "lines+markers" if len(mean) <= 64 else "lines",
-        "hovertemplate": hover(
-            say("distance {distance}", distance="%{x}"),
-            with_number(say("mean {value}", value=literal(value_name)), "%{y:.3f}"),
-            say("from {low} to {high}", low="%{customdata[0]:.3f}", high="%{customdata[1]:.3f}"),
-        ),
-        "line": {"color": NEUTRAL_COLOR, "width": 2},
-        "marker": {"color": NEUTRAL_COLOR, "size": 6},
-    }
     shade = {"fill": "tonexty", "fillcolor": SCALES["neutral"][1][1]}
+    says = hover(
+        say("distance {distance}", distance="%{x}"),
+        with_number(say("mean {value}", value=literal(value_name)), "%{y:.3f}"),
+        say("from {low} to {high}", low="%{customdata[0]:.3f}", high="%{customdata[1]:.3f}"),
+    )
+    look = stroke(NEUTRAL_COLOR, 2, size=6) | {"customdata": ends}
+    kind: Kind = "lines+markers" if len(mean) <= 64 else "lines"
     data = [
-        {**edge, "name": say("least"), "y": ends[:, 0]},
-        {**edge, "name": say("largest"), "y": ends[:, 1], **shade},
-        centre,
+        layer("lines", distances, ends[:, 0], edge, name=say("least")),
+        layer("lines", distances, ends[:, 1], edge | shade, name=say("largest")),
+        layer(kind, distances, np.asarray(mean, np.float32), look, name=say("mean"), says=says),
     ]
     return {"data": data, "layout": layout}
 
@@ -206,15 +192,7 @@ def _map(
     if not drawn.size:
         return {"data": [], "layout": layout}
     largest = float(np.abs(drawn).max()) or 1.0
-    trace = {
-        "type": "heatmap",
-        "z": drawn,
-        "zmin": -largest if signed else float(drawn.min()),
-        "zmax": largest,
-        "colorscale": SIGNED_SCALE if signed else SCALES["neutral"],
-        "meta": CELLS,
-        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", with_number(literal(value_name), "%{z:.3f}")),
-        "colorbar": colour_bar(literal(value_name)),
-        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
-    }
-    return {"data": [trace], "layout": layout}
+    ends = (-largest if signed else float(drawn.min()), largest)
+    says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(literal(value_name), "%{z:.3f}"))
+    scale, bar = SIGNED_SCALE if signed else SCALES["neutral"], colour_bar(literal(value_name))
+    return {"data": [cells(drawn, ends, scale, says, bar=bar)], "layout": layout}
