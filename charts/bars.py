@@ -70,13 +70,9 @@ def attention_bar_spec(
         bars.append(layer("bar", np.arange(len(keys)), y, look, says=says, texts=names, clicks=range(len(keys))))
     closed = [int(place) for place in np.flatnonzero(~open_keys)]
     if closed:
-        x, y, says = (
-            np.array(closed),
-            np.full(len(closed), top, dtype=np.float32),
-            hover("%{hovertext}", italic(mask_reason)),
-        )
-        texts = [names[place] for place in closed]
-        bars.append(layer("bar", x, y, {"marker": HATCHED}, says=says, texts=texts, clicks=closed))
+        says, texts = hover("%{hovertext}", italic(mask_reason)), [names[place] for place in closed]
+        y = np.full(len(closed), top, dtype=np.float32)
+        bars.append(layer("bar", np.array(closed), y, {"marker": HATCHED}, says=says, texts=texts, clicks=closed))
     return {"data": bars, "layout": layout}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.grammar import GREY, along, cells, finite, frame, in_cells, note, table_of
+from charts.grammar import GREY, PLACES, along, cells, finite, frame, in_cells, note, table_of
 from charts.hover import bold, hover, italic, on_lines, with_number
 from charts.theme import (
     SIGNED_SCALE,
@@ -85,12 +85,8 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
         layout["annotations"] += written(values, shares, [column.digits for column in columns])
     texts = [[_said(piece, column, place) for column in columns] for place, piece in enumerate(pieces)]
     absent = np.where(np.isfinite(values), np.nan, 0.0).astype(np.float32)
-    grey = {
-        key: value
-        for key, value in cells(absent, (0, 1), GREY, "", gaps=(2, 1), named=False).items()
-        if key not in ("zmin", "zmax", "hovertemplate")
-    } | {"hoverinfo": "skip"}
-    data = [] if np.isfinite(values).all() else [grey]
+    grey = {"type": "heatmap", "z": absent, "colorscale": GREY, "xgap": 2, "ygap": 1, "showscale": False, **PLACES}
+    data = [] if np.isfinite(values).all() else [grey | {"hoverinfo": "skip"}]
     return {"data": [*data, signed_cells(shares, texts)], "layout": layout}
 
 

@@ -91,14 +91,16 @@ def legend(layout: Spec, top: int) -> None:
     layout["margin"]["t"] = top
 
 
-def table(layout: Spec, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """What is saved of a chart as a table."""
-    layout.setdefault("meta", {})["table"] = {"columns": list(columns), "rows": [list(row) for row in rows]}
+def table(layout: Spec, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """What is saved of a chart as a table; returns its rows."""
+    cells_of_rows = [list(row) for row in rows]
+    layout.setdefault("meta", {})["table"] = {"columns": list(columns), "rows": cells_of_rows}
+    return cells_of_rows
 
 
-def table_of(layout: Spec, *columns: tuple[str, Iterable[Any]]) -> None:
+def table_of(layout: Spec, *columns: tuple[str, Iterable[Any]]) -> list[list[Any]]:
     """The same, column by column."""
-    table(layout, [name for name, _ in columns], zip(*(values for _, values in columns), strict=True))
+    return table(layout, [name for name, _ in columns], zip(*(values for _, values in columns), strict=True))
 
 
 def finite(value: float) -> float | None:

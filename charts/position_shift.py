@@ -142,10 +142,8 @@ def shift_errors_spec(
         errors = np.asarray(line.errors, dtype=np.float64)
         if len(errors) != len(shifts):
             raise ValueError(f"{len(shifts)} shifts and {len(errors)} errors: give one for each shift.")
-        y, look = (
-            np.where(errors > 0, errors, np.nan) if log else errors,
-            stroke(colour, 2, dash, size=7, symbol=symbol),
-        )
+        y = np.where(errors > 0, errors, np.nan) if log else errors
+        look = stroke(colour, 2, dash, size=7, symbol=symbol)
         says = hover(literal(line.name), "k = %{x}: <b>%{y:.3g}</b>")
         clicks = [int(one) for one in shifts]
         data.append(layer("lines+markers", x, y, look, name=literal(line.name), says=says, clicks=clicks))
@@ -157,11 +155,9 @@ shift_errors = as_figure(shift_errors_spec)
 
 
 def _points(points: np.ndarray, positions: np.ndarray, shift: int, name: str, marker: Spec) -> Spec:
-    said = joined(", ", [literal(name), "%{hovertext}", f"k = {shift}"])
-    says, texts = hover(said, "<b>(%{x:.4f}, %{y:.4f})</b>"), [f"p = {position}" for position in positions.tolist()]
-    return layer(
-        "markers", points[:, 0], points[:, 1], {"marker": marker}, name=literal(name), says=says, texts=texts
-    )
+    said, texts = literal(name), [f"p = {position}" for position in positions.tolist()]
+    says = hover(joined(", ", [said, "%{hovertext}", f"k = {shift}"]), "<b>(%{x:.4f}, %{y:.4f})</b>")
+    return layer("markers", points[:, 0], points[:, 1], {"marker": marker}, name=said, says=says, texts=texts)
 
 
 def _arc(angle: float) -> Spec:
