@@ -70,9 +70,6 @@ def aligned_outputs_spec(
         first: The row of the first difference; None if there is none.
         follow: The row of each step, which the browser marks while the reader steps; none for no mark.
 
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
-
     Raises:
         ValueError: If a row to be marked is not one of them.
     """
@@ -126,13 +123,8 @@ aligned_outputs = as_figure(aligned_outputs_spec)
 def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: int | None) -> Spec:
     layout = base_layout(title, say("Probability"), "") | {"barmode": "overlay", "bargap": 0.45}
     end = _SPLIT[0] if crossed else 1.0
-    layout["xaxis"] |= {
-        "range": [-0.02, 1.02],
-        "tickformat": ".0%",
-        "fixedrange": True,
-        "domain": [0, end],
-        "nticks": 5,
-    }
+    layout["xaxis"] |= {"range": [-0.02, 1.02], "tickformat": ".0%", "nticks": 5, "fixedrange": True}
+    layout["xaxis"]["domain"] = [0, end]
     sides = (("yaxis", "left", say("Left output")), ("yaxis2", "right", ""))  # the right one stands between two plots
     for axis, side, name in sides:
         pieces = [_label(getattr(row, side), row.same) for row in rows]

@@ -42,7 +42,6 @@ def attention_bar_spec(
     Args:
         weights: `[key]`, 0 to 1.
         keys: A label for each key; equal labels stay apart.
-        title: What the chart shows.
         key_axis: What the keys are.
         allowed: bool `[key]`, True = may attend; closed keys are hatched instead of 0. None: all may.
         mask_reason: Why closed keys are closed, in a few words, shown on hover.

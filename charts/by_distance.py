@@ -74,7 +74,6 @@ def distance_curves_spec(
     Args:
         distances: The key's position minus the query's [distance].
         curves: What is drawn; those that are looked at come out on top.
-        title: What the chart shows.
         value_name: What a value is.
         marked: A distance to mark on the first strong curve.
         edges: Distances between which one bucket ends and the next begins: thin lines.
@@ -135,7 +134,6 @@ def distance_map_spec(
     Args:
         bias: [head, distance].
         distances: The key's position minus the query's [distance].
-        title: What the map shows.
         buckets: The bucket of each distance, from 0, said on hover; None if there are none.
         head: A head to frame, from 0.
         note: Shown under the title.
@@ -187,7 +185,6 @@ def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, tit
     Args:
         content, bias: One for each head.
         head: A head to mark, from 0.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a bar gives its head as `customdata`.

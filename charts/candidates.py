@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.grammar import layer, legend, listed, note, table
-from charts.hover import bold, on_lines, whole_rows, with_number
+from charts.grammar import layer, legend, listed, note, table, whole_rows
+from charts.hover import bold, on_lines, with_number
 from charts.theme import (
     MARK_COLOR,
     TARGET_COLOR,
@@ -87,16 +87,12 @@ def candidates_spec(
         probabilities: Their probabilities under the model, 0 to 1.
         ids: Their token ids; a click on a bar returns its id as `customdata`.
         chosen: Place in `pieces` of the one that was taken; None if it is not among them or still hidden.
-        title: What the chart shows.
         ranks: Their ranks counted from 1; None: in order.
         drawn_from: Their probabilities in the distribution that sampling drew from. Then these are the bars, and
             ticks show the model's own. None: nothing was drawn.
         others: The pieces that are not listed, for a last row. None: no such row.
         rules: What rules of the model make of each: "closed", "lowered", "raised" or None. None: nothing of all.
         how_chosen: How it was taken, on hover: "chosen", "drawn by chance", "chosen by you".
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the lists differ in length.

@@ -69,7 +69,6 @@ def contribution_map_spec(
         rows: What they are called.
         columns: What stands over each, on two lines.
         names: What each part is called, on hover and in a table `[row][column]`.
-        title: What the map shows.
         chosen: Row and column of the part to frame.
 
     Returns:
@@ -115,7 +114,6 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[B
 
     Args:
         bars: The parts, and what stands for all others.
-        title: What the chart shows.
         every: All parts, for a table of the chart; those that are drawn if there are none.
 
     Returns:

@@ -55,7 +55,6 @@ def cost_shares_spec(
         names: The components.
         parameters: Learned values of each.
         multiply_adds: Of one pass, each.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one of each for every component.
@@ -109,7 +108,6 @@ def cost_curves_spec(
         crossing: Where the two are equal, in tokens.
         max_len: The most tokens that the model reads; what lies beyond is shaded.
         chosen: The length to mark.
-        title: What the chart shows.
         sides: How many sides have that length: a model of one stack reads one text.
 
     Raises:

@@ -53,7 +53,6 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     Args:
         pieces: A label for each row; equal labels stay apart.
         columns: The measures.
-        title: What the chart shows.
         piece_axis: What the rows are.
 
     Returns:

@@ -31,7 +31,6 @@ def entropy_spec(
         values: One for each step, from 0, in `unit`.
         labels: What each step does, such as "reads ▁I → predicts ▁like"; shown on hover.
         step: The current step, counted from 0; None marks none.
-        title: What the chart shows.
         unit: "bits" or "nats"; "" for a share, 0 to 1.
         measure: What the values are.
 

@@ -10,11 +10,11 @@ Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from charts import grammar
 from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
-from charts.hover import hover
 from charts.theme import (
     MASK_COLOR,
     MASK_LINE,
@@ -269,13 +269,9 @@ def _fills(side: Side) -> dict[Kind, str]:
 
 def _bars(drawing: _Drawing) -> Spec:
     blocks = [block for block, *_ in drawing.bars]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": say("block"),
+    edges = {"color": [_border(block, side) for block, side, *_ in drawing.bars], "width": 1}
+    look = {
         "base": [x0 for _, _, x0, _, _, _ in drawing.bars],
-        "x": [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars],
-        "y": [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars],
         "width": [y1 - y0 for *_, y0, y1 in drawing.bars],
         "text": [literal(block.text) for block in blocks],
         "textposition": "inside",
@@ -283,14 +279,13 @@ def _bars(drawing: _Drawing) -> Spec:
         "textangle": 0,
         "constraintext": "none",
         "textfont": {"size": [11 if block.kind == "norm" else 12.5 for block in blocks]},
-        "hovertext": [hover_text(block) for block in blocks],
-        "hovertemplate": hover("%{hovertext}"),
-        "customdata": [block.place for block in blocks],
         "marker": {
             "color": [_fills(side).get(block.kind, MASK_COLOR) for block, side, *_ in drawing.bars],
-            "line": {"color": [_border(block, side) for block, side, *_ in drawing.bars], "width": 1},
+            "line": edges,
         },
     }
+    x = [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars]
+    return _said("lying", x, [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars], look, say("block"), blocks)
 
 
 def _border(block: Block, side: Side) -> str:
@@ -301,20 +296,15 @@ def _border(block: Block, side: Side) -> str:
 
 def _plus_marks(drawing: _Drawing) -> Spec:
     colours = [_COLUMNS[side].colour for _, side, *_ in drawing.pluses]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": say("plus"),
-        "x": [x for _, _, x, _ in drawing.pluses],
-        "y": [y for *_, y in drawing.pluses],
-        "hovertext": [hover_text(block) for block, *_ in drawing.pluses],
-        "hovertemplate": hover("%{hovertext}"),
-        "customdata": [block.place for block, *_ in drawing.pluses],
-        "cliponaxis": False,
-        "marker": {
-            "symbol": "circle-cross",
-            "size": 13,
-            "color": MASK_COLOR,
-            "line": {"color": colours, "width": 1.5},
-        },
-    }
+    marker = {"symbol": "circle-cross", "size": 13, "color": MASK_COLOR, "line": {"color": colours, "width": 1.5}}
+    look, blocks = {"cliponaxis": False, "marker": marker}, [block for block, *_ in drawing.pluses]
+    x, y = [x for _, _, x, _ in drawing.pluses], [y for *_, y in drawing.pluses]
+    return _said("markers", x, y, look, say("plus"), blocks)
+
+
+def _said(
+    kind: grammar.Kind, x: Sequence[float], y: Sequence[float], look: Spec, name: str, blocks: Sequence[Block]
+) -> Spec:
+    """Marks of blocks: hover says what each is, a click where it leads."""
+    texts, clicks = [hover_text(block) for block in blocks], [block.place for block in blocks]
+    return grammar.layer(kind, x, y, look, name=name, texts=texts, clicks=clicks)

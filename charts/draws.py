@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.grammar import layer, legend, listed, table_of
-from charts.hover import bold, on_lines, whole_rows, with_number
+from charts.grammar import layer, legend, listed, table_of, whole_rows
+from charts.hover import bold, on_lines, with_number
 from charts.theme import (
     MARK_COLOR,
     SOURCE_COLOR,
@@ -53,7 +53,6 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
 
     Args:
         rows: The outputs that are shown.
-        title: What the chart shows.
         chosen: The place of the one that is looked at.
 
     Returns:

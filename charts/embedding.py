@@ -59,7 +59,6 @@ def embedding_strengths_spec(
         pieces: The tokens, in order; equal ones stay apart.
         strengths: At most four kinds of vectors: embedding, scaled embedding, position, sum.
         chosen: The token that is looked at, framed; None frames none.
-        title: What the chart shows.
         token_axis: What the tokens are.
         colour: Their side.
 

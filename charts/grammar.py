@@ -149,6 +149,18 @@ def layer(
     return found | {"hovertemplate": hover("%{hovertext}") if says is None else says}
 
 
+def whole_rows(ids: Sequence[int], texts: Sequence[str], *, width: float = 1.0) -> Spec:
+    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at.
+
+    Args:
+        ids: What a click on each row tells.
+        texts: What is said of it.
+        width: Where the axis ends, or beyond.
+    """
+    x = np.full(len(ids), width, dtype=np.float32)
+    return layer("lying", x, np.arange(len(ids)), UNSEEN | {"showlegend": False}, texts=texts, clicks=ids)
+
+
 def stroke(colour: str, width: float, dash: str = "", *, size: float | None = None, symbol: str = "") -> Spec:
     """How a curve looks, and its marks if they have a size."""
     line = {"color": colour, "width": width} | ({"dash": dash} if dash else {})

@@ -68,10 +68,6 @@ def lens_table_spec(
         pieces: The candidates of each depth, best first, `[depth][place]`.
         probabilities: `[depth, place]`.
         chosen: Bool `[depth, place]`: the piece that the output has.
-        title: What the table shows.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If there is not one piece for each number.
@@ -196,7 +192,6 @@ def lens_curves_spec(
         rank: Its place among the candidates, from 1 `[depth]`.
         entropy: Of the prediction, in bits `[depth]`.
         divergence: KL(last || here), in bits `[depth]`.
-        title: What the chart shows.
 
     Raises:
         ValueError: If there is not one value for each depth.

@@ -46,7 +46,6 @@ def lens_map_spec(
         first: The depth where it was first on top, -1 for never `[step]`.
         stays: The depth from which it stays on top, -1 for none `[step]`.
         step: The current step, framed; None frames none.
-        title: What the map shows.
         measure: What the colours are.
 
     Returns:
@@ -62,9 +61,7 @@ def lens_map_spec(
     layout = base_layout(title, STEP_AXIS, DEPTH_AXIS) | {"height": 200 + 26 * len(depths)}
     depth_rows(layout, depths, fixed=False)
     along(layout, steps, title=STEP_AXIS)
-    columns = [
-        say("step {place}: {what}", place=place, what=bold(label)) for place, label in enumerate(steps, start=1)
-    ]
+    columns = [say("step {place}: {what}", place=place, what=bold(step)) for place, step in enumerate(steps, start=1)]
     layout["meta"]["cells"] = {"rows": [after(bold(depth.name)) for depth in depths], "columns": columns}
     if not len(steps):
         return {"data": [], "layout": layout}

@@ -63,7 +63,6 @@ def masked_row_spec(
         allowed: bool `[key]`, True = may attend.
         weights: `[key]`, 0 to 1.
         keys: A label for each key.
-        title: What the chart shows.
         key_axis: What the keys are.
         key: The key that is looked at; it is framed.
         colour: The side of the keys.
@@ -171,14 +170,10 @@ def logit_movement_spec(
     Args:
         series: One or two: name -> max |difference| `[row]`; the first is drawn filled.
         rows: A label for each row.
-        title: What the chart shows.
         rounding: The largest difference that counts as float32 rounding; the band up to there is shaded.
         row_axis: What the rows are.
         value_name: What moved, `LOGITS` or `VECTORS`.
         changed: The row whose input was changed; a line marks it.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.

@@ -68,13 +68,9 @@ def padded_batch_spec(
         real: bool `[sentence, position]`, False where it is padding.
         sentences: A label for each row.
         columns: A label for each position.
-        title: What the chart shows.
         column_axis: What the columns are.
         marked_row: The sentence that is looked at.
         colour: The side.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.
@@ -105,12 +101,8 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
 
     Args:
         mask: bool `[batch or 1, 1, query or 1, key]`, True = may attend.
-        title: What the chart shows.
         sentences: A short label for each sentence; used where the batch axis is not 1.
         colour: The side of the keys.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.
@@ -178,14 +170,10 @@ def mask_map_spec(
         mask: bool `[query, key]`, True = may attend.
         reasons: Why cells are closed -> bool `[query, key]`, which ones; together they are all closed cells.
         queries, keys: Labels of rows and columns.
-        title: What the chart shows.
         axes: What rows and columns are.
         cell: The cell that is looked at, row and column; it is framed.
         colour: The side of the keys.
         convention: How cells are written.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together, or the reasons are not those of the closed cells.

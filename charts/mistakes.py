@@ -40,14 +40,10 @@ def two_bars_spec(
     Args:
         pieces: The tokens, in order; equal ones stay apart.
         numbers: The right run's name and values [token], then the other's; None where there is none to draw.
-        title: What the chart shows.
         value_name: What a number is, with its unit.
         token_axis: What the tokens are.
         form: How a number is written on hover.
         top: The end of the axis; None takes that of the numbers.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: There is not one value for each token.
@@ -85,13 +81,9 @@ def two_lines_spec(
     Args:
         depths: Names of the depths, in the order of the computation.
         numbers: The right run's name and values [depth], then the other's; None where there is none to draw.
-        title: What the chart shows.
         value_name: What a number is, with its unit.
         depth_axis: What the depths are.
         limits: Ends of the axis; None takes those of the numbers.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: There is not one value for each depth.

@@ -100,7 +100,6 @@ def neighbour_bars_spec(
         cosine: With the chosen piece, -1 to 1, NaN for none `[piece]`.
         distance: From it `[piece]`.
         by: Which of the two is drawn; hover has both.
-        title: What the chart shows.
         colour: Whose table it is.
 
     Raises:
@@ -154,7 +153,6 @@ def piece_map_spec(
         points: The pieces; where labels do not all fit, earlier ones go first.
         shares: Share of the points' variance that each axis holds, 0 to 1.
         chosen: Id of the piece that is looked at; its mark has an edge.
-        title: What the map shows.
         note: What is left out, shown under the title.
 
     Returns:

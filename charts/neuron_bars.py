@@ -56,7 +56,6 @@ def active_neurons_spec(
         activation, pre_activation: Of each `[neuron]`.
         written: Length of what each writes `[neuron]`.
         chosen: The neuron that is looked at, in full colour if it is there.
-        title: What the chart shows.
         colour: Whose token it is.
 
     Returns:
@@ -100,7 +99,6 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
         pieces: The most raised first, the most lowered last.
         values: The change of the logit of each.
         ids: Their ids.
-        title: What the chart shows.
 
     Raises:
         ValueError: If the lists differ in length.

@@ -72,7 +72,6 @@ def silent_shares_spec(
         shares: 0 to 1, `[layer, token]`.
         pieces: The tokens; equal ones stay apart.
         marked: The layer and the token that are looked at.
-        title: What the map shows.
         token_axis: What the tokens are.
         value_name: What is a share of what.
         colour: Whose layers they are.
@@ -124,7 +123,6 @@ def pre_activations_spec(
         x, values, slopes: Points of the function and of its derivative `[point]`.
         function: Its name, such as "ReLU".
         piece: The chosen token.
-        title: What the chart shows.
         colour: Whose layer it is.
 
     Raises:
@@ -185,7 +183,6 @@ def neuron_tokens_spec(
         activation, pre_activation: `[token]`.
         pieces: The tokens; equal ones stay apart.
         chosen: The token that is looked at, in full colour.
-        title: What the chart shows.
         token_axis: What the tokens are.
         colour: Whose they are.
 
@@ -234,7 +231,6 @@ def neuron_map_spec(
         neurons: Their numbers, from 0.
         pieces: The tokens.
         marked: The token that is looked at, and the place of the neuron that is, None if it is not among them.
-        title: What the map shows.
         token_axis: What the tokens are.
         colour: Whose they are.
 

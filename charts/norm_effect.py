@@ -30,7 +30,6 @@ def norm_effect_spec(
         means: Before and after, each `[token]`.
         deviations: The same for the standard deviation.
         chosen: The token to frame.
-        title: What the chart shows.
         token_axis: What the tokens are.
         colour: Whose tokens they are.
 

@@ -38,7 +38,6 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     Args:
         q: `[d_head]`.
         k: `[d_head]`.
-        title: What the chart shows.
         query: The query's label, shown on hover.
         key: The key's label, shown on hover.
 
@@ -86,7 +85,6 @@ def key_row_spec(
     Args:
         values: `[key]`; what stands at a closed key is not looked at.
         keys: A label for each key; equal labels stay apart.
-        title: What the chart shows.
         value_name: What a number is.
         chosen: The key that is looked at, from 0.
         side: Whose pieces the keys are.
@@ -142,7 +140,6 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
 
     Args:
         norms: `[head]`, 0 or more.
-        title: What the chart shows.
         chosen: The head that is looked at, from 0.
 
     Returns:

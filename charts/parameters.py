@@ -59,7 +59,6 @@ def number_spread_spec(
     Args:
         edges: Of the intervals, rising `[interval + 1]`.
         counts: How many numbers lie in each `[interval]`.
-        title: What the chart shows.
         value_name: What the numbers are, with their unit if they have one.
         counted: What is counted.
         log_counts: Whether the axis of counts is logarithmic, so that intervals with few numbers are seen.
@@ -95,7 +94,6 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
     Args:
         values: Falling, 0 or more; those of 0 have no place on the axis and are counted under the title.
         effective_rank: Marked by a line; NaN marks none.
-        title: What the chart shows.
     """
     there = values[values > 0]
     layout = base_layout(title, say("Number of the singular value"), say("Singular value (log)"))
@@ -131,7 +129,6 @@ def row_lengths_spec(
         ids: Their ids.
         lengths: Of each row.
         special: Whether each is a special piece; these are pale.
-        title: What the chart shows.
 
     Raises:
         ValueError: If the lists differ in length.

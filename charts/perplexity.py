@@ -46,7 +46,6 @@ def perplexity_spec(
         so_far: Of each with all before it, from 1.
         n_pieces: Pieces of the vocabulary: the perplexity of guessing.
         chosen: The place that is looked at, from 0; None marks none.
-        title: What the chart shows.
         piece_axis: What the pieces are.
 
     Returns:

@@ -53,7 +53,6 @@ def piece_losses_spec(
         best: The piece that the model finds likeliest there.
         best_probabilities: How likely it finds it, 0 to 1.
         chosen: The place that is looked at, marked.
-        title: What the chart shows.
         piece_axis: What the pieces are.
         guessing: The loss of guessing among all pieces alike, in nats; None draws no line for it.
 
@@ -81,15 +80,8 @@ def piece_losses_spec(
     edges = {"color": [MARK_COLOR if one else SOURCE_COLOR for one in here], "width": np.where(here, 3.0, 1.0)}
     look = {"marker": {"color": [SOURCE_PALE if rank == 1 else SOURCE_COLOR for rank in ranks], "line": edges}}
     texts, clicks = [_said(*row) for row in rows], [int(place) for place in places]
-    bars = layer(
-        "bar",
-        np.arange(len(pieces), dtype=np.int32),
-        np.asarray(losses, np.float32),
-        look,
-        texts=texts,
-        clicks=clicks,
-    )
-    mean = float(np.mean(losses))
+    x, y, mean = np.arange(len(pieces), dtype=np.int32), np.asarray(losses, np.float32), float(np.mean(losses))
+    bars = layer("bar", x, y, look, texts=texts, clicks=clicks)
     layout["shapes"] = [level(mean, xref="x domain")]
     if guessing is not None:
         layout["shapes"].append(level(guessing, "dash", xref="x domain"))

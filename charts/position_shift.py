@@ -75,7 +75,6 @@ def shift_points_spec(
         found: The map's answer, [position, 2].
         pair: Number i of the pair: dimensions 2i and 2i + 1.
         shift: k.
-        title: What the chart shows.
         held_out: Positions that took no part in a fit, bool [position]; None if nothing was fitted.
         angle: Draws how far the vector of position 0 turns, in radians, clockwise from the top; None draws nothing.
         unpaired: Whether the dimensions are not a sine and its cosine.
@@ -122,7 +121,6 @@ def shift_errors_spec(
         shift: The shift that is looked at, marked if it is there.
         log: Whether the error axis is logarithmic; an error of exactly 0 is then a gap.
         y_title: What an error is.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a point returns its shift as `customdata`.

@@ -76,7 +76,6 @@ def wavelengths_spec(
         periods: Found, in positions a turn, [dimension]; NaN where a dimension does not vary.
         shares: The share of its dimension's variance that each holds, 0 to 1, [dimension].
         n_positions: How many positions were measured.
-        title: What the chart shows.
 
     Raises:
         ValueError: If there is not one wavelength for every two dimensions.

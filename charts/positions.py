@@ -69,12 +69,8 @@ def position_table_spec(
         values: [position, dimension], those that are drawn.
         positions: The number of each row, from 0.
         dimensions: The number of each column, from 0.
-        title: What the map shows.
         note: What of the table is left out, shown under the title.
         n_sines: How many of the first dimensions are sines, where the cosines come after them: a line parts the two.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.
@@ -99,7 +95,6 @@ def position_similarity_spec(
     Args:
         similar: [position, position], those that are drawn.
         positions: The number of each row and column, from 0.
-        title: What the map shows.
         value_name: What a number is.
         note: What is left out, shown under the title.
 
@@ -125,7 +120,6 @@ def similarity_by_distance_spec(
 
     Args:
         mean, low, high: Over all pairs at each distance from 0, [distance].
-        title: What the chart shows.
         value_name: What a number is.
 
     Raises:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts.candidates import at_the_edge, percent
-from charts.grammar import layer, legend, level, listed, table_of
-from charts.hover import bold, on_lines, whole_rows, with_number
+from charts.grammar import layer, legend, level, listed, table_of, whole_rows
+from charts.hover import bold, on_lines, with_number
 from charts.theme import (
     MARK_COLOR,
     SOURCE_COLOR,
@@ -56,7 +56,6 @@ def reshaped_spec(
         rows: The pieces, likeliest first.
         others: How many pieces are not listed, and what they have together; None if all are listed.
         border: How many of the rows are left after the cut, if some of them are cut; then a line stands there.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a bar returns its id as `customdata`.
@@ -78,9 +77,7 @@ def reshaped_spec(
     edges = {"color": TARGET_COLOR, "width": [1.0 if row.cut else 0.0 for row in shown]}
     diamond = {"symbol": "diamond-open", "size": 9, "color": SOURCE_COLOR, "line": {"width": 2}}
     tick = {"symbol": "line-ns-open", "size": 13, "color": MARK_COLOR, "line": {"width": 2.5}}
-    cut, tempered, raw = (
-        np.array(values) for values in zip(*((r.cut, r.tempered, r.raw) for r in shown), strict=True)
-    )
+    cut, tempered, raw = (np.array([getattr(row, field) for row in shown]) for field in ("cut", "tempered", "raw"))
     y, whole = np.arange(len(shown)), {"cliponaxis": False}
     data = [
         layer("lying", cut, y, {"marker": {"color": shades, "line": edges}}, name=say("drawn from")),

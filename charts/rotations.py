@@ -66,7 +66,6 @@ def rotation_map_spec(
         angles: In radians [position, pair], those that are drawn.
         n_pairs: How many pairs there are.
         pair: The pair that is followed, from 0: framed if it is drawn.
-        title: What the map shows.
         pairs: The number of each column, from 0.
         note: What is left out, shown under the title.
 
@@ -108,7 +107,6 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     Args:
         speed: Radians a position.
         n_positions: How many positions.
-        title: What the chart shows.
         note: What is left out, shown under the title.
     """
     layout = base_layout(title, say("First dimension of the pair"), say("Second dimension of the pair"))
@@ -154,7 +152,6 @@ def turning_waves_spec(
         lines: The chosen layers first; others, or what they were before a scaling, after them.
         limits: Lengths of texts to compare with, each with its name.
         pair: The pair that is followed, marked.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a point gives its pair as `customdata`.

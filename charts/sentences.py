@@ -49,7 +49,6 @@ def line_points_spec(
         cut: Whether its output was cut at the limit; such points are open and of another colour.
         chosen: The number of the line that is looked at, ringed; None rings none.
         x_name, y_name: What the numbers are, with their units.
-        title: What the chart shows.
 
     Raises:
         ValueError: If the lists differ in length.
@@ -90,7 +89,6 @@ def line_spread_spec(values: np.ndarray, *, name: str, title: str) -> Spec:
     Args:
         values: One of each line, all finite, at least one.
         name: What they are, with their unit.
-        title: What the chart shows.
     """
     counts, edges = np.histogram(np.asarray(values, np.float64), bins=_BINS)
     layout = base_layout(title, name, say("Lines")) | {"height": _HEIGHT, "bargap": 0.04}

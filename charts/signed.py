@@ -46,7 +46,6 @@ def signed_rows_spec(
     Args:
         rows: `[row, column]`.
         labels: A label for each row; equal labels stay apart.
-        title: What the chart shows.
         row_axis: What the rows are.
         column_axis: What the columns are.
         value_name: What a number is.

@@ -92,7 +92,6 @@ def stream_lines_spec(
         values: `[depth, token]`.
         pieces: The tokens; equal ones stay apart.
         chosen: The token whose line is strong.
-        title: What the chart shows.
         value_name: What a number is.
         limits: Ends of the axis; None goes from 0 to the largest value.
         colour: Whose tokens they are.
@@ -215,7 +214,6 @@ def stream_added_spec(
         before: Size of the stream that a sub-layer adds to `[sub-layer]`.
         added: Size of what it adds `[sub-layer]`.
         aligned: Cosine of the two `[sub-layer]`.
-        title: What the chart shows.
         colour: Whose token it is.
 
     Raises:

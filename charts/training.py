@@ -58,7 +58,6 @@ def losses_spec(
         labels: What hover says of each epoch, such as "Epoch 3, step 720"; "Epoch 3" when not given.
         kept: The epoch to mark; None, or one that is not there, marks none.
         kept_name: What the mark says.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one value and one label for each epoch.
@@ -91,7 +90,6 @@ def dev_scores_spec(
         labels: What hover says of each epoch.
         kept: The epoch to mark; None, or one that is not there, marks none.
         kept_name: What the mark says.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one value and one label for each epoch.
@@ -121,7 +119,6 @@ def learning_rates_spec(
         labels: What hover says of each epoch.
         kept: The epoch to mark; None, or one that is not there, marks none.
         kept_name: What the mark says.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one value and one label for each epoch.

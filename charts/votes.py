@@ -32,12 +32,8 @@ def votes_spec(
     Args:
         rounds: Counts `[round, choice]` of the latest round, and of the one before if there was one.
         choices: What each choice says.
-        title: What the chart shows.
         right: Which choice is marked as the right one; None marks none.
         large: In letters that are read across a class room.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: There are no rounds or more than two, or not one count for each choice.
