@@ -11,17 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import Kind, along, layer, legend, level, note, stroke, table_of
 from charts.hover import bold, on_lines, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    LEFT_COLOR,
-    MARK_COLOR,
-    RIGHT_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-)
+from charts.theme import Spec, as_figure, base_layout
 from words import joined, say
 
 HOW_TO_READ = say(
@@ -82,8 +75,8 @@ def aligned_outputs_spec(
         return {"data": [], "layout": layout}
     left = [row.p_left for row in rows]
     data = [
-        _marks(rows, left, say("left piece in the left run"), "circle", LEFT_COLOR),
-        _marks(rows, [row.p_right for row in rows], say("right piece in the right run"), "diamond", RIGHT_COLOR)
+        _marks(rows, left, say("left piece in the left run"), "circle", theme.LEFT_COLOR),
+        _marks(rows, [row.p_right for row in rows], say("right piece in the right run"), "diamond", theme.RIGHT_COLOR)
         | {"yaxis": "y2"},
     ]
     if crossed:
@@ -92,13 +85,13 @@ def aligned_outputs_spec(
         # Lines between what both models give the left piece.
         x = np.array([part for _, one, other in both for part in (one, other, np.nan)])
         y = np.array([part for n, *_ in both for part in (n, n, np.nan)])
-        joints = layer("lines", x, y, stroke(GUIDE_COLOR, 2) | {"showlegend": False})
-        diamonds = _marks(rows, under, say("left piece in the right run"), "diamond-open", RIGHT_COLOR)
-        bars = {"xaxis": "x2", "showlegend": False, "marker": {"color": GUIDE_COLOR, "line": {"width": 0}}}
+        joints = layer("lines", x, y, stroke(theme.GUIDE_COLOR, 2) | {"showlegend": False})
+        diamonds = _marks(rows, under, say("left piece in the right run"), "diamond-open", theme.RIGHT_COLOR)
+        bars = {"xaxis": "x2", "showlegend": False, "marker": {"color": theme.GUIDE_COLOR, "line": {"width": 0}}}
         apart = _layer("lying", rows, [row.divergence for row in rows], bars, DIVERGENCE)
         data = [joints, *data, diamonds, apart]
     if follow:
-        mark = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "line": {"color": MARK_COLOR, "width": 2}}
+        mark = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "line": {"color": theme.MARK_COLOR, "width": 2}}
         layout["meta"]["follow"] = {"rows": list(follow), "starts": [0], "marks": [mark]}
     table_of(
         layout,
@@ -137,7 +130,7 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
         layout["xaxis2"] |= {"nticks": 4}
     legend(layout, 96)
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, _MOST_HEIGHT))
-    layout["shapes"] = [] if first is None else [level(first - 0.5, colour=MARK_COLOR)]
+    layout["shapes"] = [] if first is None else [level(first - 0.5, colour=theme.MARK_COLOR)]
     layout["annotations"] = []
     if first:  # above row 0 stands the legend
         above = {"xref": "paper", "xanchor": "center", "yref": "y", "yanchor": "bottom", "font": {"size": 11}}

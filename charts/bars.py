@@ -9,15 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import HATCHED, along, layer, numbered
 from charts.hover import hover, italic, with_number
 from charts.tables import CLOSED, WEIGHT
-from charts.theme import (
-    SOURCE_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-)
+from charts.theme import Spec, as_figure, base_layout
 from words import say
 
 _ENDS = (0.25, 0.5, 1.0)  # where an axis of weights may end
@@ -64,7 +60,10 @@ def attention_bar_spec(
     layout["yaxis"] |= {"range": [0, top], "fixedrange": True}
     bars, names = [], numbered(keys)
     if len(keys):
-        says, look = hover("%{hovertext}", with_number(WEIGHT, "%{y:.4~g}")), {"marker": {"color": SOURCE_COLOR}}
+        says, look = (
+            hover("%{hovertext}", with_number(WEIGHT, "%{y:.4~g}")),
+            {"marker": {"color": theme.SOURCE_COLOR}},
+        )
         y = np.where(open_keys, values, np.nan)
         bars.append(layer("bar", np.arange(len(keys)), y, look, says=says, texts=names, clicks=range(len(keys))))
     closed = [int(place) for place in np.flatnonzero(~open_keys)]

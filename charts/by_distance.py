@@ -7,20 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import Kind, cells, frame, layer, legend, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from words import say
 
 HOW_TO_READ_BIAS_CURVES = say(
@@ -104,14 +94,19 @@ def distance_curves_spec(
         x = np.array([marked], np.int32)
         y = np.array([float(first.values[list(distances).index(marked)])], np.float32)
         says = hover(say("where they stand: distance {distance}", distance="%{x}"), number)
-        ring = {"symbol": "circle-open", "size": 16, "color": MARK_COLOR, "line": {"color": MARK_COLOR, "width": 3}}
+        ring = {
+            "symbol": "circle-open",
+            "size": 16,
+            "color": theme.MARK_COLOR,
+            "line": {"color": theme.MARK_COLOR, "width": 3},
+        }
         look = {"showlegend": False, "marker": ring}
         data.append(layer("markers", x, y, look, name=say("where they stand"), says=says))
     return {"data": data, "layout": layout}
 
 
 def _curve(distances: np.ndarray, curve: Curve, number: str, *, several: bool) -> Spec:
-    colour = NEUTRAL_COLOR if curve.strong else GUIDE_COLOR
+    colour = theme.NEUTRAL_COLOR if curve.strong else theme.GUIDE_COLOR
     kind: Kind = "lines+markers" if curve.strong and len(distances) <= _MOST_MARKED else "lines"
     look = stroke(colour, 2.5 if curve.strong else 1, size=5) | {"showlegend": curve.strong and several}
     name = literal(curve.name)
@@ -166,7 +161,7 @@ def distance_map_spec(
     largest = float(np.abs(drawn).max(initial=0)) or 1.0
     added = say("added to the score")
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(added, "%{z:.4~g}"))
-    trace = cells(drawn, (-largest, largest), SIGNED_SCALE, says, bar=colour_bar(added))
+    trace = cells(drawn, (-largest, largest), theme.SIGNED_SCALE, says, bar=colour_bar(added))
     return {"data": [trace] if drawn.size else [], "layout": layout}
 
 
@@ -197,9 +192,12 @@ def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, tit
     layout["xaxis"] |= {"dtick": 1} if n_heads <= 24 else {"nticks": 12}
     edges = np.where(np.arange(n_heads) == (-1 if head is None else head), 2, 0)
     places, data = np.arange(1, n_heads + 1, dtype=np.int32), []
-    both = [(say("by q·k"), content, NEUTRAL_COLOR), (say("by the bias of the distance"), bias, GUIDE_COLOR)]
+    both = [
+        (say("by q·k"), content, theme.NEUTRAL_COLOR),
+        (say("by the bias of the distance"), bias, theme.GUIDE_COLOR),
+    ]
     for name, values, colour in both:
-        look = {"marker": {"color": colour, "line": {"color": MARK_COLOR, "width": edges}}}
+        look = {"marker": {"color": colour, "line": {"color": theme.MARK_COLOR, "width": edges}}}
         says = hover(say("head {number}", number="%{x}"), with_number(name, "%{y:.4~g}"))
         numbers = np.asarray(values, np.float32)
         data.append(layer("bar", places, numbers, look, name=name, says=says, clicks=range(n_heads)))

@@ -10,18 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import layer, legend, listed, note, table, whole_rows
 from charts.hover import bold, on_lines, with_number
-from charts.theme import (
-    MARK_COLOR,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import joined, say, say_n
 
 PROBABILITY = say("probability")
@@ -139,7 +131,7 @@ def candidates_spec(
     data = [_candidate_bars(rows, texts), whole_rows([row.id for row in rows], texts)]
     if drawn:
         own = np.array([row.probability for row in rows])
-        tick = {"symbol": "line-ns-open", "size": 13, "color": MARK_COLOR, "line": {"width": 2.5}}
+        tick = {"symbol": "line-ns-open", "size": 13, "color": theme.MARK_COLOR, "line": {"width": 2.5}}
         look = {"cliponaxis": False, "marker": tick}
         data.insert(1, layer("markers", own, np.arange(len(rows)), look, name=say("the model's own")))
     return {"data": data, "layout": layout}
@@ -205,10 +197,12 @@ def percent(probability: float) -> str:
 def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:
     # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
     edges = {
-        "color": [MARK_COLOR if row.chosen else TARGET_COLOR for row in rows],
+        "color": [theme.MARK_COLOR if row.chosen else theme.TARGET_COLOR for row in rows],
         "width": [1.5 if row.chosen else 1.0 if row.length else 0.0 for row in rows],
     }
-    look = {"marker": {"color": [TARGET_COLOR if row.chosen else TARGET_PALE for row in rows], "line": edges}}
+    look = {
+        "marker": {"color": [theme.TARGET_COLOR if row.chosen else theme.TARGET_PALE for row in rows], "line": edges}
+    }
     x, clicks = np.array([row.length for row in rows]), [row.id for row in rows]
     return layer("lying", x, np.arange(len(rows)), look, name=say("drawn from"), texts=texts, clicks=clicks)
 

@@ -10,20 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.credit import number, signed_cells, written
 from charts.grammar import along, at_ends, frame, table
 from charts.hover import bold, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_MAP = say(
@@ -39,7 +31,7 @@ _COLUMNS = (say("Part", about="of a sum"), LOGIT)
 _ROW = 34  # pixels
 _MOST_PRECISE = 6  # columns whose numbers have room for two digits on a phone
 _MOST_WRITTEN = 14  # columns whose numbers do not touch
-_LESS = str(SIGNED_SCALE[2][1])
+_LESS = str(theme.SIGNED_SCALE[2][1])
 
 
 @dataclass(frozen=True)
@@ -124,13 +116,13 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[B
     low, high = min(0.0, float(values.min(initial=0))), max(0.0, float(values.max(initial=0)))
     room = 0.3 * ((high - low) or 1.0)
     layout["xaxis"] |= {"range": [low - room, high + room], "nticks": 6, "fixedrange": True}
-    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": GUIDE_COLOR}
+    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
     numbers = values.tolist()
     layout["annotations"] = at_ends(numbers, (literal(number(value, "+.3f")) for value in numbers), signed=True)
     table(layout, _COLUMNS, [[bar.name, float(bar.value)] for bar in every or bars])
-    shown = lying_bars(values, [NEUTRAL_COLOR if value >= 0 else _LESS for value in numbers])
+    shown = lying_bars(values, [theme.NEUTRAL_COLOR if value >= 0 else _LESS for value in numbers])
     shown["customdata"] = [-1 if bar.place is None else bar.place for bar in bars]
-    shown["marker"]["line"] = {"color": MARK_COLOR, "width": [2.5 if bar.chosen else 0.0 for bar in bars]}
+    shown["marker"]["line"] = {"color": theme.MARK_COLOR, "width": [2.5 if bar.chosen else 0.0 for bar in bars]}
     shown["hovertext"] = [on_lines(bold(bar.name), with_number(literal(LOGIT), f"{bar.value:+.4g}")) for bar in bars]
     return {"data": [shown] if bars else [], "layout": layout}
 

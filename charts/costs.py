@@ -11,19 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import at_a_line, layer, legend, listed, stroke, table, upright
 from charts.hover import hover, on_lines
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    MASK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_SHARES = say(
@@ -38,10 +29,10 @@ HOW_TO_READ_CURVES = say(
 MAPS_LINE = say("n² part: q·k and weights·v")
 LINEAR_LINE = say("All that is linear")
 _STYLES = (
-    (GUIDE_COLOR, "dash", 1.6),
-    (GUIDE_COLOR, "dot", 1.6),
-    (GUIDE_COLOR, "dashdot", 1.6),
-    (GUIDE_COLOR, "longdash", 1.6),
+    (theme.GUIDE_COLOR, "dash", 1.6),
+    (theme.GUIDE_COLOR, "dot", 1.6),
+    (theme.GUIDE_COLOR, "dashdot", 1.6),
+    (theme.GUIDE_COLOR, "longdash", 1.6),
 )
 _ROW = 40  # pixels of one component
 
@@ -69,8 +60,8 @@ def cost_shares_spec(
     legend(layout, 80)
     listed(layout, map(literal, names))
     traces = [
-        _shares(say("Parameters"), parameters, names, str(SCALES["neutral"][1][1])),
-        _shares(say("Multiply-adds"), multiply_adds, names, NEUTRAL_COLOR),
+        _shares(say("Parameters"), parameters, names, str(theme.SCALES["neutral"][1][1])),
+        _shares(say("Multiply-adds"), multiply_adds, names, theme.NEUTRAL_COLOR),
     ]
     first, second = (trace["x"] for trace in traces)
     layout["xaxis"] |= {"range": [0, max(1.0, max([*first, *second], default=0.0) * 1.22)], "nticks": 6}
@@ -116,7 +107,10 @@ def cost_curves_spec(
     drawn = [
         (name, line, _STYLES[place % len(_STYLES)]) for place, (name, line) in enumerate(lines.items()) if any(line)
     ]
-    drawn += [(LINEAR_LINE, linear, (MARK_COLOR, "solid", 2)), (MAPS_LINE, quadratic, (NEUTRAL_COLOR, "solid", 3))]
+    drawn += [
+        (LINEAR_LINE, linear, (theme.MARK_COLOR, "solid", 2)),
+        (MAPS_LINE, quadratic, (theme.NEUTRAL_COLOR, "solid", 3)),
+    ]
     for name, line, _ in drawn:
         if len(line) != len(lengths):
             raise ValueError(f"{name} has {len(line)} counts for {len(lengths)} lengths: give one for each.")
@@ -162,12 +156,12 @@ def _marks(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[
     shapes, notes = [], []
     if max_len < last:
         beyond = {"type": "rect", "x0": max_len, "x1": last, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below"}
-        shapes.append(beyond | {"fillcolor": MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
+        shapes.append(beyond | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
         notes.append((last, 0.0, say("beyond {length:,}: arithmetic only", length=max_len)))
-    shapes.append(upright(chosen, MARK_COLOR))
+    shapes.append(upright(chosen, theme.MARK_COLOR))
     notes.append((chosen, 0.075, f"n = {chosen:,}"))
     if crossing <= last:
-        shapes.append(upright(crossing, NEUTRAL_COLOR))
+        shapes.append(upright(crossing, theme.NEUTRAL_COLOR))
         notes.append((crossing, 0.15, say("n² overtakes")))
     look, middle = {"font": {"size": 12}, "yanchor": "bottom"}, math.sqrt(last)
     # Annotations on a logarithmic axis stand at logarithms, shapes do not.

@@ -11,16 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import GREY, PLACES, along, cells, finite, frame, in_cells, note, table_of
 from charts.hover import bold, hover, italic, on_lines, with_number
-from charts.theme import (
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    capitalised,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, capitalised, literal
 from words import say, through
 
 HOW_TO_READ = say(
@@ -122,7 +116,7 @@ def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
 def signed_cells(shares: np.ndarray, texts: Sequence[Sequence[str]]) -> Spec:
     """The trace of a map of shares from -1 to 1, each cell with its own text on hover."""
     z = np.asarray(shares, np.float32)
-    found = cells(z, (-1, 1), SIGNED_SCALE, hover("%{hovertext}"), gaps=(2, 1), named=False)
+    found = cells(z, (-1, 1), theme.SIGNED_SCALE, hover("%{hovertext}"), gaps=(2, 1), named=False)
     return found | {"hovertext": [list(row) for row in texts], "hoverongaps": False}
 
 

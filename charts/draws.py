@@ -10,19 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import layer, legend, listed, table_of, whole_rows
 from charts.hover import bold, on_lines, with_number
-from charts.theme import (
-    MARK_COLOR,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
@@ -78,12 +69,12 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
     shares, drawn, own, low, high = (
         np.array([getattr(row, field) for row in rows]) for field in ("frequency", "drawn", "own", "low", "high")
     )
-    shades = [TARGET_COLOR if place == chosen else TARGET_PALE for place in range(len(rows))]
+    shades = [theme.TARGET_COLOR if place == chosen else theme.TARGET_PALE for place in range(len(rows))]
     whiskers = {"type": "data", "symmetric": False, "array": high - shares, "arrayminus": shares - low}
-    whiskers |= {"color": MARK_COLOR, "thickness": 1, "width": 4}
-    bars = {"marker": {"color": shades, "line": {"color": TARGET_COLOR, "width": 1}}, "error_x": whiskers}
-    tick = {"symbol": "line-ns-open", "size": 15, "color": MARK_COLOR, "line": {"width": 3}}
-    diamond = {"symbol": "diamond-open", "size": 8, "color": SOURCE_COLOR, "line": {"width": 2}}
+    whiskers |= {"color": theme.MARK_COLOR, "thickness": 1, "width": 4}
+    bars = {"marker": {"color": shades, "line": {"color": theme.TARGET_COLOR, "width": 1}}, "error_x": whiskers}
+    tick = {"symbol": "line-ns-open", "size": 15, "color": theme.MARK_COLOR, "line": {"width": 3}}
+    diamond = {"symbol": "diamond-open", "size": 8, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
     y, whole = np.arange(len(rows)), {"cliponaxis": False}
     data = [
         layer("lying", shares, y, bars, name=say("share")),

@@ -7,21 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import SIDES, along, cells, frame, layer, legend, listed, numbered
 from charts.hover import bold, hover, with_number
 from charts.positions import DIMENSION, DIMENSION_AXIS, number_places
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_STRENGTHS = say(
@@ -76,8 +66,8 @@ def embedding_strengths_spec(
     if chosen is not None and 0 <= chosen < len(pieces):
         edges = (chosen - 0.5, chosen + 0.5)
         layout["shapes"] = [frame(edges, (0, 1), width=1.5, dash="dot", yref="y domain")]
-    pale, full = SIDES[colour] if colour != "neutral" else (GUIDE_COLOR, MARK_COLOR)
-    styles = [(pale, "circle"), (full, "square"), (NEUTRAL_COLOR, "diamond"), (MARK_COLOR, "cross")]
+    pale, full = SIDES[colour] if colour != "neutral" else (theme.GUIDE_COLOR, theme.MARK_COLOR)
+    styles = [(pale, "circle"), (full, "square"), (theme.NEUTRAL_COLOR, "diamond"), (theme.MARK_COLOR, "cross")]
     data = [_marks(pieces, kind, *style) for kind, style in zip(strengths, styles, strict=False)] if pieces else []
     return {"data": data, "layout": layout}
 
@@ -104,7 +94,7 @@ def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str
     layout["meta"]["cells"] = {"rows": [bold(name) for name in names], "columns": columns}
     largest = float(np.abs(drawn).max(initial=0)) or 1.0
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(say("value"), "%{z:.4f}"))
-    trace = cells(drawn, (-largest, largest), SIGNED_SCALE, says, bar=colour_bar())
+    trace = cells(drawn, (-largest, largest), theme.SIGNED_SCALE, says, bar=colour_bar())
     return {"data": [trace | {"ygap": 3}], "layout": layout}
 
 

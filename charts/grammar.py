@@ -12,47 +12,32 @@ from typing import Any, Literal
 
 import numpy as np
 
+from charts import theme
 from charts.hover import bold, hover
-from charts.theme import (
-    CELLS,
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    MASK_COLOR,
-    MASK_LINE,
-    NEUTRAL_COLOR,
-    SCALES,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Colour,
-    Spec,
-    ticks,
-)
+from charts.theme import Colour, Spec, ticks
 
 Kind = Literal["bar", "lying", "markers", "lines", "lines+markers", "markers+text", "text"]
 
 SIDES: dict[Colour, tuple[str, str]] = {
-    "source": (SOURCE_PALE, SOURCE_COLOR),
-    "target": (TARGET_PALE, TARGET_COLOR),
-    "neutral": (GUIDE_COLOR, NEUTRAL_COLOR),
+    "source": (theme.SOURCE_PALE, theme.SOURCE_COLOR),
+    "target": (theme.TARGET_PALE, theme.TARGET_COLOR),
+    "neutral": (theme.GUIDE_COLOR, theme.NEUTRAL_COLOR),
 }
 """A pale and a full shade of each side."""
 PALE_FROM = 0.6
 """Share of a scale from which a cell needs pale text: there both are about equally readable, in both themes."""
-PALE = str(SCALES["neutral"][0][1])
+PALE = str(theme.SCALES["neutral"][0][1])
 PLACES: Spec = {"x0": 0, "dx": 1, "y0": 0, "dy": 1}
 """Cells on integer places."""
-GREY = [[0, MASK_COLOR], [1, MASK_COLOR]]
+GREY = [[0, theme.MASK_COLOR], [1, theme.MASK_COLOR]]
 UNSEEN: Spec = {"marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}}}
 """Bars that only take hover and clicks."""
 NO_DATA: Spec = {"marker": {"color": "rgba(0,0,0,0)"}}
 """A line that is not saved as data."""
 HATCHED: Spec = {
-    "color": MASK_COLOR,
+    "color": theme.MASK_COLOR,
     "line": {"width": 0},
-    "pattern": {"shape": "/", "fgcolor": MASK_LINE, "bgcolor": MASK_COLOR, "size": 7, "solidity": 0.14},
+    "pattern": {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": theme.MASK_COLOR, "size": 7, "solidity": 0.14},
 }
 
 # ------------------------------------------------------------------------------------------------ axes and table
@@ -87,7 +72,7 @@ def listed(layout: Spec, labels: Iterable[str]) -> None:
 
 def legend(layout: Spec, top: int) -> None:
     """Name the layers between the title and the plot, where so many pixels are kept for it."""
-    layout |= {"showlegend": True, "legend": dict(LEGEND)}
+    layout |= {"showlegend": True, "legend": dict(theme.LEGEND)}
     layout["margin"]["t"] = top
 
 
@@ -169,6 +154,11 @@ def stroke(colour: str, width: float, dash: str = "", *, size: float | None = No
     return {"line": line, "marker": {"color": colour, "size": size} | ({"symbol": symbol} if symbol else {})}
 
 
+def edge(width: Any, colour: Any = MARK_COLOR) -> Spec:
+    """The line around marks: one width and colour, or one for each."""
+    return {"color": colour, "width": width}
+
+
 def cells(
     z: np.ndarray,
     ends: tuple[float, float],
@@ -194,12 +184,12 @@ def cells(
     found |= {"hovertemplate": says}
     found |= {"showscale": False} if bar is None else {"colorbar": bar}
     found |= {} if gaps is None else {"xgap": gaps[0], "ygap": gaps[1]}
-    return found | ({"meta": CELLS} if named else {})
+    return found | ({"meta": theme.CELLS} if named else {})
 
 
 def hatching(x: np.ndarray, y: np.ndarray) -> Spec:
     """Hatch an outline; it takes no hover and no click, so those reach what lies under it."""
-    pattern = {"shape": "/", "fgcolor": MASK_LINE, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.14}
+    pattern = {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.14}
     return layer("lines", x, y) | {"line": {"width": 0}, "fill": "toself", "fillpattern": pattern}
 
 
@@ -216,13 +206,13 @@ def frame(
     x: tuple[float, float], y: tuple[float, float], *, width: float = 2, dash: str = "", yref: str = ""
 ) -> Spec:
     """A line around a rectangle."""
-    line = {"color": MARK_COLOR, "width": width} | ({"dash": dash} if dash else {})
+    line = {"color": theme.MARK_COLOR, "width": width} | ({"dash": dash} if dash else {})
     found = {"type": "rect", "x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1], "line": line}
     return found | ({"yref": yref} if yref else {})
 
 
 def upright(
-    place: float, colour: str = GUIDE_COLOR, *, width: float = 1, dash: str = "dot", below: bool = True
+    place: float, colour: str = theme.GUIDE_COLOR, *, width: float = 1, dash: str = "dot", below: bool = True
 ) -> Spec:
     """A line from top to bottom."""
     line = {"color": colour, "width": width} | ({"dash": dash} if dash else {})
@@ -231,7 +221,7 @@ def upright(
 
 
 def level(
-    height: float, dash: str = "dot", *, colour: str = GUIDE_COLOR, width: float = 1.5, xref: str = "paper"
+    height: float, dash: str = "dot", *, colour: str = theme.GUIDE_COLOR, width: float = 1.5, xref: str = "paper"
 ) -> Spec:
     """A line from side to side."""
     line = {"color": colour, "width": width, "dash": dash}
@@ -271,7 +261,7 @@ def in_cells(
     """
     return [
         note(column, row, text(value, column))
-        | {"font": {"color": PALE if abs(shares[row, column]) > pale_from else MARK_COLOR}}
+        | {"font": {"color": PALE if abs(shares[row, column]) > pale_from else theme.MARK_COLOR}}
         for (row, column), value in np.ndenumerate(values)
         if np.isfinite(value)
     ]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from charts import theme
 from charts.following import follow_steps
 from charts.grammar import GREY, PLACES, frame
 from charts.groups import bracket, head_named
@@ -20,18 +21,7 @@ from charts.hover import hover, italic, of_axis
 from charts.packing import GRID, GRID_CLOSED, Blocks, block_size, pack, pooled, unpacked
 from charts.prompt import part_tiles
 from charts.tables import CLOSED, WEIGHT
-from charts.theme import (
-    GUIDE_COLOR,
-    SCALES,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    shortened,
-    subtitle,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -203,7 +193,7 @@ def _place(
     """Name the tiles on both axes, part them by thin lines and frame the chosen one."""
     sizes = {"yaxis": (shape[0], drawn[2]), "xaxis": (shape[1], drawn[3])}
     layout["shapes"] = []
-    thin = {"type": "line", "line": {"color": GUIDE_COLOR, "width": 1}}
+    thin = {"type": "line", "line": {"color": theme.GUIDE_COLOR, "width": 1}}
     for name, (count, cells) in sizes.items():
         ends = [-0.5, count * cells - 0.5]
         shown = range(0, count, -(-count // 24))  # more numbers than that would not fit
@@ -251,7 +241,7 @@ def _tiles(
     about = say("{value} about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
     title = say("share of the head's largest") if own_scale else WEIGHT
     marks = (places, [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]])
-    tiles = _packed(GRID, SCALES[colour], _hover(names, about), show_scale=show_scale)
+    tiles = _packed(GRID, theme.SCALES[colour], _hover(names, about), show_scale=show_scale)
     return tiles | {"name": value, "colorbar": colour_bar(title, marks=marks)}
 
 

@@ -11,19 +11,12 @@ from functools import partial
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import cells, frame, in_cells, note, one_side
 from charts.groups import bracket, head_named
 from charts.hover import bold, hover, with_number
 from charts.signed import drawable
-from charts.theme import (
-    SCALES,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ = say("Each cell is one head; the frame is the head that is looked at.")
@@ -77,7 +70,7 @@ def head_effects_spec(
     if not values.size:
         return {"data": [], "layout": layout}
     most = one_side(values)
-    ends, scale = ((-most, most), SIGNED_SCALE) if signed else ((0.0, most), SCALES["neutral"])
+    ends, scale = ((-most, most), theme.SIGNED_SCALE) if signed else ((0.0, most), theme.SCALES["neutral"])
     says = hover("%{customdata[0]}, %{customdata[1]}", with_number(literal(value_name), f"%{{z:{NUMBER}}}"))
     drawn = drawable(values).astype(np.float32)
     data = cells(drawn, ends, scale, says, bar=colour_bar(literal(value_name)), gaps=(1, 1))

@@ -12,20 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import GREY, along, cells, frame, hatching
 from charts.hover import bold, italic, of_cell, with_number
 from charts.rounding import HALF_DIGITS, shortened
 from charts.tables import CLOSED, NOT_FINITE, WEIGHT, map_columns
-from charts.theme import (
-    SCALES,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from words import joined, say
 
 HOW_TO_READ = say(
@@ -109,7 +101,7 @@ def heatmap_spec(
     name, number = literal(value_name), "customdata[2]" if log else "z"
     form = _ROUNDED_NUMBER if digits == HALF_DIGITS else NUMBER
     says = of_cell(names, with_number(name, f"%{{{number}:{form}}}"))
-    data = [cells(sent, ends, SCALES[colour], says, bar=bar, gaps=_gaps(sent)) | {"hoverongaps": False}]
+    data = [cells(sent, ends, theme.SCALES[colour], says, bar=bar, gaps=_gaps(sent)) | {"hoverongaps": False}]
     data[0]["name"] = say("{value} ({digits} digits)", value=name, digits=digits) if digits else name
     if rows_sum_to_one:
         layout["meta"]["cells"]["weights"] = True  # for whom the keyboard leads over it

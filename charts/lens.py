@@ -11,21 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.candidates import PROBABILITY
 from charts.grammar import PALE_FROM, along, cells, finite, frame, layer, note, stroke, table
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, on_lines, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    TARGET_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
@@ -101,7 +92,7 @@ def lens_table_spec(
     ]
     table(layout, [AFTER, RANK, say("piece"), PROBABILITY, say("in the output")], rows)
     texts = [_cells(*row) for row in zip(depths, pieces, probs, strict=True)]
-    trace = cells(values, (0, 1), SCALES["target"], hover("%{hovertext}"), gaps=(2, 2), named=False)
+    trace = cells(values, (0, 1), theme.SCALES["target"], hover("%{hovertext}"), gaps=(2, 2), named=False)
     return {"data": [trace | {"hovertext": texts}], "layout": layout}
 
 
@@ -131,8 +122,8 @@ def after(depth: str) -> str:
 
 
 def _written(piece: str, row: int, column: int, probability: float, *, most_lines: int) -> Spec:
-    pale = SCALES["target"][0][1]
-    font = {"size": 11, "color": pale if probability > PALE_FROM else MARK_COLOR}
+    pale = theme.SCALES["target"][0][1]
+    font = {"size": 11, "color": pale if probability > PALE_FROM else theme.MARK_COLOR}
     lines = [*map(literal, in_cell(piece, most_lines)), _two_digits(probability)]
     return note(column, row, "<br>".join(lines)) | {"font": font}
 
@@ -212,10 +203,10 @@ def lens_curves_spec(
     layout["yaxis3"] |= {"rangemode": "tozero"}
     layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.3, "yanchor": "bottom"}
     styles = [
-        (PROBABILITY, "y", TARGET_COLOR, "solid"),
-        (RANK, "y2", TARGET_COLOR, "solid"),
-        (say("entropy"), "y3", NEUTRAL_COLOR, "solid"),
-        (say("KL to the last"), "y3", GUIDE_COLOR, "dot"),
+        (PROBABILITY, "y", theme.TARGET_COLOR, "solid"),
+        (RANK, "y2", theme.TARGET_COLOR, "solid"),
+        (say("entropy"), "y3", theme.NEUTRAL_COLOR, "solid"),
+        (say("KL to the last"), "y3", theme.GUIDE_COLOR, "dot"),
     ]
     places, texts = np.arange(len(depths), dtype=np.int32), [literal(depth.name) for depth in depths]
     data = []

@@ -7,20 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import HATCHED, SIDES, along, frame, layer, numbered, table, table_of, upright
 from charts.hover import hover, italic, on_lines, with_number
 from charts.tables import WEIGHT
-from charts.theme import (
-    MASK_COLOR,
-    MASK_LINE,
-    NEUTRAL_COLOR,
-    TARGET_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_ROW = say(
@@ -91,7 +82,7 @@ def masked_row_spec(
     closed: list[int] = np.flatnonzero(~allowed).tolist()
     if closed:
         left_out = say("{score}, closed by the mask", score=score)
-        rows.append((np.where(allowed, np.nan, scores), "y", left_out, MASK_LINE))
+        rows.append((np.where(allowed, np.nan, scores), "y", left_out, theme.MASK_LINE))
     data = []
     for values, axis, last_line, own in rows:
         look, says = {"yaxis": axis, "marker": {"color": own}}, hover("%{hovertext}", last_line)
@@ -189,10 +180,10 @@ def logit_movement_spec(
     cells = [[i + 1, label, *(_digits(one[i]) for one in series.values())] for i, label in enumerate(rows)]
     table(layout, [say("{rows} number", rows=row_axis), row_axis, *moved], cells)
     band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below"}
-    layout["shapes"] = [band | {"fillcolor": MASK_COLOR, "line": {"width": 0}}]
+    layout["shapes"] = [band | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}}]
     if changed is not None:
         layout["shapes"].append(upright(changed, below=False) | {"yref": "paper"})
-    looks = (("●", "circle", TARGET_COLOR), ("◇", "diamond-open", NEUTRAL_COLOR))
+    looks = (("●", "circle", theme.TARGET_COLOR), ("◇", "diamond-open", theme.NEUTRAL_COLOR))
     named = [joined(" ", [sign, literal(name)]) for (sign, _, _), name in zip(looks, series, strict=False)]
     layout["title"]["subtitle"] = {"text": joined(" ", named), "font": {"size": 13}}
     data = [

@@ -6,22 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import Kind, along, layer, legend, numbered, stroke
 from charts.hover import bold, hover, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    TARGET_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_BARS = say("Each group is one token; its two bars are the two sides that are named above the chart.")
 HOW_TO_READ_LAYERS = say("From left to right one layer after the other; the two lines are the two sides.")
 
-_STYLES = ((GUIDE_COLOR, "circle"), (TARGET_COLOR, "square"))
+_STYLES = ((theme.GUIDE_COLOR, "circle"), (theme.TARGET_COLOR, "square"))
 _MOST_BARS = 40  # tokens; above this bars are too thin to be told apart
 
 

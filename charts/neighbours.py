@@ -13,23 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import SIDES, at_ends, finite, layer, legend, table
 from charts.hover import bold, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-    subtitle,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ_COSINE = say(
@@ -55,11 +43,11 @@ KIND_NAMES: dict[Kind, str] = {
 }
 
 _STYLES: dict[Kind, Spec] = {
-    "neighbour": {"color": GUIDE_COLOR, "symbol": "circle-open", "size": 7},
-    "source": {"color": SOURCE_COLOR, "symbol": "circle", "size": 9},
-    "target": {"color": TARGET_COLOR, "symbol": "square", "size": 9},
-    "both": {"color": NEUTRAL_COLOR, "symbol": "diamond", "size": 10},
-    "typed": {"color": MARK_COLOR, "symbol": "star", "size": 10},
+    "neighbour": {"color": theme.GUIDE_COLOR, "symbol": "circle-open", "size": 7},
+    "source": {"color": theme.SOURCE_COLOR, "symbol": "circle", "size": 9},
+    "target": {"color": theme.TARGET_COLOR, "symbol": "square", "size": 9},
+    "both": {"color": theme.NEUTRAL_COLOR, "symbol": "diamond", "size": 10},
+    "typed": {"color": theme.MARK_COLOR, "symbol": "star", "size": 10},
 }
 _HEIGHT = 560
 _BARS_HEIGHT = 440  # beside the map, with what is said of the piece under it
@@ -224,7 +212,7 @@ def _marker(points: Sequence[MapPoint], kind: Kind, chosen: int | None) -> Spec:
     style = _STYLES[kind]
     here = [point.id == chosen for point in points]
     sizes = [_CHOSEN if mine else style["size"] for mine in here]
-    edges = {"color": MARK_COLOR, "width": [2.5 * mine for mine in here]}
+    edges = {"color": theme.MARK_COLOR, "width": [2.5 * mine for mine in here]}
     return {**style, "opacity": 1, "size": sizes, "line": edges}
 
 

@@ -9,19 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import SIDES, at_ends, layer, listed, table
 from charts.hover import bold, on_lines
-from charts.theme import (
-    GUIDE_COLOR,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_ACTIVE = say(
@@ -108,11 +99,11 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
     layout = lying(title, say("Change of the logit"), say("Piece"), [shortened(piece) for piece in pieces])
     most = max(map(abs, values), default=0.0) or 1.0
     layout["xaxis"] |= {"range": [-1.75 * most, 1.75 * most], "nticks": 6, "fixedrange": True}
-    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": GUIDE_COLOR}
+    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
     layout["annotations"] = at_ends(values, (f"{value:+#.2g}" for value in values), signed=True)
     rows = [[piece, int(i), float(value)] for piece, i, value in zip(pieces, ids, values, strict=True)]
     table(layout, [say("piece"), say("id"), say("change of the logit")], rows)
-    bars = lying_bars(values, [TARGET_COLOR if value >= 0 else TARGET_PALE for value in values])
+    bars = lying_bars(values, [theme.TARGET_COLOR if value >= 0 else theme.TARGET_PALE for value in values])
     bars["hovertext"] = [
         on_lines(bold(piece), say("id {id}", id=int(i)), say("logit {change:+.4g}", change=value))
         for piece, i, value in zip(pieces, ids, values, strict=True)

@@ -10,20 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import SIDES, along, layer, legend, numbered, stroke
 from charts.heatmap import heatmap_spec
 from charts.hover import bold, hover, on_lines, with_number
 from charts.neuron_bars import activations
-from charts.theme import (
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_SHARES = say(
@@ -152,7 +144,10 @@ def pre_activations_spec(
     own = layer("lines", middles, here, name=literal(shortened(piece)), says=_binned(literal(piece)), texts=bins)
     own["line"] = {"color": full, "width": 2, "shape": "hvh"}
     data = [bars, own]
-    shapes = [(f"{function}(x)", values, MARK_COLOR, "solid"), (say("slope"), slopes, NEUTRAL_COLOR, "dot")]
+    shapes = [
+        (f"{function}(x)", values, theme.MARK_COLOR, "solid"),
+        (say("slope"), slopes, theme.NEUTRAL_COLOR, "dot"),
+    ]
     for curve, numbers, shade, dash in shapes:
         look, name = stroke(shade, 2, dash) | {"yaxis": "y2"}, literal(curve)
         says = hover("x = %{x:.3f}", with_number(name, "%{y:.3f}"))

@@ -10,26 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import HATCHED, SIDES, UNSEEN, along, finite, layer, numbered, table
 from charts.hover import hover, italic, on_lines, with_number
 from charts.signed import HEIGHT, NUMBER, drawable, frame, signed_map
-from charts.theme import (
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    SIGNED_SCALE,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    capitalised,
-    literal,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, capitalised, literal
 from words import say
 
 LENGTH = say("length")
-_NEGATIVE_COLOR = SIGNED_SCALE[1][1]
-_NEUTRAL_PALE = SCALES["neutral"][1][1]
+_NEGATIVE_COLOR = theme.SIGNED_SCALE[1][1]
+_NEUTRAL_PALE = theme.SCALES["neutral"][1][1]
 
 
 def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str, key: str) -> Spec:
@@ -60,7 +50,7 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     table(layout, [say("dimension"), "q", "k", "q × k"], [[i, *map(finite, line)] for i, line in enumerate(lines)])
     template = hover("%{customdata[0]}", with_number("%{customdata[1]}", f"%{{z:{NUMBER}}}"))
     strips = signed_map(np.stack((q, k)), name=say("q and k"), template=template, bar=(0.78, 0.5))
-    shades = [_NEGATIVE_COLOR if value < 0 else NEUTRAL_COLOR for value in products]
+    shades = [_NEGATIVE_COLOR if value < 0 else theme.NEUTRAL_COLOR for value in products]
     says = hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}"))
     look = {"yaxis": "y2", "marker": {"color": shades}}
     bars = layer("bar", np.arange(len(q)), drawable(products), look, name="q × k", says=says)
@@ -117,7 +107,7 @@ def key_row_spec(
         for place, (key, reason) in enumerate(zip(keys, reasons, strict=True))
     ]
     table(layout, [say("number"), key_axis, *names, say("note")], rows)
-    pale, strong = SIDES[side] if side != "neutral" else (_NEUTRAL_PALE, NEUTRAL_COLOR)
+    pale, strong = SIDES[side] if side != "neutral" else (_NEUTRAL_PALE, theme.NEUTRAL_COLOR)
     styles = [(strong, 0.8)] if before is None else [(pale, 0.84), (strong, 0.44)]
     data = [
         _bars(name, np.where(is_open, drawable(row), np.nan), colour, width)
@@ -157,11 +147,11 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
     each = list(zip(names, norms.tolist(), shares, strict=True))
     columns = [say("head"), LENGTH, say("share of all lengths")]
     table(layout, columns, [[int(name), finite(norm), finite(share)] for name, norm, share in each])
-    bars = _bars(LENGTH, drawable(norms), NEUTRAL_COLOR, 0.7)
+    bars = _bars(LENGTH, drawable(norms), theme.NEUTRAL_COLOR, 0.7)
     here = [head == chosen for head in range(len(norms))]
     bars["marker"] = {
-        "color": [NEUTRAL_COLOR if one else _NEUTRAL_PALE for one in here],
-        "line": {"color": MARK_COLOR, "width": [1.5 if one else 0 for one in here]},
+        "color": [theme.NEUTRAL_COLOR if one else _NEUTRAL_PALE for one in here],
+        "line": {"color": theme.MARK_COLOR, "width": [1.5 if one else 0 for one in here]},
     }
     said = [
         on_lines(

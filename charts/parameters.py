@@ -11,19 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import Kind, at_a_line, at_ends, layer, stroke, table, upright
 from charts.hover import bold, hover, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import (
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ_SPREAD = say(
@@ -81,7 +73,7 @@ def number_spread_spec(
         layout["shapes"] = [upright(0.0, width=1.5, below=False)]
     texts = [say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in itertools.pairwise(edges)]
     says = hover("%{hovertext}", with_number(literal(counted), "%{y:,}"))
-    look = {"width": np.diff(edges), "marker": {"color": NEUTRAL_COLOR, "line": {"width": 0}}}
+    look = {"width": np.diff(edges), "marker": {"color": theme.NEUTRAL_COLOR, "line": {"width": 0}}}
     bars = layer("bar", (edges[1:] + edges[:-1]) / 2, counts, look, name=counted, says=says, texts=texts)
     rows = [[float(low), float(high), int(n)] for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True)]
     table(layout, [say("from"), say("to"), counted], rows)
@@ -111,11 +103,13 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
         text = literal(say("effective rank {rank:.1f}", rank=effective_rank))
         named = at_a_line(effective_rank, 1, text, left=2 * effective_rank > len(values))
         layout["shapes"] = [upright(effective_rank, width=1.5, below=False)]
-        layout["annotations"] = [named | {"font": {"color": MARK_COLOR}, "yanchor": "top"}]
+        layout["annotations"] = [named | {"font": {"color": theme.MARK_COLOR}, "yanchor": "top"}]
     name = say("singular value")
     says = hover(say("{n} of {all}", n="%{x}", all=len(values)), with_number(name, "%{y:.4~g}"))
     kind: Kind = "lines+markers" if len(there) <= _MOST_MARKED else "lines"
-    line = layer(kind, np.arange(1, len(there) + 1), there, stroke(NEUTRAL_COLOR, 2, size=6), name=name, says=says)
+    line = layer(
+        kind, np.arange(1, len(there) + 1), there, stroke(theme.NEUTRAL_COLOR, 2, size=6), name=name, says=says
+    )
     return {"data": [line], "layout": layout}
 
 
@@ -140,8 +134,8 @@ def row_lengths_spec(
     layout["annotations"] = at_ends(lengths, (f"{length:.3g}" for length in lengths))
     rows = [[piece, int(i), float(length)] for piece, i, length in zip(pieces, ids, lengths, strict=True)]
     table(layout, [say("piece"), say("id"), say("length of the row")], rows)
-    pale = str(SCALES["neutral"][1][1])
-    bars = lying_bars(lengths, [pale if one else NEUTRAL_COLOR for one in special])
+    pale = str(theme.SCALES["neutral"][1][1])
+    bars = lying_bars(lengths, [pale if one else theme.NEUTRAL_COLOR for one in special])
     bars["hovertext"] = [
         on_lines(
             bold(piece),

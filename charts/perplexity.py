@@ -6,18 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import Kind, along, layer, legend, level, numbered, table_of
 from charts.hover import hover, with_number
 from charts.piece_losses import PIECE
-from charts.theme import (
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SOURCE_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -73,11 +66,15 @@ def perplexity_spec(
         (say("perplexity so far"), values[1].tolist()),
     )
     here = np.arange(len(pieces)) == chosen
-    marker = {"color": SOURCE_COLOR, "symbol": "circle", "line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)}}
+    marker = {
+        "color": theme.SOURCE_COLOR,
+        "symbol": "circle",
+        "line": {"color": theme.MARK_COLOR, "width": np.where(here, 2, 0)},
+    }
     marker["size"] = np.where(here, 13, 8 if len(pieces) <= _MOST_MARKED else 4)
     kinds: list[tuple[Kind, str, Spec]] = [
         ("markers", say("this piece"), {"marker": marker}),
-        ("lines", say("all so far"), {"line": {"color": NEUTRAL_COLOR, "width": 2.5}}),
+        ("lines", say("all so far"), {"line": {"color": theme.NEUTRAL_COLOR, "width": 2.5}}),
     ]
     x, texts, data = np.arange(len(pieces), dtype=np.int32), numbered(pieces), []
     for (kind, name, look), y in zip(kinds, values, strict=True):

@@ -6,19 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.candidates import percent
 from charts.grammar import along, layer, level, table_of
 from charts.hover import bold, on_lines, with_number
-from charts.theme import (
-    MARK_COLOR,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -77,8 +69,13 @@ def piece_losses_spec(
     if not len(pieces):
         return {"data": [], "layout": layout}
     here = np.array([place == chosen for place in places], bool)
-    edges = {"color": [MARK_COLOR if one else SOURCE_COLOR for one in here], "width": np.where(here, 3.0, 1.0)}
-    look = {"marker": {"color": [SOURCE_PALE if rank == 1 else SOURCE_COLOR for rank in ranks], "line": edges}}
+    edges = {
+        "color": [theme.MARK_COLOR if one else theme.SOURCE_COLOR for one in here],
+        "width": np.where(here, 3.0, 1.0),
+    }
+    look = {
+        "marker": {"color": [theme.SOURCE_PALE if rank == 1 else theme.SOURCE_COLOR for rank in ranks], "line": edges}
+    }
     texts, clicks = [_said(*row) for row in rows], [int(place) for place in places]
     x, y, mean = np.arange(len(pieces), dtype=np.int32), np.asarray(losses, np.float32), float(np.mean(losses))
     bars = layer("bar", x, y, look, texts=texts, clicks=clicks)

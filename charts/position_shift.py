@@ -7,19 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import NO_DATA, layer, legend, stroke, upright
 from charts.hover import hover
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, subtitle
 from words import joined, say
 
 HOW_TO_READ_ROTATION = say(
@@ -39,11 +30,11 @@ HOW_TO_READ_MAP_ERRORS = say(
     "held-out positions say whether shifting is a linear map."
 )
 
-_GREEN = str(SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin
+_GREEN = str(theme.SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin
 _STYLES = [
-    (NEUTRAL_COLOR, "solid", "circle"),
-    (MARK_COLOR, "dash", "diamond"),
-    (GUIDE_COLOR, "dot", "square"),
+    (theme.NEUTRAL_COLOR, "solid", "circle"),
+    (theme.MARK_COLOR, "dash", "diamond"),
+    (theme.GUIDE_COLOR, "dot", "square"),
     (_GREEN, "dashdot", "cross"),
 ]
 
@@ -98,14 +89,14 @@ def shift_points_spec(
     layout["xaxis"] |= both
     layout["yaxis"] |= both | {"scaleanchor": "x"}
     subtitle(layout, [literal(note)])
-    ring = {"symbol": "circle-open", "size": 12, "color": GUIDE_COLOR}
+    ring = {"symbol": "circle-open", "size": 12, "color": theme.GUIDE_COLOR}
     data = [_points(rings, np.arange(len(rings)), shift, "PE(p+k)", ring)]
     name = "Rₖ·PE(p)" if held_out is None else say("M·PE(p), fitted")
-    kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": NEUTRAL_COLOR}, 2)]
-    kinds.append((say("M·PE(p), held out"), tested, {"symbol": "diamond", "size": 7, "color": MARK_COLOR}, 0))
+    kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": theme.NEUTRAL_COLOR}, 2)]
+    kinds.append((say("M·PE(p), held out"), tested, {"symbol": "diamond", "size": 7, "color": theme.MARK_COLOR}, 0))
     for said, rows, marker, width in kinds:
         if rows.any():
-            look = marker | {"line": {"width": width, "color": NEUTRAL_COLOR}}
+            look = marker | {"line": {"width": width, "color": theme.NEUTRAL_COLOR}}
             data.append(_points(marks[rows], np.flatnonzero(rows), shift, said, look))
     return {"data": data if angle is None else [_arc(angle), *data], "layout": layout}
 

@@ -10,21 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import Kind, cells, layer, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import (
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-    ticks,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle, ticks
 from words import say
 
 HOW_TO_READ_TABLE = say(
@@ -83,7 +72,7 @@ def position_table_spec(
     layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
     subtitle(layout, [literal(note)])
     if n_sines:
-        layout["shapes"] = [upright(n_sines - 0.5, MARK_COLOR, width=2, dash="", below=False)]
+        layout["shapes"] = [upright(n_sines - 0.5, theme.MARK_COLOR, width=2, dash="", below=False)]
     return _map(values, layout, rows, columns, say("value"), signed=True)
 
 
@@ -133,13 +122,13 @@ def similarity_by_distance_spec(
     layout["yaxis"] |= {"zeroline": True, "nticks": 7}
     distances, edge = np.arange(len(mean), dtype=np.int32), {"line": {"width": 0}}
     ends = np.stack([low, high], axis=1).astype(np.float32)
-    shade = {"fill": "tonexty", "fillcolor": SCALES["neutral"][1][1]}
+    shade = {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][1][1]}
     says = hover(
         say("distance {distance}", distance="%{x}"),
         with_number(say("mean {value}", value=literal(value_name)), "%{y:.3f}"),
         say("from {low} to {high}", low="%{customdata[0]:.3f}", high="%{customdata[1]:.3f}"),
     )
-    look = stroke(NEUTRAL_COLOR, 2, size=6) | {"customdata": ends}
+    look = stroke(theme.NEUTRAL_COLOR, 2, size=6) | {"customdata": ends}
     kind: Kind = "lines+markers" if len(mean) <= 64 else "lines"
     data = [
         layer("lines", distances, ends[:, 0], edge, name=say("least")),
@@ -188,5 +177,5 @@ def _map(
     largest = float(np.abs(drawn).max()) or 1.0
     ends = (-largest if signed else float(drawn.min()), largest)
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(literal(value_name), "%{z:.3f}"))
-    scale, bar = SIGNED_SCALE if signed else SCALES["neutral"], colour_bar(literal(value_name))
+    scale, bar = theme.SIGNED_SCALE if signed else theme.SCALES["neutral"], colour_bar(literal(value_name))
     return {"data": [cells(drawn, ends, scale, says, bar=bar)], "layout": layout}

@@ -10,20 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.candidates import at_the_edge, percent
 from charts.grammar import layer, legend, level, listed, table_of, whole_rows
 from charts.hover import bold, on_lines, with_number
-from charts.theme import (
-    MARK_COLOR,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
@@ -73,10 +64,10 @@ def reshaped_spec(
         (say("drawn from"), [row.cut for row in shown]),
         (say("note"), [row.note for row in shown]),
     )
-    shades = [TARGET_COLOR if row.drawn else TARGET_PALE for row in shown]
-    edges = {"color": TARGET_COLOR, "width": [1.0 if row.cut else 0.0 for row in shown]}
-    diamond = {"symbol": "diamond-open", "size": 9, "color": SOURCE_COLOR, "line": {"width": 2}}
-    tick = {"symbol": "line-ns-open", "size": 13, "color": MARK_COLOR, "line": {"width": 2.5}}
+    shades = [theme.TARGET_COLOR if row.drawn else theme.TARGET_PALE for row in shown]
+    edges = {"color": theme.TARGET_COLOR, "width": [1.0 if row.cut else 0.0 for row in shown]}
+    diamond = {"symbol": "diamond-open", "size": 9, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
+    tick = {"symbol": "line-ns-open", "size": 13, "color": theme.MARK_COLOR, "line": {"width": 2.5}}
     cut, tempered, raw = (np.array([getattr(row, field) for row in shown]) for field in ("cut", "tempered", "raw"))
     y, whole = np.arange(len(shown)), {"cliponaxis": False}
     data = [

@@ -10,22 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import NO_DATA, Kind, cells, frame, layer, legend, stroke
 from charts.hover import hover, on_lines, with_number
 from charts.positions import POSITION_AXIS, number_places
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from words import say, say_n
 
 HOW_TO_READ_ROTATIONS = say(
@@ -91,7 +80,7 @@ def rotation_map_spec(
         layout["shapes"] = [frame((place - 0.5, place + 0.5), (-0.5, len(cosines) - 0.5))]
     cosine = say("cosine of the angle")
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(cosine, "%{z:.3f}"))
-    trace = cells(cosines, (-1, 1), SIGNED_SCALE, says, bar=colour_bar(cosine))
+    trace = cells(cosines, (-1, 1), theme.SIGNED_SCALE, says, bar=colour_bar(cosine))
     return {"data": [trace] if cosines.size else [], "layout": layout}
 
 
@@ -116,7 +105,7 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     layout["yaxis"] |= both | {"scaleanchor": "x"}
     subtitle(layout, [literal(note)])
     circle = {"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1, "layer": "below"}
-    layout["shapes"] = [circle | stroke(GUIDE_COLOR, 1, "dot")]
+    layout["shapes"] = [circle | stroke(theme.GUIDE_COLOR, 1, "dot")]
     places = np.arange(n_positions)
     angles = places * speed
     says = hover(
@@ -124,13 +113,13 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
         say("turned by {degrees}°", degrees="<b>%{customdata:,.4~g}</b>"),
         "%{hovertext}",
     )
-    marker = {"color": places, "colorscale": SCALES["neutral"], "cmin": 0, "cmax": max(1, n_positions - 1)}
+    marker = {"color": places, "colorscale": theme.SCALES["neutral"], "cmin": 0, "cmax": max(1, n_positions - 1)}
     marker |= {"size": 10, "colorbar": colour_bar(POSITION_AXIS), "showscale": True}
     look = {
         "text": [str(p) if p < _NUMBERED and _is_free(p, speed) else "" for p in range(n_positions)],
         "textposition": [_OUTWARD[int(np.round(angle / (np.pi / 4))) % 8] for angle in angles],
         "customdata": np.degrees(angles).astype(np.float32),
-        "marker": marker | {"line": {"color": MARK_COLOR, "width": 1}},
+        "marker": marker | {"line": {"color": theme.MARK_COLOR, "width": 1}},
     }
     texts = [say("{turns:.3g} turns", turns=turns) for turns in angles / (2 * np.pi)]
     x, y = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
@@ -160,10 +149,10 @@ def turning_waves_spec(
     legend(layout, 52 + 22 * (len(lines) + len(limits)))  # where it is narrow, each has a line of its own
     layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
-    styles = [(NEUTRAL_COLOR, "solid"), (MARK_COLOR, "dash"), (GUIDE_COLOR, "dashdot")]
+    styles = [(theme.NEUTRAL_COLOR, "solid"), (theme.MARK_COLOR, "dash"), (theme.GUIDE_COLOR, "dashdot")]
     data = [_turns(line, *styles[min(place, 2)], pair) for place, line in enumerate(lines)]
     n_pairs = max((len(line.wavelengths) for line in lines), default=0)
-    x, dotted = np.array([0, max(n_pairs - 1, 0)], dtype=np.int32), stroke(GUIDE_COLOR, 1.5, "dot") | NO_DATA
+    x, dotted = np.array([0, max(n_pairs - 1, 0)], dtype=np.int32), stroke(theme.GUIDE_COLOR, 1.5, "dot") | NO_DATA
     for name, length in limits:
         said = say_n("{name}: {n:,} token", "{name}: {n:,} tokens", length, name=literal(name))
         data.append(layer("lines", x, np.array([length, length], dtype=np.int32), dotted, name=said))
@@ -174,7 +163,10 @@ def _turns(line: Turns, colour: str, dash: str, pair: int | None) -> Spec:
     places = np.arange(len(line.wavelengths))
     here = places == (-1 if pair is None or not line.main else pair)
     look = stroke(colour, 2 if line.main else 1.5, dash, size=6)
-    look["marker"] |= {"size": np.where(here, 13, 6), "line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)}}
+    look["marker"] |= {
+        "size": np.where(here, 13, 6),
+        "line": {"color": theme.MARK_COLOR, "width": np.where(here, 2, 0)},
+    }
     says = hover(
         say("pair {pair}: {name}", pair="%{x}", name=literal(line.name)),
         say("one turn in {positions} positions", positions="<b>%{y:.4s}</b>"),

@@ -10,26 +10,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import layer, legend, stroke
 from charts.lanes import Growing, lanes
 from charts.search_marks import LEAST_STEP, Leaf, Places, Twig, lines_of, marks, names, results, start_mark
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    MASK_COLOR,
-    SCALES,
-    TARGET_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-)
+from charts.theme import Spec, as_figure, base_layout
 from words import say
 
 HOW_TO_READ = say(
     "From left to right each step adds a piece. Strong lines lead to results, thinner ones were kept for a while, "
     "and a dotted end was dropped at once. Point at a mark for its numbers; click it to open that beginning."
 )
-_KEPT_COLOR = SCALES["target"][2][1]
+_KEPT_COLOR = theme.SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results
 _LINE_HEIGHT, _LANE, _LEAST_LANE = 14, 44, 26  # pixels
 _MOST_HEIGHT = 560
@@ -71,7 +63,7 @@ def search_tree_spec(
     layout = _layout(title, n_steps, n_lanes, n_lines=max((len(lines_of(1, leaf)) for leaf in leaves), default=1))
     if step is not None and step < n_steps:
         band = {"type": "rect", "x0": step + 0.5, "x1": step + 1.5, "yref": "paper", "y0": 0, "y1": 1}
-        band |= {"fillcolor": MASK_COLOR, "opacity": 0.6, "line": {"width": 0}, "layer": "below"}
+        band |= {"fillcolor": theme.MASK_COLOR, "opacity": 0.6, "line": {"width": 0}, "layer": "below"}
         layout["shapes"] = [band]
     data = [
         *_edges(twigs, at, root, shown),
@@ -130,10 +122,10 @@ def _edges(
 ) -> list[Spec]:
     """The lines: what was dropped, what was kept, what leads to a result, and the one that is looked at."""
     groups: list[tuple[str, list[Twig], Spec]] = [
-        (say("dropped"), [], stroke(GUIDE_COLOR, 1, "dot")),
+        (say("dropped"), [], stroke(theme.GUIDE_COLOR, 1, "dot")),
         (say("kept for a while"), [], stroke(_KEPT_COLOR, 1.5)),
-        (say("leads to a result"), [], stroke(TARGET_COLOR, 2.5)),
-        (say("the result that is looked at"), [], stroke(MARK_COLOR, 4)),
+        (say("leads to a result"), [], stroke(theme.TARGET_COLOR, 2.5)),
+        (say("the result that is looked at"), [], stroke(theme.MARK_COLOR, 4)),
     ]
     for twig in twigs:
         if twig.place in at:
@@ -158,4 +150,4 @@ def _lines(ends: Iterable[tuple[float, ...]], look: Spec, name: str | None = Non
 def _leads(leaves: Sequence[Leaf], at: dict[int, tuple[float, float]], n_steps: int) -> list[Spec]:
     """Lines from where a result ended to where it is written out."""
     ends = [(x, y, n_steps + 0.7, y) for x, y in (at[leaf.place] for leaf in leaves)]
-    return [_lines(ends, stroke(TARGET_COLOR, 1, "dot") | {"showlegend": False})] if leaves else []
+    return [_lines(ends, stroke(theme.TARGET_COLOR, 1, "dot") | {"showlegend": False})] if leaves else []

@@ -6,18 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import layer, legend, table
 from charts.hover import bold, hover, with_number
-from charts.theme import (
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    TARGET_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_POINTS = say("Each point is one line of the file; a click opens it.")
@@ -59,8 +51,8 @@ def line_points_spec(
     legend(layout, 78 if any(cut) else layout["margin"]["t"])
     layout["showlegend"] = any(cut)
     styles: tuple[tuple[bool, str, Spec], ...] = (
-        (False, say("ended"), {"color": NEUTRAL_COLOR, "symbol": "circle", "size": 7, "opacity": 0.65}),
-        (True, say("cut at the limit"), {"color": TARGET_COLOR, "symbol": "circle-open", "size": 8}),
+        (False, say("ended"), {"color": theme.NEUTRAL_COLOR, "symbol": "circle", "size": 7, "opacity": 0.65}),
+        (True, say("cut at the limit"), {"color": theme.TARGET_COLOR, "symbol": "circle-open", "size": 8}),
     )
     named = [with_number(literal(x_name), "%{x:.3f}"), with_number(literal(y_name), "%{y:.3f}")]
     said = [
@@ -75,7 +67,7 @@ def line_points_spec(
             its_texts, clicks = [said[i] for i in places], [numbers[i] for i in places]
             says, look = hover("%{hovertext}", *named), {"marker": marker}
             data.append(layer("markers", across, down, look, name=name, says=says, texts=its_texts, clicks=clicks))
-    ring = {"color": MARK_COLOR, "symbol": "circle-open", "size": 16, "line": {"width": 2}}
+    ring = {"color": theme.MARK_COLOR, "symbol": "circle-open", "size": 16, "line": {"width": 2}}
     look = {"showlegend": False, "marker": ring}
     rings = [
         layer("markers", [float(x[i])], [float(y[i])], look) for i, number in enumerate(numbers) if number == chosen
@@ -97,7 +89,7 @@ def line_spread_spec(values: np.ndarray, *, name: str, title: str) -> Spec:
     table(layout, [say("from"), say("to"), say("Lines")], rows)
     texts = [say("{low:.2f} to {high:.2f}", low=a, high=b) for a, b, _ in rows]
     says = hover("%{hovertext}", with_number(say("Lines"), "%{y}"))
-    look = {"width": np.diff(edges), "marker": {"color": NEUTRAL_COLOR}}
+    look = {"width": np.diff(edges), "marker": {"color": theme.NEUTRAL_COLOR}}
     middles = (edges[:-1] + edges[1:]) / 2
     return {"data": [layer("bar", middles, counts.astype(np.int32), look, says=says, texts=texts)], "layout": layout}
 

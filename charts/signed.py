@@ -9,17 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from charts import grammar
+from charts import grammar, theme
 from charts.grammar import GREY, along, cells, hatching, one_side
 from charts.hover import bold, hover, italic, with_number
-from charts.theme import (
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal
 from words import say
 
 HEIGHT = 260
@@ -105,7 +98,7 @@ def signed_map(values: np.ndarray, *, name: str, template: str, bar: tuple[float
     most = one_side(values)
     gaps = tuple(1 if size <= _MOST_GAPPED else 0 for size in (max(values.shape), len(values)))
     scale = colour_bar() | {"y": bar[0], "len": bar[1]}
-    found = cells(drawable(values), (-most, most), SIGNED_SCALE, template, bar=scale, gaps=gaps)
+    found = cells(drawable(values), (-most, most), theme.SIGNED_SCALE, template, bar=scale, gaps=gaps)
     return found | {"name": name, "hoverongaps": False}
 
 

@@ -9,18 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import SIDES, along, in_cells, layer, level
 from charts.groups import bracket
 from charts.heatmap import NUMBER, heatmap_spec
 from charts.hover import bold, hover, with_number
-from charts.theme import (
-    MARK_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_HEADS = say("Each cell is one head; the frame is the head chosen.")
@@ -135,7 +129,7 @@ def row_measure_spec(
     if not counted.size:
         return {"data": [], "layout": layout}
     layout["shapes"] = [level(float(numbers[counted].mean()))]
-    edges = {"color": MARK_COLOR, "width": [2 if row == marked_row else 0 for row in counted.tolist()]}
+    edges = {"color": theme.MARK_COLOR, "width": [2 if row == marked_row else 0 for row in counted.tolist()]}
     look = {"marker": {"color": SIDES[colour][1], "line": edges}}
     says = hover("%{hovertext}", with_number(literal(value_name), f"%{{y:{NUMBER}}}"))
     texts = [f"{row + 1}: {bold(queries[row])}" for row in counted.tolist()]

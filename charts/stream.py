@@ -6,21 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.grammar import SIDES, along, finite, layer, legend, note, stroke, table
 from charts.hover import bold, hover, on_lines, with_number
 from charts.lens import AFTER, DEPTH_AXIS, Depth, after
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    SCALES,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    capitalised,
-    literal,
-    subtitle,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, capitalised, literal, subtitle
 from words import say
 
 HOW_TO_READ_SIZE = say(
@@ -146,7 +136,7 @@ def whole_steps(numbers: np.ndarray) -> Spec:
 
 def shades(colour: Colour) -> tuple[str, str]:
     """A pale and a full shade for tokens of a side, or of none."""
-    return SIDES[colour] if colour in ("source", "target") else (GUIDE_COLOR, MARK_COLOR)
+    return SIDES[colour] if colour in ("source", "target") else (theme.GUIDE_COLOR, theme.MARK_COLOR)
 
 
 def named_token(place: int, piece: str) -> str:
@@ -192,7 +182,7 @@ def _range(depths: Sequence[Depth], numbers: np.ndarray, value_name: str, colour
         | stroke(colour, 1)
         for which, values in ends
     )
-    return [low, high | {"fill": "tonexty", "fillcolor": SCALES["neutral"][0][1]}]
+    return [low, high | {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][0][1]}]
 
 
 # ------------------------------------------------------------------------------------------------ what was added
