@@ -60,11 +60,8 @@ def attention_bar_spec(
     layout["yaxis"] |= {"range": [0, top], "fixedrange": True}
     bars, names = [], numbered(keys)
     if len(keys):
-        says, look = (
-            hover("%{hovertext}", with_number(WEIGHT, "%{y:.4~g}")),
-            {"marker": {"color": theme.SOURCE_COLOR}},
-        )
-        y = np.where(open_keys, values, np.nan)
+        says, y = hover("%{hovertext}", with_number(WEIGHT, "%{y:.4~g}")), np.where(open_keys, values, np.nan)
+        look = {"marker": {"color": theme.SOURCE_COLOR}}
         bars.append(layer("bar", np.arange(len(keys)), y, look, says=says, texts=names, clicks=range(len(keys))))
     closed = [int(place) for place in np.flatnonzero(~open_keys)]
     if closed:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts import theme
-from charts.grammar import Kind, cells, frame, layer, legend, stroke, upright
+from charts.grammar import Kind, cells, edge, frame, layer, legend, stroke, upright
 from charts.hover import hover, with_number
 from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from words import say
@@ -94,12 +94,7 @@ def distance_curves_spec(
         x = np.array([marked], np.int32)
         y = np.array([float(first.values[list(distances).index(marked)])], np.float32)
         says = hover(say("where they stand: distance {distance}", distance="%{x}"), number)
-        ring = {
-            "symbol": "circle-open",
-            "size": 16,
-            "color": theme.MARK_COLOR,
-            "line": {"color": theme.MARK_COLOR, "width": 3},
-        }
+        ring = {"symbol": "circle-open", "size": 16, "color": theme.MARK_COLOR, "line": edge(3)}
         look = {"showlegend": False, "marker": ring}
         data.append(layer("markers", x, y, look, name=say("where they stand"), says=says))
     return {"data": data, "layout": layout}
@@ -192,12 +187,9 @@ def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, tit
     layout["xaxis"] |= {"dtick": 1} if n_heads <= 24 else {"nticks": 12}
     edges = np.where(np.arange(n_heads) == (-1 if head is None else head), 2, 0)
     places, data = np.arange(1, n_heads + 1, dtype=np.int32), []
-    both = [
-        (say("by q·k"), content, theme.NEUTRAL_COLOR),
-        (say("by the bias of the distance"), bias, theme.GUIDE_COLOR),
-    ]
-    for name, values, colour in both:
-        look = {"marker": {"color": colour, "line": {"color": theme.MARK_COLOR, "width": edges}}}
+    by_bias = (say("by the bias of the distance"), bias, theme.GUIDE_COLOR)
+    for name, values, colour in ((say("by q·k"), content, theme.NEUTRAL_COLOR), by_bias):
+        look = {"marker": {"color": colour, "line": edge(edges)}}
         says = hover(say("head {number}", number="%{x}"), with_number(name, "%{y:.4~g}"))
         numbers = np.asarray(values, np.float32)
         data.append(layer("bar", places, numbers, look, name=name, says=says, clicks=range(n_heads)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts import theme
-from charts.grammar import layer, legend, listed, note, table, whole_rows
+from charts.grammar import edge, layer, legend, listed, note, table, whole_rows
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import joined, say, say_n
@@ -196,13 +196,11 @@ def percent(probability: float) -> str:
 
 def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:
     # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
-    edges = {
-        "color": [theme.MARK_COLOR if row.chosen else theme.TARGET_COLOR for row in rows],
-        "width": [1.5 if row.chosen else 1.0 if row.length else 0.0 for row in rows],
-    }
-    look = {
-        "marker": {"color": [theme.TARGET_COLOR if row.chosen else theme.TARGET_PALE for row in rows], "line": edges}
-    }
+    # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
+    widths = [1.5 if row.chosen else 1.0 if row.length else 0.0 for row in rows]
+    edges = edge(widths, [theme.MARK_COLOR if row.chosen else theme.TARGET_COLOR for row in rows])
+    shades = [theme.TARGET_COLOR if row.chosen else theme.TARGET_PALE for row in rows]
+    look = {"marker": {"color": shades, "line": edges}}
     x, clicks = np.array([row.length for row in rows]), [row.id for row in rows]
     return layer("lying", x, np.arange(len(rows)), look, name=say("drawn from"), texts=texts, clicks=clicks)
 

@@ -107,10 +107,8 @@ def cost_curves_spec(
     drawn = [
         (name, line, _STYLES[place % len(_STYLES)]) for place, (name, line) in enumerate(lines.items()) if any(line)
     ]
-    drawn += [
-        (LINEAR_LINE, linear, (theme.MARK_COLOR, "solid", 2)),
-        (MAPS_LINE, quadratic, (theme.NEUTRAL_COLOR, "solid", 3)),
-    ]
+    drawn.append((LINEAR_LINE, linear, (theme.MARK_COLOR, "solid", 2)))
+    drawn.append((MAPS_LINE, quadratic, (theme.NEUTRAL_COLOR, "solid", 3)))
     for name, line, _ in drawn:
         if len(line) != len(lengths):
             raise ValueError(f"{name} has {len(line)} counts for {len(lengths)} lengths: give one for each.")

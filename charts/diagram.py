@@ -185,9 +185,7 @@ def _layer(drawing: _Drawing, layer: Layer, column: _Column, y: float, *, pre: b
     )  # fmt: skip
     y += _LABEL
     across = {"x0": column.edge, "x1": column.inner + (1 if left else -1), "y0": bottom, "y1": y}
-    drawing.shapes.append(
-        {"type": "rect", "layer": "below", "line": {"color": theme.MASK_LINE, "width": 1}, **across}
-    )
+    drawing.shapes.append({"type": "rect", "layer": "below", "line": grammar.edge(1, theme.MASK_LINE), **across})
     return y + _GAP
 
 
@@ -286,12 +284,7 @@ def _border(block: Block, side: Side) -> str:
 
 def _plus_marks(drawing: _Drawing) -> Spec:
     colours = [_COLUMNS[side].colour for _, side, *_ in drawing.pluses]
-    marker = {
-        "symbol": "circle-cross",
-        "size": 13,
-        "color": theme.MASK_COLOR,
-        "line": {"color": colours, "width": 1.5},
-    }
+    marker = {"symbol": "circle-cross", "size": 13, "color": theme.MASK_COLOR, "line": grammar.edge(1.5, colours)}
     look, blocks = {"cliponaxis": False, "marker": marker}, [block for block, *_ in drawing.pluses]
     x, y = [x for _, _, x, _ in drawing.pluses], [y for *_, y in drawing.pluses]
     return _said("markers", x, y, look, say("plus"), blocks)

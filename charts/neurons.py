@@ -144,11 +144,8 @@ def pre_activations_spec(
     own = layer("lines", middles, here, name=literal(shortened(piece)), says=_binned(literal(piece)), texts=bins)
     own["line"] = {"color": full, "width": 2, "shape": "hvh"}
     data = [bars, own]
-    shapes = [
-        (f"{function}(x)", values, theme.MARK_COLOR, "solid"),
-        (say("slope"), slopes, theme.NEUTRAL_COLOR, "dot"),
-    ]
-    for curve, numbers, shade, dash in shapes:
+    slope = (say("slope"), slopes, theme.NEUTRAL_COLOR, "dot")
+    for curve, numbers, shade, dash in ((f"{function}(x)", values, theme.MARK_COLOR, "solid"), slope):
         look, name = stroke(shade, 2, dash) | {"yaxis": "y2"}, literal(curve)
         says = hover("x = %{x:.3f}", with_number(name, "%{y:.3f}"))
         data.append(layer("lines", x, numbers, look, name=name, says=says))

@@ -107,9 +107,8 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
     name = say("singular value")
     says = hover(say("{n} of {all}", n="%{x}", all=len(values)), with_number(name, "%{y:.4~g}"))
     kind: Kind = "lines+markers" if len(there) <= _MOST_MARKED else "lines"
-    line = layer(
-        kind, np.arange(1, len(there) + 1), there, stroke(theme.NEUTRAL_COLOR, 2, size=6), name=name, says=says
-    )
+    look = stroke(theme.NEUTRAL_COLOR, 2, size=6)
+    line = layer(kind, np.arange(1, len(there) + 1), there, look, name=name, says=says)
     return {"data": [line], "layout": layout}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts import theme
-from charts.grammar import Kind, along, layer, legend, level, numbered, table_of
+from charts.grammar import Kind, along, edge, layer, legend, level, numbered, table_of
 from charts.hover import hover, with_number
 from charts.piece_losses import PIECE
 from charts.theme import Spec, as_figure, base_layout, subtitle
@@ -66,11 +66,7 @@ def perplexity_spec(
         (say("perplexity so far"), values[1].tolist()),
     )
     here = np.arange(len(pieces)) == chosen
-    marker = {
-        "color": theme.SOURCE_COLOR,
-        "symbol": "circle",
-        "line": {"color": theme.MARK_COLOR, "width": np.where(here, 2, 0)},
-    }
+    marker = {"color": theme.SOURCE_COLOR, "symbol": "circle", "line": edge(np.where(here, 2, 0))}
     marker["size"] = np.where(here, 13, 8 if len(pieces) <= _MOST_MARKED else 4)
     kinds: list[tuple[Kind, str, Spec]] = [
         ("markers", say("this piece"), {"marker": marker}),

@@ -8,7 +8,7 @@ import numpy as np
 
 from charts import theme
 from charts.candidates import percent
-from charts.grammar import along, layer, level, table_of
+from charts.grammar import along, edge, layer, level, table_of
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, as_figure, base_layout, literal, subtitle
 from words import say
@@ -69,13 +69,9 @@ def piece_losses_spec(
     if not len(pieces):
         return {"data": [], "layout": layout}
     here = np.array([place == chosen for place in places], bool)
-    edges = {
-        "color": [theme.MARK_COLOR if one else theme.SOURCE_COLOR for one in here],
-        "width": np.where(here, 3.0, 1.0),
-    }
-    look = {
-        "marker": {"color": [theme.SOURCE_PALE if rank == 1 else theme.SOURCE_COLOR for rank in ranks], "line": edges}
-    }
+    edges = edge(np.where(here, 3.0, 1.0), [theme.MARK_COLOR if one else theme.SOURCE_COLOR for one in here])
+    shades = [theme.SOURCE_PALE if rank == 1 else theme.SOURCE_COLOR for rank in ranks]
+    look = {"marker": {"color": shades, "line": edges}}
     texts, clicks = [_said(*row) for row in rows], [int(place) for place in places]
     x, y, mean = np.arange(len(pieces), dtype=np.int32), np.asarray(losses, np.float32), float(np.mean(losses))
     bars = layer("bar", x, y, look, texts=texts, clicks=clicks)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts import theme
-from charts.grammar import NO_DATA, Kind, cells, frame, layer, legend, stroke
+from charts.grammar import NO_DATA, Kind, cells, edge, frame, layer, legend, stroke
 from charts.hover import hover, on_lines, with_number
 from charts.positions import POSITION_AXIS, number_places
 from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
@@ -163,10 +163,7 @@ def _turns(line: Turns, colour: str, dash: str, pair: int | None) -> Spec:
     places = np.arange(len(line.wavelengths))
     here = places == (-1 if pair is None or not line.main else pair)
     look = stroke(colour, 2 if line.main else 1.5, dash, size=6)
-    look["marker"] |= {
-        "size": np.where(here, 13, 6),
-        "line": {"color": theme.MARK_COLOR, "width": np.where(here, 2, 0)},
-    }
+    look["marker"] |= {"size": np.where(here, 13, 6), "line": edge(np.where(here, 2, 0))}
     says = hover(
         say("pair {pair}: {name}", pair="%{x}", name=literal(line.name)),
         say("one turn in {positions} positions", positions="<b>%{y:.4s}</b>"),
