@@ -8,22 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from charts.hover import bold, hover, on_lines, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    LEFT_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    RIGHT_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-    ticks,
-)
+from charts import theme
+from charts.grammar import Kind, along, layer, legend, level, note, stroke, table_of
+from charts.hover import bold, on_lines, with_number
+from charts.theme import Spec, as_figure, base_layout
 from words import joined, say
 
 HOW_TO_READ = say(
@@ -72,9 +63,6 @@ def aligned_outputs_spec(
         first: The row of the first difference; None if there is none.
         follow: The row of each step, which the browser marks while the reader steps; none for no mark.
 
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
-
     Raises:
         ValueError: If a row to be marked is not one of them.
     """
@@ -85,78 +73,68 @@ def aligned_outputs_spec(
     layout = _aligned_layout(rows, title, crossed=crossed, first=first)
     if not rows:
         return {"data": [], "layout": layout}
+    left = [row.p_left for row in rows]
     data = [
-        _marks(rows, [row.p_left for row in rows], say("left piece in the left run"), "circle", LEFT_COLOR),
-        _marks(rows, [row.p_right for row in rows], say("right piece in the right run"), "diamond", RIGHT_COLOR)
+        _marks(rows, left, say("left piece in the left run"), "circle", theme.LEFT_COLOR),
+        _marks(rows, [row.p_right for row in rows], say("right piece in the right run"), "diamond", theme.RIGHT_COLOR)
         | {"yaxis": "y2"},
     ]
     if crossed:
-        under = _marks(
-            rows, [row.p_crossed for row in rows], say("left piece in the right run"), "diamond-open", RIGHT_COLOR
-        )
-        data = [_joints(rows), *data, under, _divergences(rows)]
+        under = [row.p_crossed for row in rows]
+        both = [(n, *pair) for n, pair in enumerate(zip(left, under, strict=True)) if None not in pair]
+        # Lines between what both models give the left piece.
+        x = np.array([part for _, one, other in both for part in (one, other, np.nan)])
+        y = np.array([part for n, *_ in both for part in (n, n, np.nan)])
+        joints = layer("lines", x, y, stroke(theme.GUIDE_COLOR, 2) | {"showlegend": False})
+        diamonds = _marks(rows, under, say("left piece in the right run"), "diamond-open", theme.RIGHT_COLOR)
+        bars = {"xaxis": "x2", "showlegend": False, "marker": {"color": theme.GUIDE_COLOR, "line": {"width": 0}}}
+        apart = _layer("lying", rows, [row.divergence for row in rows], bars, DIVERGENCE)
+        data = [joints, *data, diamonds, apart]
     if follow:
-        line = {"color": MARK_COLOR, "width": 2}
-        frame = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "line": line}
-        layout["meta"]["follow"] = {"rows": list(follow), "starts": [0], "marks": [frame]}
-    layout["meta"]["table"] = {
-        "columns": list(_COLUMNS),
-        "rows": [_cells(place, row) for place, row in enumerate(rows)],
-    }
+        mark = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "line": {"color": theme.MARK_COLOR, "width": 2}}
+        layout["meta"]["follow"] = {"rows": list(follow), "starts": [0], "marks": [mark]}
+    table_of(
+        layout,
+        (say("row"), range(1, len(rows) + 1)),
+        (say("left step"), [None if row.left_step is None else row.left_step + 1 for row in rows]),
+        (say("left piece"), [row.left for row in rows]),
+        (say("right step"), [None if row.right_step is None else row.right_step + 1 for row in rows]),
+        (say("right piece"), [row.right for row in rows]),
+        (say("same piece"), [int(row.same) for row in rows]),
+        (say("p of the left piece in the left run"), left),
+        (say("p of the left piece in the right run"), [row.p_crossed for row in rows]),
+        (say("p of the right piece in the right run"), [row.p_right for row in rows]),
+        (say("p of the right piece in the left run"), [row.p_crossed_back for row in rows]),
+        (DIVERGENCE, [row.divergence for row in rows]),
+    )
     return {"data": data, "layout": layout}
 
 
 aligned_outputs = as_figure(aligned_outputs_spec)
 
-_COLUMNS = (
-    say("row"), say("left step"), say("left piece"), say("right step"), say("right piece"), say("same piece"),
-    say("p of the left piece in the left run"), say("p of the left piece in the right run"),
-    say("p of the right piece in the right run"), say("p of the right piece in the left run"), DIVERGENCE,
-)  # fmt: skip
 
-
-def _cells(place: int, row: Row) -> list[Any]:
-    """A row of the table that is saved, in the order of its columns."""
-    steps = [None if step is None else step + 1 for step in (row.left_step, row.right_step)]
-    return [
-        place + 1, steps[0], row.left, steps[1], row.right, int(row.same), row.p_left, row.p_crossed, row.p_right,
-        row.p_crossed_back, row.divergence,
-    ]  # fmt: skip
-
-
-def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: int | None) -> dict[str, Any]:
-    layout = base_layout(title, say("Probability"), "")
+def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: int | None) -> Spec:
+    layout = base_layout(title, say("Probability"), "") | {"barmode": "overlay", "bargap": 0.45}
     end = _SPLIT[0] if crossed else 1.0
-    layout["xaxis"] |= {
-        "range": [-0.02, 1.02],
-        "tickformat": ".0%",
-        "fixedrange": True,
-        "domain": [0, end],
-        "nticks": 5,
-    }
-    places = {"range": [len(rows) - 0.5, -0.5], "fixedrange": True}
-    left, right = (
-        ticks([_label(piece, row.same) for piece, row in zip(pieces, rows, strict=True)], title=name)
-        for pieces, name in (
-            ([row.left for row in rows], say("Left output")),
-            ([row.right for row in rows], ""),  # the axis stands between two plots
-        )
-    )
-    layout["yaxis"] = {**left["axis"], **places}
-    layout["yaxis2"] = {
-        **right["axis"], **places, "side": "right", "overlaying": "y", "anchor": "x", "showticklabels": True,
-    }  # fmt: skip
-    layout["meta"] = {"ticks": {"yaxis": left["spec"], "yaxis2": right["spec"]}}
+    layout["xaxis"] |= {"range": [-0.02, 1.02], "tickformat": ".0%", "nticks": 5, "fixedrange": True}
+    layout["xaxis"]["domain"] = [0, end]
+    sides = (("yaxis", "left", say("Left output")), ("yaxis2", "right", ""))  # the right one stands between two plots
+    for axis, side, name in sides:
+        pieces = [_label(getattr(row, side), row.same) for row in rows]
+        along(layout, pieces, title=name, axis=axis, revised=False)
+        layout[axis] |= {"fixedrange": True}
+    layout["yaxis2"] |= {"side": "right", "overlaying": "y", "anchor": "x", "showticklabels": True}
     if crossed:
-        layout["xaxis2"] = {
-            "domain": [_SPLIT[1], 1], "anchor": "y", "rangemode": "tozero", "fixedrange": True, "nticks": 4,
-            "title": {"text": DIVERGENCE_AXIS, "standoff": 8}, "zeroline": False, "automargin": True,
-        }  # fmt: skip
-    layout |= {"showlegend": True, "legend": {**LEGEND, "y": 1}, "barmode": "overlay", "bargap": 0.45}
-    layout["margin"] |= {"t": 96}
+        layout["xaxis2"] = {"domain": [_SPLIT[1], 1], "anchor": "y", "rangemode": "tozero", "fixedrange": True}
+        layout["xaxis2"] |= {"title": {"text": DIVERGENCE_AXIS, "standoff": 8}, "zeroline": False, "automargin": True}
+        layout["xaxis2"] |= {"nticks": 4}
+    legend(layout, 96)
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, _MOST_HEIGHT))
-    layout["shapes"] = [] if first is None else [_first(first)]
-    layout["annotations"] = [_first_named(first, end)] if first else []  # above row 0 stands the legend
+    layout["shapes"] = [] if first is None else [level(first - 0.5, colour=theme.MARK_COLOR)]
+    layout["annotations"] = []
+    if first:  # above row 0 stands the legend
+        above = {"xref": "paper", "xanchor": "center", "yref": "y", "yanchor": "bottom", "font": {"size": 11}}
+        layout["annotations"] = [note(end / 2, first - 0.5, say("first difference")) | above]
     return layout
 
 
@@ -165,31 +143,16 @@ def _label(piece: str | None, same: bool) -> str:
     return shown if same else f"≠ {shown}"
 
 
-def _first(row: int) -> Spec:
-    line = {"color": MARK_COLOR, "width": 1.5, "dash": "dot"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row - 0.5, "line": line}
-
-
-def _first_named(row: int, end: float) -> Spec:
-    return {
-        "x": end / 2, "xref": "paper", "xanchor": "center", "y": row - 0.5, "yref": "y", "yanchor": "bottom",
-        "text": say("first difference"), "showarrow": False, "font": {"size": 11},
-    }  # fmt: skip
-
-
 def _marks(rows: Sequence[Row], values: Sequence[float | None], name: str, symbol: str, colour: str) -> Spec:
+    marker = {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 1.5, "color": colour}}
+    return _layer("markers", rows, values, {"cliponaxis": False, "marker": marker}, name)
+
+
+def _layer(kind: Kind, rows: Sequence[Row], values: Sequence[float | None], look: Spec, name: str) -> Spec:
+    """Marks in the rows that have a number."""
     there = [place for place, value in enumerate(values) if value is not None]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": np.array([values[place] for place in there], dtype=np.float64),
-        "y": np.array(there),
-        "hovertext": [_said(rows[place], place) for place in there],
-        "hovertemplate": hover("%{hovertext}"),
-        "cliponaxis": False,
-        "marker": {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 1.5, "color": colour}},
-    }
+    x, texts = np.array([values[place] for place in there], dtype=np.float64), [_said(rows[i], i) for i in there]
+    return layer(kind, x, np.array(there), look, name=name, texts=texts)
 
 
 def _said(row: Row, place: int) -> str:
@@ -205,32 +168,3 @@ def _said(row: Row, place: int) -> str:
     ]
     numbers = [with_number(name, format(value, form)) for name, value, form in named if value is not None]
     return on_lines(step, pieces, *numbers)
-
-
-def _joints(rows: Sequence[Row]) -> Spec:
-    """Lines between what both models give the left piece."""
-    x, y = [], []
-    for place, row in enumerate(rows):
-        if row.p_left is not None and row.p_crossed is not None:
-            x += [row.p_left, row.p_crossed, np.nan]
-            y += [place, place, np.nan]
-    return {
-        "type": "scatter", "mode": "lines", "x": np.array(x), "y": np.array(y), "showlegend": False,
-        "line": {"color": GUIDE_COLOR, "width": 2}, "hoverinfo": "skip",
-    }  # fmt: skip
-
-
-def _divergences(rows: Sequence[Row]) -> Spec:
-    there = [place for place, row in enumerate(rows) if row.divergence is not None]
-    return {
-        "type": "bar",
-        "name": DIVERGENCE,
-        "showlegend": False,
-        "xaxis": "x2",
-        "x": np.array([rows[place].divergence for place in there], dtype=np.float64),
-        "y": np.array(there),
-        "orientation": "h",
-        "hovertext": [_said(rows[place], place) for place in there],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": GUIDE_COLOR, "line": {"width": 0}},
-    }

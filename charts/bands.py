@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts.grammar import PALE_FROM, frame, note
 from charts.hover import hover
 from charts.lens import in_cell
 from charts.theme import MARK_COLOR, SCALES, Colour, Spec, base_layout, literal
@@ -17,7 +18,6 @@ from charts.theme import MARK_COLOR, SCALES, Colour, Spec, base_layout, literal
 COLUMNS, FEWEST = 6, 5
 MOST = 6 * COLUMNS
 """Pieces that are drawn at once; of more, those around the one that is looked at."""
-_PALE_FROM = 0.6  # as in charts/lens.py
 _LINE = 7  # letters of a piece in a cell: on a phone the cells of a band are 46 pixels wide
 _BAND, _FRAME = 96, 84  # pixels of a band of two rows, and of the title
 _BETWEEN_ROWS, _BETWEEN_BANDS = 0.5, 0.7  # in heights of a cell
@@ -74,8 +74,9 @@ def bands(rows: Sequence[tuple[str, Sequence[Cell | None]]], *, first: int, titl
         for place, cell in enumerate(cells):
             if cell is not None:
                 _write(layout, cell, place % COLUMNS, top(place // COLUMNS, row, n_rows))
-    for start in range(n_bands):
-        layout["annotations"].append(_number(first + start * COLUMNS, top(start, 0, n_rows)))
+    for start in range(n_bands):  # the place of the first piece of each band, from 1
+        number = note(-0.48, top(start, 0, n_rows), str(first + start * COLUMNS + 1))
+        layout["annotations"].append(number | {"xanchor": "left", "yanchor": "bottom", "font": {"size": 10}})
     return {"data": data, "layout": layout}
 
 
@@ -133,18 +134,9 @@ def _trace(rows: Sequence[tuple[str, Sequence[Cell | None]]], colour: Colour, n_
 
 def _write(layout: Spec, cell: Cell, column: int, begins: float) -> None:
     """The piece into its cell, and a frame around it if it is marked."""
-    colour = SCALES[cell.colour][0][1] if cell.shade > _PALE_FROM else MARK_COLOR
+    colour = SCALES[cell.colour][0][1] if cell.shade > PALE_FROM else MARK_COLOR
     text = "<br>".join(map(literal, in_cell(cell.piece, 2, most=_LINE)))
-    font = {"size": 11, "color": colour}
-    layout["annotations"].append(
-        {"x": column, "y": begins + 0.5, "text": text, "showarrow": False, "font": font, "captureevents": False}
-    )
+    font = {"font": {"size": 11, "color": colour}, "captureevents": False}
+    layout["annotations"].append(note(column, begins + 0.5, text) | font)
     if cell.framed:
-        edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": begins, "y1": begins + 1}
-        layout["shapes"].append({"type": "rect", "line": {"color": MARK_COLOR, "width": 2.5}, **edges})
-
-
-def _number(place: int, begins: float) -> Spec:
-    """The place of the first piece of a band, from 1."""
-    at = {"x": -0.48, "xanchor": "left", "y": begins, "yanchor": "bottom"}
-    return {**at, "text": str(place + 1), "showarrow": False, "font": {"size": 10}}
+        layout["shapes"].append(frame((column - 0.48, column + 0.48), (begins, begins + 1), width=2.5))

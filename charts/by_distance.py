@@ -7,21 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import Kind, cells, edge, frame, layer, legend, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import (
-    CELLS,
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from words import say
 
 HOW_TO_READ_BIAS_CURVES = say(
@@ -75,7 +64,6 @@ def distance_curves_spec(
     Args:
         distances: The key's position minus the query's [distance].
         curves: What is drawn; those that are looked at come out on top.
-        title: What the chart shows.
         value_name: What a value is.
         marked: A distance to mark on the first strong curve.
         edges: Distances between which one bucket ends and the next begins: thin lines.
@@ -96,61 +84,30 @@ def distance_curves_spec(
     subtitle(layout, [literal(note)])
     several = sum(curve.strong for curve in curves) > 1
     if several:
-        layout |= {"showlegend": True, "legend": dict(LEGEND)}
-        layout["margin"]["t"] = 96
-    layout["shapes"] = [
-        {"type": "line", "x0": edge, "x1": edge, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below",
-         "line": {"color": GUIDE_COLOR, "width": 0.5, "dash": "dot"}}
-        for edge in edges
-    ]  # fmt: skip
+        legend(layout, 96)
+    layout["shapes"] = [upright(edge, width=0.5) for edge in edges]
+    number = with_number(literal(value_name), "%{y:.4~g}")
     ordered = sorted(curves, key=lambda curve: curve.strong)
-    data = [_curve(distances, curve, value_name, several=several) for curve in ordered]
+    data = [_curve(distances, curve, number, several=several) for curve in ordered]
     first = next((curve for curve in curves if curve.strong), None)
     if marked is not None and first is not None and marked in distances:
-        data.append(_ring(marked, float(first.values[list(distances).index(marked)]), value_name))
+        x = np.array([marked], np.int32)
+        y = np.array([float(first.values[list(distances).index(marked)])], np.float32)
+        says = hover(say("where they stand: distance {distance}", distance="%{x}"), number)
+        ring = {"symbol": "circle-open", "size": 16, "color": theme.MARK_COLOR, "line": edge(3)}
+        look = {"showlegend": False, "marker": ring}
+        data.append(layer("markers", x, y, look, name=say("where they stand"), says=says))
     return {"data": data, "layout": layout}
 
 
-def _curve(distances: np.ndarray, curve: Curve, value_name: str, *, several: bool) -> Spec:
-    colour = NEUTRAL_COLOR if curve.strong else GUIDE_COLOR
-    marks = curve.strong and len(distances) <= _MOST_MARKED
-    return {
-        "type": "scatter",
-        "name": literal(curve.name),
-        "showlegend": curve.strong and several,
-        "x": np.asarray(distances, np.int32),
-        "y": np.asarray(curve.values, np.float32),
-        "customdata": [curve.place] * len(distances),
-        "mode": "lines+markers" if marks else "lines",
-        "line": {"color": colour, "width": 2.5 if curve.strong else 1},
-        "marker": {"color": colour, "size": 5},
-        "hovertemplate": hover(
-            literal(curve.name),
-            say("distance {distance}", distance="%{x}"),
-            with_number(literal(value_name), "%{y:.4~g}"),
-        ),
-    }
-
-
-def _ring(distance: int, value: float, value_name: str) -> Spec:
-    return {
-        "type": "scatter",
-        "name": say("where they stand"),
-        "showlegend": False,
-        "x": np.array([distance], np.int32),
-        "y": np.array([value], np.float32),
-        "mode": "markers",
-        "marker": {
-            "symbol": "circle-open",
-            "size": 16,
-            "color": MARK_COLOR,
-            "line": {"color": MARK_COLOR, "width": 3},
-        },
-        "hovertemplate": hover(
-            say("where they stand: distance {distance}", distance="%{x}"),
-            with_number(literal(value_name), "%{y:.4~g}"),
-        ),
-    }
+def _curve(distances: np.ndarray, curve: Curve, number: str, *, several: bool) -> Spec:
+    colour = theme.NEUTRAL_COLOR if curve.strong else theme.GUIDE_COLOR
+    kind: Kind = "lines+markers" if curve.strong and len(distances) <= _MOST_MARKED else "lines"
+    look = stroke(colour, 2.5 if curve.strong else 1, size=5) | {"showlegend": curve.strong and several}
+    name = literal(curve.name)
+    says = hover(name, say("distance {distance}", distance="%{x}"), number)
+    x, y = np.asarray(distances, np.int32), np.asarray(curve.values, np.float32)
+    return layer(kind, x, y, look, name=name, says=says, clicks=[curve.place] * len(distances))
 
 
 def distance_map_spec(
@@ -167,7 +124,6 @@ def distance_map_spec(
     Args:
         bias: [head, distance].
         distances: The key's position minus the query's [distance].
-        title: What the map shows.
         buckets: The bucket of each distance, from 0, said on hover; None if there are none.
         head: A head to frame, from 0.
         note: Shown under the title.
@@ -184,27 +140,23 @@ def distance_map_spec(
         raise ValueError(f"{drawn.shape} values for {len(distances)} distances.")
     layout = base_layout(title, DISTANCE_AXIS, say("Head"))
     layout["height"] = int(np.clip(150 + 26 * n_heads, 220, 560))
-    step = max(1, n_distances // 12)
+    bare = {"tickmode": "array", "showgrid": False}
+    step, every = max(1, n_distances // 12), -(-n_heads // 24)
     shown = [place for place in range(n_distances) if distances[place] % step == 0]
-    layout["xaxis"] |= {"tickmode": "array", "tickvals": shown, "ticktext": [str(distances[at]) for at in shown],
-                        "showgrid": False, "range": [-0.5, n_distances - 0.5]}  # fmt: skip
-    every = -(-n_heads // 24)
-    layout["yaxis"] |= {"tickmode": "array", "tickvals": list(range(0, n_heads, every)), "showgrid": False,
-                        "ticktext": [str(one + 1) for one in range(0, n_heads, every)],
-                        "range": [n_heads - 0.5, -0.5]}  # fmt: skip
+    layout["xaxis"] |= bare | {"tickvals": shown, "ticktext": [str(distances[at]) for at in shown]}
+    layout["xaxis"] |= {"range": [-0.5, n_distances - 0.5]}
+    heads = list(range(0, n_heads, every))
+    layout["yaxis"] |= bare | {"tickvals": heads, "ticktext": [str(one + 1) for one in heads]}
+    layout["yaxis"] |= {"range": [n_heads - 0.5, -0.5]}
     subtitle(layout, [literal(note)])
     rows = [say("head {number}", number=f"<b>{one + 1}</b>") for one in range(n_heads)]
     layout["meta"] = {"cells": {"rows": rows, "columns": _columns(distances, buckets)}}
     if head is not None and 0 <= head < n_heads:
-        layout["shapes"] = [{"type": "rect", "x0": -0.5, "x1": n_distances - 0.5, "y0": head - 0.5, "y1": head + 0.5,
-                             "line": {"color": MARK_COLOR, "width": 2}}]  # fmt: skip
+        layout["shapes"] = [frame((-0.5, n_distances - 0.5), (head - 0.5, head + 0.5))]
     largest = float(np.abs(drawn).max(initial=0)) or 1.0
     added = say("added to the score")
-    trace = {
-        "type": "heatmap", "z": drawn, "zmin": -largest, "zmax": largest, "colorscale": SIGNED_SCALE, "meta": CELLS,
-        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", with_number(added, "%{z:.4~g}")),
-        "colorbar": colour_bar(added), "x0": 0, "dx": 1, "y0": 0, "dy": 1,
-    }  # fmt: skip
+    says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(added, "%{z:.4~g}"))
+    trace = cells(drawn, (-largest, largest), theme.SIGNED_SCALE, says, bar=colour_bar(added))
     return {"data": [trace] if drawn.size else [], "layout": layout}
 
 
@@ -223,31 +175,24 @@ def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, tit
     Args:
         content, bias: One for each head.
         head: A head to mark, from 0.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a bar gives its head as `customdata`.
     """
     n_heads = len(content)
     layout = base_layout(title, say("Head"), say("Standard deviation of scores in a row"))
-    layout |= {"height": 360, "barmode": "group", "bargap": 0.3, "showlegend": True, "legend": dict(LEGEND)}
-    layout["margin"]["t"] = 88
+    layout |= {"height": 360, "barmode": "group", "bargap": 0.3}
+    legend(layout, 88)
     layout["xaxis"] |= {"tickformat": "d", "showgrid": False}
     layout["xaxis"] |= {"dtick": 1} if n_heads <= 24 else {"nticks": 12}
-    both = [(say("by q·k"), content, NEUTRAL_COLOR), (say("by the bias of the distance"), bias, GUIDE_COLOR)]
-    data = [
-        {
-            "type": "bar",
-            "name": name,
-            "x": np.arange(1, n_heads + 1, dtype=np.int32),
-            "y": np.asarray(values, np.float32),
-            "customdata": list(range(n_heads)),
-            "marker": {"color": colour, "line": {"color": MARK_COLOR, "width": np.where(
-                np.arange(n_heads) == (-1 if head is None else head), 2, 0)}},
-            "hovertemplate": hover(say("head {number}", number="%{x}"), with_number(name, "%{y:.4~g}")),
-        }
-        for name, values, colour in both
-    ]  # fmt: skip
+    edges = np.where(np.arange(n_heads) == (-1 if head is None else head), 2, 0)
+    places, data = np.arange(1, n_heads + 1, dtype=np.int32), []
+    by_bias = (say("by the bias of the distance"), bias, theme.GUIDE_COLOR)
+    for name, values, colour in ((say("by q·k"), content, theme.NEUTRAL_COLOR), by_bias):
+        look = {"marker": {"color": colour, "line": edge(edges)}}
+        says = hover(say("head {number}", number="%{x}"), with_number(name, "%{y:.4~g}"))
+        numbers = np.asarray(values, np.float32)
+        data.append(layer("bar", places, numbers, look, name=name, says=says, clicks=range(n_heads)))
     return {"data": data, "layout": layout}
 
 

@@ -7,22 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from charts.hover import bold, hover, on_lines, whole_rows, with_number
-from charts.theme import (
-    LEGEND,
-    MARK_COLOR,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts import theme
+from charts.grammar import edge, layer, legend, listed, note, table, whole_rows
+from charts.hover import bold, on_lines, with_number
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import joined, say, say_n
 
 PROBABILITY = say("probability")
@@ -88,16 +79,12 @@ def candidates_spec(
         probabilities: Their probabilities under the model, 0 to 1.
         ids: Their token ids; a click on a bar returns its id as `customdata`.
         chosen: Place in `pieces` of the one that was taken; None if it is not among them or still hidden.
-        title: What the chart shows.
         ranks: Their ranks counted from 1; None: in order.
         drawn_from: Their probabilities in the distribution that sampling drew from. Then these are the bars, and
             ticks show the model's own. None: nothing was drawn.
         others: The pieces that are not listed, for a last row. None: no such row.
         rules: What rules of the model make of each: "closed", "lowered", "raised" or None. None: nothing of all.
         how_chosen: How it was taken, on hover: "chosen", "drawn by chance", "chosen by you".
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the lists differ in length.
@@ -123,26 +110,31 @@ def candidates_spec(
             zip(pieces, ids, ranks, probabilities, shares, rules, strict=True)
         )
     ]
-    table = [[int(rank), piece, *_cells(row)] for rank, piece, row in zip(ranks, pieces, rows, strict=True)]
+    names: list[tuple[int | None, str]] = [(int(rank), piece) for rank, piece in zip(ranks, pieces, strict=True)]
     if others is not None and others.count:
         name = say_n("{n:,} other", "{n:,} others", others.count)
         rows.append(_Row(name, name, -1, others.probability, others.drawn_from))
-        table.append([None, name, *_cells(rows[-1])])
+        names.append((None, name))
     layout = _candidate_layout(title, rows)
     if not count:
         return {"data": [], "layout": layout}
     drawn = [say("probability to be drawn")] * (drawn_from is not None)
-    columns = [say("rank"), say("piece"), say("id"), PROBABILITY, *drawn, say("note")]
-    layout["meta"] = {"table": {"columns": columns, "rows": table}}
-    own = [_own_ticks(rows)] if drawn else []
-    return {
-        "data": [
-            _candidate_bars(rows),
-            *own,
-            whole_rows([row.id for row in rows], [on_lines(row.named, *_on_hover(row)) for row in rows]),
+    table(
+        layout,
+        [say("rank"), say("piece"), say("id"), PROBABILITY, *drawn, say("note")],
+        [
+            [*name, row.id if row.id >= 0 else None, row.probability, *[row.drawn_from] * len(drawn), row.note]
+            for name, row in zip(names, rows, strict=True)
         ],
-        "layout": layout,
-    }
+    )
+    texts = [on_lines(row.named, *_on_hover(row)) for row in rows]
+    data = [_candidate_bars(rows, texts), whole_rows([row.id for row in rows], texts)]
+    if drawn:
+        own = np.array([row.probability for row in rows])
+        tick = {"symbol": "line-ns-open", "size": 13, "color": theme.MARK_COLOR, "line": {"width": 2.5}}
+        look = {"cliponaxis": False, "marker": tick}
+        data.insert(1, layer("markers", own, np.arange(len(rows)), look, name=say("the model's own")))
+    return {"data": data, "layout": layout}
 
 
 candidates = as_figure(candidates_spec)
@@ -166,45 +158,21 @@ def _note(drawn_from: float | None, how_chosen: str, rule: str | None) -> str:
     return joined("; ", said)
 
 
-def _cells(row: _Row) -> list[Any]:
-    """The row in a table, after its rank and its piece."""
-    drawn = [] if row.drawn_from is None else [row.drawn_from]
-    return [row.id if row.id >= 0 else None, row.probability, *drawn, row.note]
-
-
-def _candidate_layout(title: str, rows: Sequence[_Row]) -> dict[str, Any]:
-    layout = base_layout(title, say("Probability"), say("Piece"))
+def _candidate_layout(title: str, rows: Sequence[_Row]) -> Spec:
+    layout = base_layout(title, say("Probability"), say("Piece")) | {"bargap": 0.28, "barmode": "overlay"}
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
-    layout["yaxis"] |= {
-        "range": [len(rows) - 0.5, -0.5],
-        "tickmode": "array",
-        "tickvals": list(range(len(rows))),
-        "ticktext": [row.label for row in rows],
-        "showgrid": False,
-        "fixedrange": True,
-    }
+    listed(layout, (row.label for row in rows))
     layout["margin"] |= {"r": 64}
-    layout |= {"bargap": 0.28, "barmode": "overlay"}
     layout["height"] = int(np.clip(_FRAME + 10 + 28 * len(rows), 200, 560))
-    layout["annotations"] = [_percent(place, row) for place, row in enumerate(rows)]
+    layout["annotations"] = [at_the_edge(place, _at_the_edge(row), 60) for place, row in enumerate(rows)]
     if any(row.drawn_from is not None for row in rows):
-        layout |= {"showlegend": True, "legend": dict(LEGEND)}
-        layout["margin"] |= {"t": 76}
+        legend(layout, 76)
     return layout
 
 
-def _percent(place: int, row: _Row) -> dict[str, Any]:
-    """Write a number at the right edge, where all of them line up."""
-    return {
-        "x": 1,
-        "xref": "paper",
-        "xanchor": "right",
-        "xshift": 60,
-        "y": place,
-        "yref": "y",
-        "text": _at_the_edge(row),
-        "showarrow": False,
-    }
+def at_the_edge(place: int, text: str, room: int) -> Spec:
+    """A number at the right edge, where all of them line up."""
+    return note(1, place, text) | {"xref": "paper", "xanchor": "right", "xshift": room, "yref": "y"}
 
 
 def _at_the_edge(row: _Row) -> str:
@@ -226,25 +194,15 @@ def percent(probability: float) -> str:
     return literal(">99.9%") if probability >= 0.9995 else f"{probability:.1%}"
 
 
-def _candidate_bars(rows: Sequence[_Row]) -> Spec:
-    return {
-        "type": "bar",
-        "name": say("drawn from"),
-        "x": np.array([row.length for row in rows]),
-        "y": np.arange(len(rows)),
-        "orientation": "h",
-        "customdata": [row.id for row in rows],
-        "hovertext": [on_lines(row.named, *_on_hover(row)) for row in rows],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {
-            "color": [TARGET_COLOR if row.chosen else TARGET_PALE for row in rows],
-            # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
-            "line": {
-                "color": [MARK_COLOR if row.chosen else TARGET_COLOR for row in rows],
-                "width": [1.5 if row.chosen else 1.0 if row.length else 0.0 for row in rows],
-            },
-        },
-    }
+def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:
+    # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
+    # A pale bar alone is hard to see, and one of 0.1 % is nothing but its edge.
+    widths = [1.5 if row.chosen else 1.0 if row.length else 0.0 for row in rows]
+    edges = edge(widths, [theme.MARK_COLOR if row.chosen else theme.TARGET_COLOR for row in rows])
+    shades = [theme.TARGET_COLOR if row.chosen else theme.TARGET_PALE for row in rows]
+    look = {"marker": {"color": shades, "line": edges}}
+    x, clicks = np.array([row.length for row in rows]), [row.id for row in rows]
+    return layer("lying", x, np.arange(len(rows)), look, name=say("drawn from"), texts=texts, clicks=clicks)
 
 
 def _on_hover(row: _Row) -> list[str]:
@@ -254,17 +212,3 @@ def _on_hover(row: _Row) -> list[str]:
         numbers = [with_number(say("drawn from: probability"), drawn),
                    with_number(say("the model's own: probability"), own)]  # fmt: skip
     return [literal(row.note), *numbers]
-
-
-def _own_ticks(rows: Sequence[_Row]) -> Spec:
-    """The model's own probabilities, where bars are of what was drawn from."""
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": say("the model's own"),
-        "x": np.array([row.probability for row in rows]),
-        "y": np.arange(len(rows)),
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-        "marker": {"symbol": "line-ns-open", "size": 13, "color": MARK_COLOR, "line": {"width": 2.5}},
-    }

@@ -10,20 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.credit import number, signed_cells, written
-from charts.hover import bold, hover, on_lines, with_number
+from charts.grammar import along, at_ends, frame, table
+from charts.hover import bold, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    ticks,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_MAP = say(
@@ -35,10 +27,11 @@ HOW_TO_READ_BARS = say(
     "to choose it."
 )
 LOGIT = say("Adds to the logit")
+_COLUMNS = (say("Part", about="of a sum"), LOGIT)
 _ROW = 34  # pixels
 _MOST_PRECISE = 6  # columns whose numbers have room for two digits on a phone
 _MOST_WRITTEN = 14  # columns whose numbers do not touch
-_LESS = str(SIGNED_SCALE[2][1])
+_LESS = str(theme.SIGNED_SCALE[2][1])
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,6 @@ def contribution_map_spec(
         rows: What they are called.
         columns: What stands over each, on two lines.
         names: What each part is called, on hover and in a table `[row][column]`.
-        title: What the map shows.
         chosen: Row and column of the part to frame.
 
     Returns:
@@ -81,44 +73,29 @@ def contribution_map_spec(
     if parts.shape != (len(rows), len(columns)) or [len(columns)] * len(rows) != [*map(len, names)]:
         raise ValueError(f"{parts.shape} numbers for {len(rows)} rows and {len(columns)} columns.")
     layout = base_layout(title, "", "")
-    down = ticks(rows, title="")
     layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "side": "top", "fixedrange": True, "showgrid": False}
     layout["xaxis"] |= {"tickvals": list(range(len(columns))), "tickangle": 0, "ticks": "", "tickfont": {"size": 12}}
-    layout["xaxis"]["ticktext"] = [_two_lines(*column) for column in columns]
-    layout["yaxis"] = {**down["axis"], "range": [len(rows) - 0.5, -0.5], "fixedrange": True}
+    layout["xaxis"]["ticktext"] = [joined("<br>", map(literal, column)) for column in columns]
+    along(layout, rows, title="", axis="yaxis", revised=False)
+    layout["yaxis"] |= {"fixedrange": True}
     layout["margin"] |= {"t": 80}
     layout["height"] = int(np.clip(120 + _ROW * len(rows), 220, 900))
     cells = [(row, column) for row, column in np.ndindex(parts.shape) if np.isfinite(parts[row, column])]
-    layout["meta"] = {
-        "ticks": {"yaxis": down["spec"]},
-        "table": {
-            "columns": [say("Part", about="of a sum"), LOGIT],
-            "rows": [[names[row][column], float(parts[row, column])] for row, column in cells],
-        },
-    }
+    table(layout, _COLUMNS, [[names[row][column], float(parts[row, column])] for row, column in cells])
     if not cells:
         return {"data": [], "layout": layout}
     most = float(np.abs(np.nan_to_num(parts)).max()) or 1.0
     texts = [
-        [
-            on_lines(bold(names[row][column]), with_number(literal(LOGIT), f"{parts[row, column]:+.4g}"))
-            for column in range(len(columns))
-        ]
-        for row in range(len(rows))
+        [on_lines(bold(name), with_number(literal(LOGIT), f"{part:+.4g}")) for name, part in zip(*row, strict=True)]
+        for row in zip(names, parts, strict=True)
     ]
     if len(columns) <= _MOST_WRITTEN:
-        layout["annotations"] = written(
-            parts, parts / most, ["+.2f" if len(columns) <= _MOST_PRECISE else "+.1f"] * len(columns)
-        )
+        digits = "+.2f" if len(columns) <= _MOST_PRECISE else "+.1f"
+        layout["annotations"] = written(parts, parts / most, [digits] * len(columns))
     if chosen is not None:
         row, column = chosen
-        edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.47, "y1": row + 0.47}
-        layout["shapes"] = [{"type": "rect", "line": {"color": MARK_COLOR, "width": 2.5}, **edges}]
+        layout["shapes"] = [frame((column - 0.48, column + 0.48), (row - 0.47, row + 0.47), width=2.5)]
     return {"data": [signed_cells(parts / most, texts)], "layout": layout}
-
-
-def _two_lines(upper: str, lower: str) -> str:
-    return joined("<br>", [literal(upper), literal(lower)])
 
 
 contribution_map = as_figure(contribution_map_spec)
@@ -129,7 +106,6 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[B
 
     Args:
         bars: The parts, and what stands for all others.
-        title: What the chart shows.
         every: All parts, for a table of the chart; those that are drawn if there are none.
 
     Returns:
@@ -140,19 +116,14 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[B
     low, high = min(0.0, float(values.min(initial=0))), max(0.0, float(values.max(initial=0)))
     room = 0.3 * ((high - low) or 1.0)
     layout["xaxis"] |= {"range": [low - room, high + room], "nticks": 6, "fixedrange": True}
-    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": GUIDE_COLOR}
-    layout["annotations"] = [
-        {"x": value, "y": place, "text": literal(number(value, "+.3f")), "showarrow": False,
-         "xanchor": "left" if value >= 0 else "right", "xshift": 4 if value >= 0 else -4}
-        for place, value in enumerate(values.tolist())
-    ]  # fmt: skip
-    rows = [[bar.name, float(bar.value)] for bar in every or bars]
-    layout["meta"] = {"table": {"columns": [say("Part", about="of a sum"), LOGIT], "rows": rows}}
-    shown = lying_bars(values, [NEUTRAL_COLOR if value >= 0 else _LESS for value in values.tolist()])
+    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
+    numbers = values.tolist()
+    layout["annotations"] = at_ends(numbers, (literal(number(value, "+.3f")) for value in numbers), signed=True)
+    table(layout, _COLUMNS, [[bar.name, float(bar.value)] for bar in every or bars])
+    shown = lying_bars(values, [theme.NEUTRAL_COLOR if value >= 0 else _LESS for value in numbers])
     shown["customdata"] = [-1 if bar.place is None else bar.place for bar in bars]
-    shown["marker"]["line"] = {"color": MARK_COLOR, "width": [2.5 if bar.chosen else 0.0 for bar in bars]}
+    shown["marker"]["line"] = {"color": theme.MARK_COLOR, "width": [2.5 if bar.chosen else 0.0 for bar in bars]}
     shown["hovertext"] = [on_lines(bold(bar.name), with_number(literal(LOGIT), f"{bar.value:+.4g}")) for bar in bars]
-    shown["hovertemplate"] = hover("%{hovertext}")
     return {"data": [shown] if bars else [], "layout": layout}
 
 

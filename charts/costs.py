@@ -8,23 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import at_a_line, layer, legend, listed, stroke, table, upright
 from charts.hover import hover, on_lines
-from charts.theme import (
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    MASK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_SHARES = say(
@@ -39,10 +29,10 @@ HOW_TO_READ_CURVES = say(
 MAPS_LINE = say("n² part: q·k and weights·v")
 LINEAR_LINE = say("All that is linear")
 _STYLES = (
-    (GUIDE_COLOR, "dash", 1.6),
-    (GUIDE_COLOR, "dot", 1.6),
-    (GUIDE_COLOR, "dashdot", 1.6),
-    (GUIDE_COLOR, "longdash", 1.6),
+    (theme.GUIDE_COLOR, "dash", 1.6),
+    (theme.GUIDE_COLOR, "dot", 1.6),
+    (theme.GUIDE_COLOR, "dashdot", 1.6),
+    (theme.GUIDE_COLOR, "longdash", 1.6),
 )
 _ROW = 40  # pixels of one component
 
@@ -56,7 +46,6 @@ def cost_shares_spec(
         names: The components.
         parameters: Learned values of each.
         multiply_adds: Of one pass, each.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one of each for every component.
@@ -67,20 +56,16 @@ def cost_shares_spec(
             "give one of each for every component."
         )
     layout = base_layout(title, say("Share (%)"), "") | {"barmode": "group", "bargap": 0.3, "bargroupgap": 0}
-    layout["yaxis"] |= {
-        "tickmode": "array",
-        "tickvals": list(range(len(names))),
-        "ticktext": [literal(name) for name in names],
-        "range": [len(names) - 0.5, -0.5],
-        "fixedrange": True,
-        "showgrid": False,
-    }
+    layout["height"] = 130 + _ROW * len(names)
+    legend(layout, 80)
+    listed(layout, map(literal, names))
     traces = [
-        _shares(say("Parameters"), parameters, names, str(SCALES["neutral"][1][1])),
-        _shares(say("Multiply-adds"), multiply_adds, names, NEUTRAL_COLOR),
+        _shares(say("Parameters"), parameters, names, str(theme.SCALES["neutral"][1][1])),
+        _shares(say("Multiply-adds"), multiply_adds, names, theme.NEUTRAL_COLOR),
     ]
-    largest = max((share for trace in traces for share in trace["x"]), default=0.0)
-    layout["xaxis"] |= {"range": [0, max(1.0, largest * 1.22)], "nticks": 6, "fixedrange": True}
+    first, second = (trace["x"] for trace in traces)
+    layout["xaxis"] |= {"range": [0, max(1.0, max([*first, *second], default=0.0) * 1.22)], "nticks": 6}
+    layout["xaxis"] |= {"fixedrange": True}
     columns = [
         say("Component"),
         say("Parameters"),
@@ -88,12 +73,8 @@ def cost_shares_spec(
         say("Multiply-adds"),
         say("Share of multiply-adds (%)"),
     ]
-    rows = [
-        list(row)
-        for row in zip(names, parameters, traces[0]["x"], multiply_adds, traces[1]["x"], strict=True)
-    ]  # fmt: skip
-    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
-    return {"data": traces, "layout": _with_legend(layout) | {"height": 130 + _ROW * len(names)}}
+    table(layout, columns, zip(names, parameters, first, multiply_adds, second, strict=True))
+    return {"data": traces, "layout": layout}
 
 
 def cost_curves_spec(
@@ -118,7 +99,6 @@ def cost_curves_spec(
         crossing: Where the two are equal, in tokens.
         max_len: The most tokens that the model reads; what lies beyond is shaded.
         chosen: The length to mark.
-        title: What the chart shows.
         sides: How many sides have that length: a model of one stack reads one text.
 
     Raises:
@@ -127,20 +107,26 @@ def cost_curves_spec(
     drawn = [
         (name, line, _STYLES[place % len(_STYLES)]) for place, (name, line) in enumerate(lines.items()) if any(line)
     ]
-    drawn += [(LINEAR_LINE, linear, (MARK_COLOR, "solid", 2)), (MAPS_LINE, quadratic, (NEUTRAL_COLOR, "solid", 3))]
+    drawn.append((LINEAR_LINE, linear, (theme.MARK_COLOR, "solid", 2)))
+    drawn.append((MAPS_LINE, quadratic, (theme.NEUTRAL_COLOR, "solid", 3)))
     for name, line, _ in drawn:
         if len(line) != len(lengths):
             raise ValueError(f"{name} has {len(line)} counts for {len(lengths)} lengths: give one for each.")
     axis = say("Tokens, n (log)") if sides == 1 else say("Tokens on each side, n (log)")
-    layout = base_layout(title, axis, say("Multiply-adds (log)"))
+    layout = base_layout(title, axis, say("Multiply-adds (log)")) | {"hovermode": "closest", "height": 500}
+    legend(layout, 168)
     last = lengths[-1]
     layout["xaxis"] |= {"type": "log", "range": [math.log10(lengths[0]), math.log10(last)], "showgrid": False}
-    layout["xaxis"] |= _round_ticks(last)
+    round_numbers = [4**power for power in range(12) if 4**power <= last]
+    layout["xaxis"] |= {"tickmode": "array", "tickvals": round_numbers, "ticktext": [f"{n:,}" for n in round_numbers]}
     layout["yaxis"] |= {"type": "log", "exponentformat": "power", "dtick": 1}
-    layout |= {"hovermode": "closest", "height": 500}
     layout["shapes"], layout["annotations"] = _marks(crossing, max_len, chosen, last)
-    data = [_line(lengths, name, counts, style) for name, counts, style in drawn]
-    return {"data": data, "layout": _with_legend(layout, rows=5)}
+    x, data = np.asarray(lengths, dtype=np.float64), []
+    for name, counts, (colour, dash, width) in drawn:
+        says = hover(literal(name), "n = %{x:,}: <b>%{y:,.0f}</b>")
+        y = np.asarray(counts, dtype=np.float64)
+        data.append(layer("lines", x, y, stroke(colour, width, dash), name=literal(name), says=says))
+    return {"data": data, "layout": layout}
 
 
 cost_shares = as_figure(cost_shares_spec)
@@ -150,39 +136,17 @@ cost_curves = as_figure(cost_curves_spec)
 def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str) -> Spec:
     total = sum(counts) or 1
     shares = [100 * count / total for count in counts]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": name,
-        "x": shares,
-        "y": list(range(len(names))),
-        "text": [f"{share:.1f}" if count else "0" for share, count in zip(shares, counts, strict=True)],
-        "textposition": "outside",
-        "textfont": {"size": 11},
-        "cliponaxis": False,
-        "hovertext": [
-            on_lines(
-                literal(label),
-                say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share),
-            )
-            for label, count, share in zip(names, counts, shares, strict=True)
-        ],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": colour},
-    }
-
-
-def _line(lengths: Sequence[int], name: str, counts: Sequence[int], style: tuple[str, str, float]) -> Spec:
-    colour, dash, width = style
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": literal(name),
-        "x": np.asarray(lengths, dtype=np.float64),
-        "y": np.asarray(counts, dtype=np.float64),
-        "line": {"color": colour, "dash": dash, "width": width},
-        "hovertemplate": hover(literal(name), "n = %{x:,}: <b>%{y:,.0f}</b>"),
-    }
+    texts = [
+        on_lines(
+            literal(label),
+            say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share),
+        )
+        for label, count, share in zip(names, counts, shares, strict=True)
+    ]
+    written = [f"{share:.1f}" if count else "0" for share, count in zip(shares, counts, strict=True)]
+    look = {"text": written, "textposition": "outside", "textfont": {"size": 11}, "cliponaxis": False}
+    look |= {"marker": {"color": colour}}
+    return layer("lying", shares, list(range(len(names))), look, name=name, texts=texts)
 
 
 def _marks(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[Spec], list[Spec]]:
@@ -190,43 +154,13 @@ def _marks(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[
     shapes, notes = [], []
     if max_len < last:
         beyond = {"type": "rect", "x0": max_len, "x1": last, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below"}
-        shapes.append(beyond | {"fillcolor": MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
-        notes.append(_note(last, 0.0, say("beyond {length:,}: arithmetic only", length=max_len), last))
-    shapes.append(_upright(chosen, MARK_COLOR))
-    notes.append(_note(chosen, 0.075, f"n = {chosen:,}", last))
+        shapes.append(beyond | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
+        notes.append((last, 0.0, say("beyond {length:,}: arithmetic only", length=max_len)))
+    shapes.append(upright(chosen, theme.MARK_COLOR))
+    notes.append((chosen, 0.075, f"n = {chosen:,}"))
     if crossing <= last:
-        shapes.append(_upright(crossing, NEUTRAL_COLOR))
-        notes.append(_note(crossing, 0.15, say("n² overtakes"), last))
-    return shapes, notes
-
-
-def _upright(place: float, colour: str) -> Spec:
-    line = {"color": colour, "width": 1, "dash": "dot"}
-    return {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain", "line": line,
-            "layer": "below"}  # fmt: skip
-
-
-def _note(place: float, y: float, text: str, last: int) -> Spec:
-    right_half = place > math.sqrt(last)
-    return {
-        "x": math.log10(place),  # annotations on a logarithmic axis stand at logarithms, shapes do not
-        "y": y,
-        "yref": "y domain",
-        "text": literal(text),
-        "showarrow": False,
-        "font": {"size": 12},
-        "xanchor": "right" if right_half else "left",
-        "xshift": -4 if right_half else 4,
-        "yanchor": "bottom",
-    }
-
-
-def _round_ticks(last: int) -> dict[str, Any]:
-    values = [4**power for power in range(12) if 4**power <= last]
-    return {"tickmode": "array", "tickvals": values, "ticktext": [f"{value:,}" for value in values]}
-
-
-def _with_legend(layout: Spec, *, rows: int = 1) -> Spec:
-    """Name the marks between the title and the plot."""
-    legend = dict(LEGEND)
-    return layout | {"showlegend": True, "legend": legend, "margin": {**layout["margin"], "t": 58 + 22 * rows}}
+        shapes.append(upright(crossing, theme.NEUTRAL_COLOR))
+        notes.append((crossing, 0.15, say("n² overtakes")))
+    look, middle = {"font": {"size": 12}, "yanchor": "bottom"}, math.sqrt(last)
+    # Annotations on a logarithmic axis stand at logarithms, shapes do not.
+    return shapes, [at_a_line(math.log10(x), y, literal(text), left=x > middle) | look for x, y, text in notes]

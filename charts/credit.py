@@ -11,19 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import GREY, PLACES, along, cells, finite, frame, in_cells, note, table_of
 from charts.hover import bold, hover, italic, on_lines, with_number
-from charts.theme import (
-    MARK_COLOR,
-    MASK_COLOR,
-    SCALES,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    capitalised,
-    literal,
-    ticks,
-)
+from charts.theme import Spec, as_figure, base_layout, capitalised, literal
 from words import say, through
 
 HOW_TO_READ = say(
@@ -56,7 +47,6 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     Args:
         pieces: A label for each row; equal labels stay apart.
         columns: The measures.
-        title: What the chart shows.
         piece_axis: What the rows are.
 
     Returns:
@@ -68,15 +58,15 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     if any(np.shape(column.values) != (len(pieces),) for column in columns):
         raise ValueError(f"{len(pieces)} pieces: give one number for each in every column.")
     layout = base_layout(title, "", piece_axis)
-    down = ticks(pieces, title=piece_axis)
     names = [_named(column.name) if column.meaning else literal(column.name) for column in columns]
     layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "tickvals": list(range(len(columns))), "side": "top"}
     layout["xaxis"] |= {"ticktext": names, "showgrid": False, "fixedrange": True}
     layout["xaxis"] |= {"ticks": "", "autotickangles": [0, -45, -90], "tickfont": {"size": 12}}
-    layout["yaxis"] = {**down["axis"], "range": [len(pieces) - 0.5, -0.5], "uirevision": "\n".join(pieces)}
+    along(layout, pieces, title=piece_axis, axis="yaxis")
     layout["margin"] |= {"t": 74}
     layout["height"] = int(np.clip(120 + _ROW * len(pieces), 220, 1400))
-    layout["meta"] = {"ticks": {"yaxis": down["spec"]}, "table": _table(pieces, columns)}
+    measures = [(capitalised(column.name), map(finite, column.values)) for column in columns]
+    table_of(layout, (say("Number"), range(1, len(pieces) + 1)), (say("Piece"), pieces), *measures)
     if not len(pieces) or not columns:
         return {"data": [], "layout": layout}
     values = np.stack([np.asarray(column.values, np.float64) for column in columns], axis=1)  # [piece, column]
@@ -87,7 +77,10 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     if len(pieces) <= _MOST_WRITTEN:
         layout["annotations"] += written(values, shares, [column.digits for column in columns])
     texts = [[_said(piece, column, place) for column in columns] for place, piece in enumerate(pieces)]
-    return {"data": [*_absent(values), signed_cells(shares, texts)], "layout": layout}
+    absent = np.where(np.isfinite(values), np.nan, 0.0).astype(np.float32)
+    grey = {"type": "heatmap", "z": absent, "colorscale": GREY, "xgap": 2, "ygap": 1, "showscale": False, **PLACES}
+    data = [] if np.isfinite(values).all() else [grey | {"hoverinfo": "skip"}]
+    return {"data": [*data, signed_cells(shares, texts)], "layout": layout}
 
 
 piece_credit = as_figure(piece_credit_spec)
@@ -101,13 +94,12 @@ def _named(name: str) -> str:
 
 def _meanings(columns: Sequence[Column]) -> list[Spec]:
     """What lies over a heading, unseen, and is pointed at."""
+    unseen = {"yref": "paper", "yanchor": "bottom", "yshift": 2, "font": {"size": 12, "color": "rgba(0,0,0,0)"}}
     return [
-        {"x": place, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 2, "showarrow": False,
-         "text": _named(column.name), "font": {"size": 12, "color": "rgba(0,0,0,0)"},
-         "hovertext": literal(column.meaning)}
+        note(place, 1, _named(column.name)) | unseen | {"hovertext": literal(column.meaning)}
         for place, column in enumerate(columns)
         if column.meaning
-    ]  # fmt: skip
+    ]
 
 
 def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
@@ -123,31 +115,17 @@ def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
 
 def signed_cells(shares: np.ndarray, texts: Sequence[Sequence[str]]) -> Spec:
     """The trace of a map of shares from -1 to 1, each cell with its own text on hover."""
-    return {
-        "type": "heatmap",
-        "z": np.asarray(shares, np.float32),
-        "zmin": -1,
-        "zmax": 1,
-        "colorscale": SIGNED_SCALE,
-        "xgap": 2,
-        "ygap": 1,
-        "hovertext": [list(row) for row in texts],
-        "hovertemplate": hover("%{hovertext}"),
-        "hoverongaps": False,
-        "showscale": False,
-        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
-    }
+    z = np.asarray(shares, np.float32)
+    found = cells(z, (-1, 1), theme.SIGNED_SCALE, hover("%{hovertext}"), gaps=(2, 1), named=False)
+    return found | {"hovertext": [list(row) for row in texts], "hoverongaps": False}
 
 
 def written(values: np.ndarray, shares: np.ndarray, digits: Sequence[str]) -> list[Spec]:
     """The numbers of a map in its cells, pale on dark ones; one format a column."""
-    pale = SCALES["neutral"][0][1]
-    return [
-        {"x": column, "y": row, "text": literal(number(value, digits[column])), "showarrow": False,
-         "font": {"size": 11, "color": pale if abs(shares[row, column]) > PALE_FROM else MARK_COLOR}}
-        for (row, column), value in np.ndenumerate(values)
-        if np.isfinite(value)
-    ]  # fmt: skip
+    notes = in_cells(
+        values, shares, lambda value, column: literal(number(value, digits[column])), pale_from=PALE_FROM
+    )
+    return [one | {"font": one["font"] | {"size": 11}} for one in notes]
 
 
 def number(value: float, digits: str) -> str:
@@ -163,46 +141,13 @@ def _frames(values: np.ndarray, least: np.ndarray) -> list[Spec]:
     for column, numbers in enumerate(np.abs(np.nan_to_num(values)).T):
         if numbers.max(initial=0) > 0 and numbers.max(initial=0) >= least[column]:
             row = int(numbers.argmax())
-            edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.47, "y1": row + 0.47}
-            found.append({"type": "rect", "line": {"color": MARK_COLOR, "width": 2}, **edges})
+            found.append(frame((column - 0.48, column + 0.48), (row - 0.47, row + 0.47)))
     return found
-
-
-def _absent(values: np.ndarray) -> list[Spec]:
-    """Grey cells where there is no number."""
-    there = ~np.isfinite(values)
-    if not there.any():
-        return []
-    return [
-        {
-            "type": "heatmap",
-            "z": np.where(there, 0.0, np.nan).astype(np.float32),
-            "colorscale": [[0, MASK_COLOR], [1, MASK_COLOR]],
-            "xgap": 2,
-            "ygap": 1,
-            "showscale": False,
-            "hoverinfo": "skip",
-            **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
-        }
-    ]
 
 
 def _said(piece: str, column: Column, place: int) -> str:
     value = float(column.values[place])
-    if not np.isfinite(value):
-        return on_lines(say("{n}: {piece}", n=place + 1, piece=bold(piece)), italic(column.absent))
+    named = say("{n}: {piece}", n=place + 1, piece=bold(piece))
     return on_lines(
-        say("{n}: {piece}", n=place + 1, piece=bold(piece)), with_number(literal(column.name), f"{value:.4g}")
+        named, with_number(literal(column.name), f"{value:.4g}") if np.isfinite(value) else italic(column.absent)
     )
-
-
-def _table(pieces: Sequence[str], columns: Sequence[Column]) -> Spec:
-    rows = [
-        [place + 1, piece, *(_finite(column.values[place]) for column in columns)]
-        for place, piece in enumerate(pieces)
-    ]
-    return {"columns": [say("Number"), say("Piece"), *(capitalised(column.name) for column in columns)], "rows": rows}
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

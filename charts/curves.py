@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.grammar import layer, stroke, upright
 from charts.hover import hover
-from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, Spec, as_figure, base_layout, literal
+from charts.theme import MARK_COLOR, TARGET_COLOR, Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ = say("The higher the point, the less sure the model was at that step.")
@@ -30,7 +31,6 @@ def entropy_spec(
         values: One for each step, from 0, in `unit`.
         labels: What each step does, such as "reads ▁I → predicts ▁like"; shown on hover.
         step: The current step, counted from 0; None marks none.
-        title: What the chart shows.
         unit: "bits" or "nats"; "" for a share, 0 to 1.
         measure: What the values are.
 
@@ -56,39 +56,19 @@ def entropy_spec(
         return {"data": [], "layout": layout}
     here = np.arange(len(heights)) == (-1 if step is None else step)
     if here.any():
-        layout["shapes"] = [_guide(int(here.argmax()) + 1)]
+        layout["shapes"] = [upright(int(here.argmax()) + 1)]
     return {"data": [_line(heights, labels, here, unit)], "layout": layout}
 
 
 entropy = as_figure(entropy_spec)
 
 
-def _guide(place: int) -> Spec:
-    """A line from top to bottom."""
-    across = {"x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain"}
-    line = {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}
-    return {"type": "line", "line": line, "layer": "below", **across}
-
-
 def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: str) -> Spec:
     many = len(heights) > _MOST_MARKED
     number = say("<b>{number} {unit}</b>", number="%{y:.2f}", unit=literal(unit)) if unit else "<b>%{y:.3f}</b>"
-    return {
-        "type": "scatter",
-        "x": np.arange(1, len(heights) + 1),
-        "y": heights,
-        "mode": "lines+markers",
-        "customdata": list(range(len(heights))),
-        "hovertext": [literal(label) for label in labels],
-        "hovertemplate": hover(
-            say("Step {step}: {what}", step="%{x}", what="%{hovertext}"),
-            number,
-        ),
-        "line": {"color": TARGET_COLOR, "width": 1.25 if many else 2},
-        "cliponaxis": False,
-        "marker": {
-            "color": TARGET_COLOR,
-            "size": np.where(here, 11 if many else 13, 2 if many else 7),
-            "line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)},
-        },
-    }
+    look = stroke(TARGET_COLOR, 1.25 if many else 2, size=0) | {"cliponaxis": False}
+    look["marker"] |= {"size": np.where(here, 11 if many else 13, 2 if many else 7)}
+    look["marker"] |= {"line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)}}
+    says = hover(say("Step {step}: {what}", step="%{x}", what="%{hovertext}"), number)
+    x, texts = np.arange(1, len(heights) + 1), [literal(label) for label in labels]
+    return layer("lines+markers", x, heights, look, says=says, texts=texts, clicks=range(len(heights)))

@@ -10,24 +10,12 @@ Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from charts import grammar, theme
 from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
-from charts.hover import hover
-from charts.theme import (
-    MASK_COLOR,
-    MASK_LINE,
-    SCALES,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ = say(
@@ -89,7 +77,7 @@ class _Column:
 
     @property
     def colour(self) -> str:
-        return SOURCE_COLOR if self.side == "source" else TARGET_COLOR
+        return theme.SOURCE_COLOR if self.side == "source" else theme.TARGET_COLOR
 
 
 _COLUMNS = {
@@ -197,7 +185,7 @@ def _layer(drawing: _Drawing, layer: Layer, column: _Column, y: float, *, pre: b
     )  # fmt: skip
     y += _LABEL
     across = {"x0": column.edge, "x1": column.inner + (1 if left else -1), "y0": bottom, "y1": y}
-    drawing.shapes.append({"type": "rect", "layer": "below", "line": {"color": MASK_LINE, "width": 1}, **across})
+    drawing.shapes.append({"type": "rect", "layer": "below", "line": grammar.edge(1, theme.MASK_LINE), **across})
     return y + _GAP
 
 
@@ -234,10 +222,10 @@ def _memory(drawing: _Drawing, memory: Block) -> None:
         (_COLUMNS["source"].inner, (y0 + y1) / 2) for block, _, _, _, y0, y1 in drawing.bars if block is memory
     )
     heights = [y, *(height for _, height in drawing.crossings)]
-    drawing.line((x, y), (_BETWEEN, y), colour=SOURCE_COLOR)
-    drawing.line((_BETWEEN, min(heights)), (_BETWEEN, max(heights)), colour=SOURCE_COLOR)
+    drawing.line((x, y), (_BETWEEN, y), colour=theme.SOURCE_COLOR)
+    drawing.line((_BETWEEN, min(heights)), (_BETWEEN, max(heights)), colour=theme.SOURCE_COLOR)
     for end, height in drawing.crossings:
-        drawing.line((_BETWEEN, height), (end, height), colour=SOURCE_COLOR, arrow=True)
+        drawing.line((_BETWEEN, height), (end, height), colour=theme.SOURCE_COLOR, arrow=True)
 
 
 # ------------------------------------------------------------------------------------------------ marks
@@ -263,19 +251,15 @@ def _plus(drawing: _Drawing, block: Block, column: _Column, y: float, *, start: 
 
 
 def _fills(side: Side) -> dict[Kind, str]:
-    pale, paler = SOURCE_PALE if side == "source" else TARGET_PALE, str(SCALES[side][0][1])
+    pale, paler = theme.SOURCE_PALE if side == "source" else theme.TARGET_PALE, str(theme.SCALES[side][0][1])
     return {"attention": pale, "cross": pale, "linear": paler, "table": paler}
 
 
 def _bars(drawing: _Drawing) -> Spec:
     blocks = [block for block, *_ in drawing.bars]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": say("block"),
+    edges = {"color": [_border(block, side) for block, side, *_ in drawing.bars], "width": 1}
+    look = {
         "base": [x0 for _, _, x0, _, _, _ in drawing.bars],
-        "x": [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars],
-        "y": [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars],
         "width": [y1 - y0 for *_, y0, y1 in drawing.bars],
         "text": [literal(block.text) for block in blocks],
         "textposition": "inside",
@@ -283,38 +267,32 @@ def _bars(drawing: _Drawing) -> Spec:
         "textangle": 0,
         "constraintext": "none",
         "textfont": {"size": [11 if block.kind == "norm" else 12.5 for block in blocks]},
-        "hovertext": [hover_text(block) for block in blocks],
-        "hovertemplate": hover("%{hovertext}"),
-        "customdata": [block.place for block in blocks],
         "marker": {
-            "color": [_fills(side).get(block.kind, MASK_COLOR) for block, side, *_ in drawing.bars],
-            "line": {"color": [_border(block, side) for block, side, *_ in drawing.bars], "width": 1},
+            "color": [_fills(side).get(block.kind, theme.MASK_COLOR) for block, side, *_ in drawing.bars],
+            "line": edges,
         },
     }
+    x = [x1 - x0 for _, _, x0, x1, _, _ in drawing.bars]
+    return _said("lying", x, [(y0 + y1) / 2 for *_, y0, y1 in drawing.bars], look, say("block"), blocks)
 
 
 def _border(block: Block, side: Side) -> str:
     if block.kind in ("norm", "edge"):
-        return MASK_LINE
-    return SOURCE_COLOR if side == "source" else TARGET_COLOR
+        return theme.MASK_LINE
+    return theme.SOURCE_COLOR if side == "source" else theme.TARGET_COLOR
 
 
 def _plus_marks(drawing: _Drawing) -> Spec:
     colours = [_COLUMNS[side].colour for _, side, *_ in drawing.pluses]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": say("plus"),
-        "x": [x for _, _, x, _ in drawing.pluses],
-        "y": [y for *_, y in drawing.pluses],
-        "hovertext": [hover_text(block) for block, *_ in drawing.pluses],
-        "hovertemplate": hover("%{hovertext}"),
-        "customdata": [block.place for block, *_ in drawing.pluses],
-        "cliponaxis": False,
-        "marker": {
-            "symbol": "circle-cross",
-            "size": 13,
-            "color": MASK_COLOR,
-            "line": {"color": colours, "width": 1.5},
-        },
-    }
+    marker = {"symbol": "circle-cross", "size": 13, "color": theme.MASK_COLOR, "line": grammar.edge(1.5, colours)}
+    look, blocks = {"cliponaxis": False, "marker": marker}, [block for block, *_ in drawing.pluses]
+    x, y = [x for _, _, x, _ in drawing.pluses], [y for *_, y in drawing.pluses]
+    return _said("markers", x, y, look, say("plus"), blocks)
+
+
+def _said(
+    kind: grammar.Kind, x: Sequence[float], y: Sequence[float], look: Spec, name: str, blocks: Sequence[Block]
+) -> Spec:
+    """Marks of blocks: hover says what each is, a click where it leads."""
+    texts, clicks = [hover_text(block) for block in blocks], [block.place for block in blocks]
+    return grammar.layer(kind, x, y, look, name=name, texts=texts, clicks=clicks)

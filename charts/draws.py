@@ -10,19 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charts.hover import bold, on_lines, whole_rows, with_number
-from charts.theme import (
-    LEGEND,
-    MARK_COLOR,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts import theme
+from charts.grammar import layer, legend, listed, table_of, whole_rows
+from charts.hover import bold, on_lines, with_number
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
@@ -53,87 +44,53 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
 
     Args:
         rows: The outputs that are shown.
-        title: What the chart shows.
         chosen: The place of the one that is looked at.
 
     Returns:
         The figure; a click on a row returns its seed as `customdata`.
     """
-    layout = base_layout(title, say("Share, and probability"), say("Output"))
+    layout = base_layout(title, say("Share, and probability"), say("Output")) | {"bargap": 0.3, "barmode": "overlay"}
     most = max((max(row.high, row.drawn, row.own) for row in rows), default=1.0)
     layout["xaxis"] |= {"range": [0, min(1.0, 1.04 * most)], "tickformat": ".0%", "fixedrange": True}
-    layout["yaxis"] |= {
-        "range": [len(rows) - 0.5, -0.5],
-        "tickmode": "array",
-        "tickvals": list(range(len(rows))),
-        "ticktext": [_label(row.text, place == chosen) for place, row in enumerate(rows)],
-        "showgrid": False,
-        "fixedrange": True,
-    }
-    layout["margin"] |= {"t": 92}
-    layout |= {"bargap": 0.3, "barmode": "overlay", "showlegend": True, "legend": dict(LEGEND)}
+    listed(layout, (_label(row.text, place == chosen) for place, row in enumerate(rows)))
+    legend(layout, 92)
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 200, 600))
-    layout["meta"] = {"table": {"columns": _COLUMNS, "rows": [_cells(row) for row in rows]}}
-    clicked = whole_rows([row.seed for row in rows], [_on_hover(row) for row in rows], width=2 * most)
-    return {"data": [_bars(rows, chosen), *_marks(rows), clicked], "layout": layout}
+    table_of(
+        layout,
+        (say("output"), [row.text for row in rows]),
+        (say("draws"), [row.count for row in rows]),
+        (say("share"), [row.frequency for row in rows]),
+        (say("interval from"), [row.low for row in rows]),
+        (say("interval to"), [row.high for row in rows]),
+        (say("probability drawn from"), [row.drawn for row in rows]),
+        (say("the model's own"), [row.own for row in rows]),
+        (say("seed"), [row.seed for row in rows]),
+    )
+    shares, drawn, own, low, high = (
+        np.array([getattr(row, field) for row in rows]) for field in ("frequency", "drawn", "own", "low", "high")
+    )
+    shades = [theme.TARGET_COLOR if place == chosen else theme.TARGET_PALE for place in range(len(rows))]
+    whiskers = {"type": "data", "symmetric": False, "array": high - shares, "arrayminus": shares - low}
+    whiskers |= {"color": theme.MARK_COLOR, "thickness": 1, "width": 4}
+    bars = {"marker": {"color": shades, "line": {"color": theme.TARGET_COLOR, "width": 1}}, "error_x": whiskers}
+    tick = {"symbol": "line-ns-open", "size": 15, "color": theme.MARK_COLOR, "line": {"width": 3}}
+    diamond = {"symbol": "diamond-open", "size": 8, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
+    y, whole = np.arange(len(rows)), {"cliponaxis": False}
+    data = [
+        layer("lying", shares, y, bars, name=say("share")),
+        layer("markers", drawn, y, whole | {"marker": tick}, name=say("probability")),
+        layer("markers", own, y, whole | {"marker": diamond}, name=say("model's own")),
+        whole_rows([row.seed for row in rows], [_on_hover(row) for row in rows], width=2 * most),
+    ]
+    return {"data": data, "layout": layout}
 
 
 draws = as_figure(draws_spec)
-
-_COLUMNS = [
-    say("output"),
-    say("draws"),
-    say("share"),
-    say("interval from"),
-    say("interval to"),
-    say("probability drawn from"),
-    say("the model's own"),
-    say("seed"),
-]
-
-
-def _cells(row: Drawn) -> list[object]:
-    return [row.text, row.count, row.frequency, row.low, row.high, row.drawn, row.own, row.seed]
 
 
 def _label(text: str, chosen: bool) -> str:
     label = literal(shortened(text, limit=_LABEL))
     return f"<b>{label}</b>" if chosen else label
-
-
-def _bars(rows: Sequence[Drawn], chosen: int | None) -> Spec:
-    return {
-        "type": "bar",
-        "name": say("share"),
-        "x": np.array([row.frequency for row in rows]),
-        "y": np.arange(len(rows)),
-        "orientation": "h",
-        "hoverinfo": "skip",
-        "marker": {
-            "color": [TARGET_COLOR if place == chosen else TARGET_PALE for place in range(len(rows))],
-            "line": {"color": TARGET_COLOR, "width": 1},
-        },
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": np.array([row.high - row.frequency for row in rows]),
-            "arrayminus": np.array([row.frequency - row.low for row in rows]),
-            "color": MARK_COLOR,
-            "thickness": 1,
-            "width": 4,
-        },
-    }
-
-
-def _marks(rows: Sequence[Drawn]) -> list[Spec]:
-    tick = {"symbol": "line-ns-open", "size": 15, "color": MARK_COLOR, "line": {"width": 3}}
-    diamond = {"symbol": "diamond-open", "size": 8, "color": SOURCE_COLOR, "line": {"width": 2}}
-    kinds = ((say("probability"), "drawn", tick), (say("model's own"), "own", diamond))
-    return [
-        {"type": "scatter", "mode": "markers", "name": name, "x": np.array([getattr(row, field) for row in rows]),
-         "y": np.arange(len(rows)), "hoverinfo": "skip", "cliponaxis": False, "marker": marker}
-        for name, field, marker in kinds
-    ]  # fmt: skip
 
 
 def _on_hover(row: Drawn) -> str:

@@ -12,27 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from charts import theme
 from charts.following import follow_steps
+from charts.grammar import GREY, PLACES, frame
 from charts.groups import bracket, head_named
 from charts.heatmap import LOG_FLOOR
 from charts.hover import hover, italic, of_axis
 from charts.packing import GRID, GRID_CLOSED, Blocks, block_size, pack, pooled, unpacked
 from charts.prompt import part_tiles
 from charts.tables import CLOSED, WEIGHT
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    MASK_COLOR,
-    SCALES,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    shortened,
-    subtitle,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -121,7 +110,7 @@ def grid_spec(
     names = (query_axis, key_axis)
     data = [_tiles(names, colour, blocks.size, own_scale=own_scale, log=log, show_scale=show_scale)]
     if not blocks.allowed.all():
-        data.append(_closed(names, mask_reason))
+        data.append(_packed(GRID_CLOSED, GREY, _hover(names, italic(mask_reason)), show_scale=False))
     return {"data": data, "layout": layout}
 
 
@@ -204,43 +193,28 @@ def _place(
     """Name the tiles on both axes, part them by thin lines and frame the chosen one."""
     sizes = {"yaxis": (shape[0], drawn[2]), "xaxis": (shape[1], drawn[3])}
     layout["shapes"] = []
+    thin = {"type": "line", "line": {"color": theme.GUIDE_COLOR, "width": 1}}
     for name, (count, cells) in sizes.items():
         ends = [-0.5, count * cells - 0.5]
-        step = -(-count // 24)  # more numbers than that would not fit
+        shown = range(0, count, -(-count // 24))  # more numbers than that would not fit
         layout[name] |= {
             "range": ends[::-1] if name == "yaxis" else ends,
             "tickmode": "array",
-            "tickvals": [(tile + 0.5) * cells - 0.5 for tile in range(0, count, step)],
-            "ticktext": [str(tile + 1) for tile in range(0, count, step)],
+            "tickvals": [(tile + 0.5) * cells - 0.5 for tile in shown],
+            "ticktext": [str(tile + 1) for tile in shown],
             "showgrid": False,
             "ticks": "",
             "uirevision": f"{shape} {drawn}",
         }
-        layout["shapes"] += [_line(name, tile * cells - 0.5) for tile in range(count + 1)]
+        along, across = ("y", "x") if name == "yaxis" else ("x", "y")
+        thin_one = thin | {f"{across}0": 0, f"{across}1": 1, f"{across}ref": f"{across} domain"}
+        places = [tile * cells - 0.5 for tile in range(count + 1)]
+        layout["shapes"] += [thin_one | {f"{along}0": place, f"{along}1": place} for place in places]
     layer, head = chosen
     if layer is not None:
         left, right = (0, shape[1]) if head is None else (head, head + 1)
-        layout["shapes"].append(_frame((layer, layer + 1), (left, right), drawn))
-
-
-def _line(axis: str, place: float) -> Spec:
-    """A line between two rows or columns of tiles."""
-    along, across = ("y", "x") if axis == "yaxis" else ("x", "y")
-    ends = {
-        f"{along}0": place,
-        f"{along}1": place,
-        f"{across}0": 0,
-        f"{across}1": 1,
-        f"{across}ref": f"{across} domain",
-    }
-    return {"type": "line", "line": {"color": GUIDE_COLOR, "width": 1}, **ends}
-
-
-def _frame(layers: tuple[int, int], heads: tuple[int, int], drawn: tuple[int, ...]) -> Spec:
-    top, bottom = (layer * drawn[2] - 0.5 for layer in layers)
-    left, right = (head * drawn[3] - 0.5 for head in heads)
-    line = {"color": MARK_COLOR, "width": 3}
-    return {"type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom, "line": line}
+        x, y = (left * drawn[3] - 0.5, right * drawn[3] - 0.5), (layer * drawn[2] - 0.5, (layer + 1) * drawn[2] - 0.5)
+        layout["shapes"].append(frame(x, y, width=3))
 
 
 def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool) -> None:
@@ -267,39 +241,14 @@ def _tiles(
     about = say("{value} about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
     title = say("share of the head's largest") if own_scale else WEIGHT
     marks = (places, [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]])
-    return {
-        "type": "heatmap",
-        "name": value,
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": SCALES[colour],
-        "meta": GRID,
-        "hoverongaps": False,
-        "hovertemplate": _hover(names, about),
-        "showscale": show_scale,
-        "colorbar": colour_bar(title, marks=marks),
-        "x0": 0,
-        "dx": 1,
-        "y0": 0,
-        "dy": 1,
-    }
+    tiles = _packed(GRID, theme.SCALES[colour], _hover(names, about), show_scale=show_scale)
+    return tiles | {"name": value, "colorbar": colour_bar(title, marks=marks)}
 
 
-def _closed(names: tuple[str, str], reason: str) -> Spec:
-    return {
-        "type": "heatmap",
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": [[0, MASK_COLOR], [1, MASK_COLOR]],
-        "showscale": False,
-        "meta": GRID_CLOSED,
-        "hoverongaps": False,
-        "hovertemplate": _hover(names, italic(reason)),
-        "x0": 0,
-        "dx": 1,
-        "y0": 0,
-        "dy": 1,
-    }
+def _packed(meta: str, colours: list[list[Any]], says: str, *, show_scale: bool) -> Spec:
+    """Cells whose numbers are in `layout.meta.grid`."""
+    found = {"type": "heatmap", "zmin": 0, "zmax": 1, "colorscale": colours, "meta": meta, **PLACES}
+    return found | {"hoverongaps": False, "hovertemplate": says, "showscale": show_scale}
 
 
 def _hover(names: tuple[str, str], last_line: str) -> str:

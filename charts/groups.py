@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from charts.theme import GUIDE_COLOR, MARK_COLOR, Spec
+from charts.grammar import note, upright
+from charts.theme import MARK_COLOR, Spec
 from words import say
 
 HOW_TO_READ = say("Heads under one bracket share one head of keys and values (K, V); only their queries differ.")
@@ -43,10 +44,7 @@ def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
         over = {"type": "line", "yref": "y domain", "line": {"color": MARK_COLOR, "width": 2}}
         shapes.append({**over, "x0": left + inside, "x1": right - inside, "y0": 1.006, "y1": 1.006})
         if one:
-            line = {"color": GUIDE_COLOR, "width": 3}
-            shapes.append(
-                {"type": "line", "yref": "y domain", "x0": left, "x1": left, "y0": 0, "y1": 1, "line": line}
-            )
+            shapes.append(upright(left, width=3, dash="", below=False))
         text = say("K, V {number}", number=one + 1) if n_groups <= _MOST_NAMED else str(one + 1)
-        names.append({"x": (left + right) / 2, "xref": "x", "y": 1, "yref": "y domain", "yanchor": "bottom",
-                      "yshift": 3, "text": text, "showarrow": False, "font": {"size": 12}})  # fmt: skip
+        at = {"xref": "x", "yref": "y domain", "yanchor": "bottom", "yshift": 3, "font": {"size": 12}}
+        names.append(note((left + right) / 2, 1, text) | at)

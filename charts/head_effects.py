@@ -7,23 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import cells, frame, in_cells, note, one_side
 from charts.groups import bracket, head_named
 from charts.hover import bold, hover, with_number
 from charts.signed import drawable
-from charts.theme import (
-    CELLS,
-    MARK_COLOR,
-    SCALES,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ = say("Each cell is one head; the frame is the head that is looked at.")
@@ -35,7 +28,6 @@ _LEAST_CELL = 13
 _MOST_HEIGHT = 560
 _MARGINS = 84
 _MOST_WRITTEN = 8  # heads beside each other whose numbers do not touch
-_PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally readable, in both themes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,32 +69,19 @@ def head_effects_spec(
     layout = _layout(blocks, starts, rows, n_heads, title, group)
     if not values.size:
         return {"data": [], "layout": layout}
-    finite = np.abs(values[np.isfinite(values)])
-    most = float(finite.max(initial=0)) or 1.0
-    ends = (-most, most) if signed else (0.0, most)
-    number = with_number(literal(value_name), f"%{{z:{NUMBER}}}")
-    data = {
-        "type": "heatmap",
-        "name": literal(value_name),
-        "z": drawable(values).astype(np.float32),
-        "zmin": ends[0],
-        "zmax": ends[1],
-        "colorscale": SIGNED_SCALE if signed else SCALES["neutral"],
-        "meta": CELLS,
-        "hoverongaps": False,
-        "hovertemplate": hover("%{customdata[0]}, %{customdata[1]}", number),
-        "colorbar": colour_bar(literal(value_name)),
-        "x0": 0,
-        "dx": 1,
-        "y0": 0,
-        "dy": 1,
-        "xgap": 1,
-        "ygap": 1,
-    }  # fmt: skip
+    most = one_side(values)
+    ends, scale = ((-most, most), theme.SIGNED_SCALE) if signed else ((0.0, most), theme.SCALES["neutral"])
+    says = hover("%{customdata[0]}, %{customdata[1]}", with_number(literal(value_name), f"%{{z:{NUMBER}}}"))
+    drawn = drawable(values).astype(np.float32)
+    data = cells(drawn, ends, scale, says, bar=colour_bar(literal(value_name)), gaps=(1, 1))
+    data |= {"name": literal(value_name), "hoverongaps": False}
     if n_heads <= _MOST_WRITTEN:
-        layout["annotations"] += _written(values, ends, signed=signed)
+        digits = _digits(values, most)
+        written = partial(_number, digits=digits, signed=signed)
+        layout["annotations"] += in_cells(values, values / most, lambda value, _: written(value))
     if chosen is not None:
-        layout["shapes"] = [_frame(starts[chosen[0]] + chosen[1], chosen[2])]
+        row, column = starts[chosen[0]] + chosen[1], chosen[2]
+        layout["shapes"] = [frame((column - 0.5, column + 0.5), (row - 0.5, row + 0.5), width=3)]
     bracket(layout, n_heads, group)
     return {"data": [data], "layout": layout}
 
@@ -133,30 +112,22 @@ def _starts(blocks: Sequence[Block]) -> list[int]:
 
 
 def _layout(blocks: Sequence[Block], starts: Sequence[int], rows: int, n_heads: int, title: str, group: int) -> Spec:
-    layout = base_layout(title, say("Head"), say("Layer"))
-    step = -(-n_heads // 24) or 1  # more numbers than that would not fit
-    layout["xaxis"] |= {
-        "range": [-0.5, n_heads - 0.5], "tickmode": "array", "tickvals": list(range(0, n_heads, step)),
-        "ticktext": [str(head + 1) for head in range(0, n_heads, step)], "showgrid": False,
-    }  # fmt: skip
-    places = [
-        start + layer for block, start in zip(blocks, starts, strict=False) for layer in range(len(block.values))
-    ]
-    names = [str(layer + 1) for block in blocks for layer in range(len(block.values))]
-    layout["yaxis"] |= {
-        "range": [rows - 0.5, -1.5], "tickmode": "array", "tickvals": places, "ticktext": names, "showgrid": False,
-    }  # fmt: skip
+    layout = base_layout(title, say("Head"), say("Layer")) | {"shapes": []}
+    bare = {"tickmode": "array", "showgrid": False}
+    heads = list(range(0, n_heads, -(-n_heads // 24) or 1))  # more numbers than that would not fit
+    layout["xaxis"] |= bare | {"range": [-0.5, n_heads - 0.5], "tickvals": heads}
+    layout["xaxis"] |= {"ticktext": [str(head + 1) for head in heads]}
+    each = [(start, n) for block, start in zip(blocks, starts, strict=False) for n in range(len(block.values))]
+    layout["yaxis"] |= bare | {"range": [rows - 0.5, -1.5], "tickvals": [start + layer for start, layer in each]}
+    layout["yaxis"] |= {"ticktext": [str(layer + 1) for _, layer in each]}
     cell = np.clip((_MOST_HEIGHT - _MARGINS) / max(rows + 1, 1), _LEAST_CELL, _CELL)
     layout["height"] = int(max(220, _MARGINS + cell * (rows + 1)))
-    layout["shapes"] = []
+    at = {"xref": "x domain", "xanchor": "left", "yanchor": "middle"}
     layout["annotations"] = [
-        {"x": 0, "xref": "x domain", "xanchor": "left", "y": start - 0.75, "yanchor": "middle",
-         "text": literal(block.name), "showarrow": False}
-        for block, start in zip(blocks, starts, strict=False)
-    ]  # fmt: skip
-    layout["meta"] = {
-        "cells": {"rows": _rows(blocks), "columns": [bold(head_named(head, group)) for head in range(n_heads)]}
-    }
+        note(0, start - 0.75, literal(block.name)) | at for block, start in zip(blocks, starts, strict=False)
+    ]
+    columns = [bold(head_named(head, group)) for head in range(n_heads)]
+    layout["meta"] = {"cells": {"rows": _rows(blocks), "columns": columns}}
     return layout
 
 
@@ -172,22 +143,6 @@ def _rows(blocks: Sequence[Block]) -> list[str]:
     return named
 
 
-def _written(values: np.ndarray, ends: tuple[float, float], *, signed: bool) -> list[dict[str, object]]:
-    """Write each number into its cell, pale where the cell is strong."""
-    pale, digits = SCALES["neutral"][0][1], _digits(values, ends[1])
-    return [
-        {
-            "x": column,
-            "y": row,
-            "text": _number(value, digits, signed=signed),
-            "showarrow": False,
-            "font": {"color": pale if abs(value) > _PALE_FROM * ends[1] else MARK_COLOR},
-        }
-        for (row, column), value in np.ndenumerate(values)
-        if np.isfinite(value)
-    ]
-
-
 def _digits(values: np.ndarray, most: float) -> int:
     """How many digits behind the point tell the largest numbers apart; none for counts."""
     finite = values[np.isfinite(values)]
@@ -201,10 +156,3 @@ def _number(value: float, digits: int, *, signed: bool) -> str:
     is_none = abs(value) < 0.5 * 10**-digits
     text = f"{value:+.{digits}f}" if signed and not is_none else f"{abs(value):.{digits}f}"
     return text.replace("-", "−")
-
-
-def _frame(row: int, column: int) -> Spec:
-    line = {"color": MARK_COLOR, "width": 3}
-    return {
-        "type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5, "line": line,
-    }  # fmt: skip

@@ -12,24 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from charts.hover import bold, hover, italic, of_axis, with_number
+from charts import theme
+from charts.grammar import GREY, along, cells, frame, hatching
+from charts.hover import bold, italic, of_cell, with_number
 from charts.rounding import HALF_DIGITS, shortened
 from charts.tables import CLOSED, NOT_FINITE, WEIGHT, map_columns
-from charts.theme import (
-    CELLS,
-    MARK_COLOR,
-    MASK_COLOR,
-    MASK_LINE,
-    SCALES,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-    ticks,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from words import joined, say
 
 HOW_TO_READ = say(
@@ -108,15 +96,19 @@ def heatmap_spec(
     drawn = np.where(open_cells, values, np.nan)
     names = (query_axis, key_axis)
     low, high = limits if limits is not None else _own_limits(drawn)
-    scale = _log_scale(drawn, high, value_name) if log else _linear_scale(low, high, value_name)
+    ends, bar = _log_scale(drawn, high, value_name) if log else ((low, high), colour_bar(literal(value_name)))
     sent, digits = shortened(drawn)
-    data = [_map(sent, names, scale, colour=colour, value_name=value_name, digits=digits)]
+    name, number = literal(value_name), "customdata[2]" if log else "z"
+    form = _ROUNDED_NUMBER if digits == HALF_DIGITS else NUMBER
+    says = of_cell(names, with_number(name, f"%{{{number}:{form}}}"))
+    data = [cells(sent, ends, theme.SCALES[colour], says, bar=bar, gaps=_gaps(sent)) | {"hoverongaps": False}]
+    data[0]["name"] = say("{value} ({digits} digits)", value=name, digits=digits) if digits else name
     if rows_sum_to_one:
         layout["meta"]["cells"]["weights"] = True  # for whom the keyboard leads over it
     if log:
         layout["meta"]["cells"]["floor"] = LOG_FLOOR
     if not open_cells.all():
-        data += [_closed_cells(~open_cells, names, mask_reason), _hatching(~open_cells)]
+        data += [_closed_cells(~open_cells, names, mask_reason), hatching(*_rectangles(~open_cells).T)]
     missing = open_cells & ~np.isfinite(values)
     if missing.any():
         data.append(_closed_cells(missing, names, NOT_FINITE))
@@ -145,15 +137,11 @@ def _layout(
     queries: Sequence[str], keys: Sequence[str], title: str, query_axis: str, key_axis: str
 ) -> dict[str, Any]:
     layout = base_layout(title, key_axis, query_axis)
-    across, down = ticks(keys, title=key_axis), ticks(queries, title=query_axis)
     # Numbering the revisions by the pieces keeps a zoom while stepping and drops it for another sentence.
-    layout["xaxis"] = {**across["axis"], "range": [-0.5, len(keys) - 0.5], "uirevision": "\n".join(keys)}
-    layout["yaxis"] = {**down["axis"], "range": [len(queries) - 0.5, -0.5], "uirevision": "\n".join(queries)}
+    along(layout, keys, title=key_axis)
+    along(layout, queries, title=query_axis, axis="yaxis")
     layout["height"] = int(np.clip(_FRAME + 26 * len(queries), 240, 640))
-    layout["meta"] = {
-        "cells": {"rows": _numbered(queries), "columns": _numbered(keys)},
-        "ticks": {"xaxis": across["spec"], "yaxis": down["spec"]},
-    }
+    layout["meta"]["cells"] = {"rows": _numbered(queries), "columns": _numbered(keys)}
     return layout
 
 
@@ -162,36 +150,7 @@ def _numbered(pieces: Sequence[str]) -> list[str]:
     return [joined(": ", [str(place), bold(piece)]) for place, piece in enumerate(pieces, start=1)]
 
 
-def _hover(names: tuple[str, str], last_line: str) -> str:
-    rows, columns = (literal(name) for name in names)
-    return hover(of_axis(rows, "%{customdata[0]}"), of_axis(columns, "%{customdata[1]}"), last_line)
-
-
-def _map(
-    drawn: np.ndarray, names: tuple[str, str], scale: Spec, *, colour: Colour, value_name: str, digits: int | None
-) -> Spec:
-    number = "customdata[2]" if "tickvals" in scale["colorbar"] else "z"
-    written = _ROUNDED_NUMBER if digits == HALF_DIGITS else NUMBER
-    name = literal(value_name)
-    rounded = say("{value} ({digits} digits)", value=name, digits=digits) if digits else name
-    return dict(
-        type="heatmap",
-        name=rounded,
-        z=drawn,
-        colorscale=SCALES[colour],
-        meta=CELLS,
-        hoverongaps=False,
-        hovertemplate=_hover(names, with_number(name, f"%{{{number}:{written}}}")),
-        **scale,
-        **_grid(drawn.shape),
-    )
-
-
-def _linear_scale(low: float, high: float, value_name: str) -> Spec:
-    return {"zmin": low, "zmax": high, "colorbar": colour_bar(literal(value_name))}
-
-
-def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> Spec:
+def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> tuple[tuple[float, float], Spec]:
     """Decades from the floor to the upper limit; the browser takes the logarithms (`theme.CELLS`)."""
     if (drawn < 0).any():
         raise ValueError(f"The map has values down to {np.nanmin(drawn):g}: a logarithmic scale needs 0 or more.")
@@ -202,13 +161,13 @@ def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> Spec:
     if last - decades[-1] > 0.15:  # the end of the scale, unless a decade stands there
         decades, words = [*decades, float(last)], [*words, f"{top:.2g}"]
     title = say("{value}, logarithmic", value=literal(value_name))
-    return {"zmin": float(first), "zmax": float(last), "colorbar": colour_bar(title, marks=(decades, words))}
+    return (float(first), float(last)), colour_bar(title, marks=(decades, words))
 
 
-def _grid(shape: tuple[int, ...]) -> dict[str, float]:
-    """Put cells on integer places, with a hairline between them while they are large enough."""
-    gap = 1 if max(shape) <= _MOST_GAPPED else 0
-    return {"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": gap, "ygap": gap}
+def _gaps(values: np.ndarray) -> tuple[int, int]:
+    """A hairline between cells while they are large enough."""
+    gap = 1 if max(values.shape) <= _MOST_GAPPED else 0
+    return gap, gap
 
 
 def _own_limits(drawn: np.ndarray) -> tuple[float, float]:
@@ -217,39 +176,9 @@ def _own_limits(drawn: np.ndarray) -> tuple[float, float]:
 
 
 def _closed_cells(closed: np.ndarray, names: tuple[str, str], reason: str) -> Spec:
-    return dict(
-        type="heatmap",
-        z=np.where(closed, 0.0, np.nan).astype(np.float32),
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, MASK_COLOR], [1, MASK_COLOR]],
-        showscale=False,
-        meta=CELLS,
-        hoverongaps=False,
-        hovertemplate=_hover(names, italic(reason)),
-        **_grid(closed.shape),
-    )
-
-
-def _hatching(closed: np.ndarray) -> Spec:
-    """Hatch the closed cells; it takes no hover and no click, so those reach the cells under it."""
-    outline = _rectangles(closed)
-    return {
-        "type": "scatter",
-        "x": outline[:, 0],
-        "y": outline[:, 1],
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillpattern": {
-            "shape": "/",
-            "fgcolor": MASK_LINE,
-            "bgcolor": "rgba(0,0,0,0)",
-            "size": 7,
-            "solidity": 0.14,
-        },
-        "hoverinfo": "skip",
-    }
+    there = np.where(closed, 0.0, np.nan).astype(np.float32)
+    found = cells(there, (0, 1), GREY, of_cell(names, italic(reason)), gaps=_gaps(closed))
+    return found | {"hoverongaps": False}
 
 
 def _rectangles(closed: np.ndarray) -> np.ndarray:
@@ -288,16 +217,11 @@ def _frames(shape: tuple[int, ...], row: int | None, cell: tuple[int, int] | Non
     rows, columns = shape
     frames = []
     if row is not None and 0 <= row < rows:
-        frames.append(_frame((row, row), (0, columns - 1), 2 if rows <= _MOST_GAPPED else 1))
+        width = 2 if rows <= _MOST_GAPPED else 1
+        frames.append(frame((-0.5, columns - 0.5), (row - 0.5, row + 0.5), width=width))
     if cell is not None and 0 <= cell[0] < rows and 0 <= cell[1] < columns:
-        frames.append(_frame((cell[0], cell[0]), (cell[1], cell[1]), 3))
+        frames.append(frame((cell[1] - 0.5, cell[1] + 0.5), (cell[0] - 0.5, cell[0] + 0.5), width=3))
     return frames
-
-
-def _frame(rows: tuple[int, int], columns: tuple[int, int], width: int) -> Spec:
-    (left, right), (top, bottom) = ((first - 0.5, last + 0.5) for first, last in (columns, rows))
-    line = {"color": MARK_COLOR, "width": width}
-    return {"type": "rect", "x0": left, "x1": right, "y0": top, "y1": bottom, "line": line}
 
 
 def _odd_sums(drawn: np.ndarray, allowed: np.ndarray) -> list[str]:

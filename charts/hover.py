@@ -6,11 +6,7 @@ translation puts them where its language has them: `say("token {place}", place="
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from charts.theme import Spec, literal
+from charts.theme import literal
 from words import joined, say, through
 
 
@@ -83,22 +79,7 @@ def of_axis(axis: str, which: str) -> str:
     return say("{axis} {which}", axis=axis, which=which)
 
 
-def whole_rows(ids: Sequence[int], hovertexts: Sequence[str], *, width: float = 1.0) -> Spec:
-    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at.
-
-    Args:
-        ids: What a click on each row tells.
-        hovertexts: What is said of it.
-        width: Where the axis ends, or beyond.
-    """
-    return {
-        "type": "bar",
-        "x": np.full(len(ids), width, dtype=np.float32),
-        "y": np.arange(len(ids)),
-        "orientation": "h",
-        "showlegend": False,
-        "customdata": list(ids),
-        "hovertext": list(hovertexts),
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
-    }
+def of_cell(names: tuple[str, str], last_line: str) -> str:
+    """A template for a cell: its row and its column, as `layout.meta.cells` names them, and what is there."""
+    row, column = (literal(name) for name in names)
+    return hover(of_axis(row, "%{customdata[0]}"), of_axis(column, "%{customdata[1]}"), last_line)

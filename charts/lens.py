@@ -11,21 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
 from charts.candidates import PROBABILITY
+from charts.grammar import PALE_FROM, along, cells, finite, frame, layer, note, stroke, table
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, on_lines, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    TARGET_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    ticks,
-)
+from charts.theme import Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
@@ -41,7 +32,6 @@ HOW_TO_READ_CURVES = say(
 DEPTH_AXIS = say("After", about="what happened at a depth of the model")
 RANK = say("rank")
 AFTER = say("after", about="what happened at a depth of the model")
-_PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally readable, in both themes
 _LINE = 9  # letters of a piece in a cell; a Chinese character takes the room of two
 _MOST_TALL = 6  # depths; of more a piece gets one line, not two
 
@@ -69,10 +59,6 @@ def lens_table_spec(
         pieces: The candidates of each depth, best first, `[depth][place]`.
         probabilities: `[depth, place]`.
         chosen: Bool `[depth, place]`: the piece that the output has.
-        title: What the table shows.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If there is not one piece for each number.
@@ -85,42 +71,29 @@ def lens_table_spec(
     layout["xaxis"] |= {"range": [-0.5, count - 0.5], "tickvals": list(range(count)), "fixedrange": True}
     layout["xaxis"] |= {"ticktext": [str(place + 1) for place in range(count)], "showgrid": False}
     depth_rows(layout, depths, fixed=True, title="")
-    layout["yaxis"] |= {
-        "title": {"text": "", "standoff": 0},
-        "tickfont": {"size": 11},
-    }  # on a phone pixels are scarce
+    # On a phone pixels are scarce.
+    layout["yaxis"] |= {"title": {"text": "", "standoff": 0}, "tickfont": {"size": 11}}
     layout["margin"] |= {"l": 0, "r": 2}
     tall = len(depths) <= _MOST_TALL
     layout["height"] = 110 + (max(62, 340 // max(1, len(depths))) if tall else 42) * len(depths)
+    layout["meta"]["least_height"] = 110 + (50 if tall else 32) * len(depths)  # lower rows run into each other
     probs = values.tolist()
-    trace = {
-        "type": "heatmap",
-        "z": values,
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": SCALES["target"],
-        "xgap": 2,
-        "ygap": 2,
-        "hovertext": [_cells(*row) for row in zip(depths, pieces, probs, strict=True)],
-        "hovertemplate": hover("%{hovertext}"),
-        "showscale": False,
-        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
-    }
     layout["annotations"] = [
         _written(pieces[row][column], row, column, probs[row][column], most_lines=2 if tall else 1)
         for row, column in np.ndindex(values.shape)
     ]
-    layout["shapes"] = [_frame(row, column) for row, column in np.argwhere(chosen).tolist()]
-    layout["meta"]["least_height"] = 110 + (50 if tall else 32) * len(depths)  # lower rows run into each other
-    layout["meta"]["table"] = {
-        "columns": [AFTER, RANK, say("piece"), PROBABILITY, say("in the output")],
-        "rows": [
-            [depth.name, place, piece, _number(probability), bool(is_chosen)]
-            for depth, *row in zip(depths, pieces, probs, np.asarray(chosen).tolist(), strict=True)
-            for place, (piece, probability, is_chosen) in enumerate(zip(*row, strict=True), start=1)
-        ],
-    }  # fmt: skip
-    return {"data": [trace], "layout": layout}
+    layout["shapes"] = [
+        frame((place - 0.48, place + 0.48), (row - 0.46, row + 0.46)) for row, place in np.argwhere(chosen).tolist()
+    ]
+    rows = [
+        [depth.name, place, piece, finite(probability), bool(is_chosen)]
+        for depth, *row in zip(depths, pieces, probs, np.asarray(chosen).tolist(), strict=True)
+        for place, (piece, probability, is_chosen) in enumerate(zip(*row, strict=True), start=1)
+    ]
+    table(layout, [AFTER, RANK, say("piece"), PROBABILITY, say("in the output")], rows)
+    texts = [_cells(*row) for row in zip(depths, pieces, probs, strict=True)]
+    trace = cells(values, (0, 1), theme.SCALES["target"], hover("%{hovertext}"), gaps=(2, 2), named=False)
+    return {"data": [trace | {"hovertext": texts}], "layout": layout}
 
 
 lens_table = as_figure(lens_table_spec)
@@ -149,10 +122,10 @@ def after(depth: str) -> str:
 
 
 def _written(piece: str, row: int, column: int, probability: float, *, most_lines: int) -> Spec:
-    pale = SCALES["target"][0][1]
-    font = {"size": 11, "color": pale if probability > _PALE_FROM else MARK_COLOR}
+    pale = theme.SCALES["target"][0][1]
+    font = {"size": 11, "color": pale if probability > PALE_FROM else theme.MARK_COLOR}
     lines = [*map(literal, in_cell(piece, most_lines)), _two_digits(probability)]
-    return {"x": column, "y": row, "text": "<br>".join(lines), "showarrow": False, "font": font}
+    return note(column, row, "<br>".join(lines)) | {"font": font}
 
 
 def _two_digits(probability: float) -> str:
@@ -184,23 +157,10 @@ def in_cell(piece: str, most_lines: int, *, most: int = _LINE) -> list[str]:
     return lines
 
 
-def _frame(row: int, column: int) -> Spec:
-    line = {"color": MARK_COLOR, "width": 2}
-    edges = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.46, "y1": row + 0.46}
-    return {"type": "rect", "line": line, **edges}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
 def depth_rows(layout: Spec, depths: Sequence[Depth], *, fixed: bool, title: str = DEPTH_AXIS) -> None:
     """Name the rows by depth, the first on top."""
-    names = [depth.short for depth in depths]
-    down = ticks(names, title=title)
-    layout["yaxis"] = {**down["axis"], "range": [len(depths) - 0.5, -0.5], "uirevision": "\n".join(names)}
+    along(layout, [depth.short for depth in depths], title=title, axis="yaxis")
     layout["yaxis"] |= {"fixedrange": fixed}
-    layout["meta"] = {"ticks": {"yaxis": down["spec"]}}
 
 
 # ------------------------------------------------------------------------------------------------ one step by depth
@@ -223,7 +183,6 @@ def lens_curves_spec(
         rank: Its place among the candidates, from 1 `[depth]`.
         entropy: Of the prediction, in bits `[depth]`.
         divergence: KL(last || here), in bits `[depth]`.
-        title: What the chart shows.
 
     Raises:
         ValueError: If there is not one value for each depth.
@@ -231,55 +190,34 @@ def lens_curves_spec(
     lines = [np.asarray(values, np.float64) for values in (probability, rank, entropy, divergence)]
     if any(values.shape != (len(depths),) for values in lines):
         raise ValueError(f"{len(depths)} depths: give one value for each.")
-    layout = base_layout(title, DEPTH_AXIS, say("Probability"))
-    names = [depth.short for depth in depths]
-    axis = ticks(names, title=DEPTH_AXIS)
-    layout["xaxis"] = {**axis["axis"], "range": [-0.4, len(depths) - 0.6], "anchor": "y3", "fixedrange": True}
+    layout = base_layout(title, DEPTH_AXIS, say("Probability")) | {"height": 460, "showlegend": True}
+    along(layout, [depth.short for depth in depths], title=DEPTH_AXIS, room=0.4, revised=False)
+    layout["xaxis"] |= {"anchor": "y3", "fixedrange": True}
     panel = layout["yaxis"] | {"fixedrange": True}
     decades = range(int(np.ceil(np.log10(max(10.0, float(np.nanmax(lines[1], initial=1)))))) + 1)
     layout["yaxis"] = panel | {"domain": [0.7, 1], "range": [-0.05, 1.08], "tickvals": [0, 0.5, 1]}
-    place = say("Rank")
-    layout["yaxis2"] = panel | {
-        "domain": [0.38, 0.62],
-        "title": {"text": place, "standoff": 8},
-        "type": "log",
-    }
+    layout["yaxis2"] = panel | {"domain": [0.38, 0.62], "title": {"text": say("Rank"), "standoff": 8}, "type": "log"}
     layout["yaxis2"] |= {"range": [decades[-1] + 0.1, -0.2], "tickvals": [10**decade for decade in decades]}
     layout["yaxis2"] |= {"ticktext": [f"{10**decade:,}" for decade in decades]}
     layout["yaxis3"] = panel | {"domain": [0, 0.3], "title": {"text": say("Bits"), "standoff": 8}, "nticks": 4}
     layout["yaxis3"] |= {"rangemode": "tozero"}
-    layout |= {"height": 460, "showlegend": True, "meta": {"ticks": {"xaxis": axis["spec"]}}}
     layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 0.3, "yanchor": "bottom"}
     styles = [
-        (PROBABILITY, "y", TARGET_COLOR, "solid"),
-        (RANK, "y2", TARGET_COLOR, "solid"),
-        (say("entropy"), "y3", NEUTRAL_COLOR, "solid"),
-        (say("KL to the last"), "y3", GUIDE_COLOR, "dot"),
+        (PROBABILITY, "y", theme.TARGET_COLOR, "solid"),
+        (RANK, "y2", theme.TARGET_COLOR, "solid"),
+        (say("entropy"), "y3", theme.NEUTRAL_COLOR, "solid"),
+        (say("KL to the last"), "y3", theme.GUIDE_COLOR, "dot"),
     ]
-    data = [_curve(depths, values, *style) for values, style in zip(lines, styles, strict=True)]
-    layout["meta"]["table"] = {
-        "columns": [AFTER, PROBABILITY, RANK, say("entropy (bits)"), say("KL to the last (bits)")],
-        "rows": [[depth.name, *map(_number, row)] for depth, *row in zip(depths, *lines, strict=True)],
-    }
+    places, texts = np.arange(len(depths), dtype=np.int32), [literal(depth.name) for depth in depths]
+    data = []
+    for values, (name, axis, colour, dash) in zip(lines, styles, strict=True):
+        number = with_number(name, f"%{{y:{',d' if name is RANK else NUMBER}}}")
+        says, look = hover(after("%{hovertext}"), number), stroke(colour, 2, dash, size=7)
+        curve = layer("lines+markers", places, values, look, name=name, says=says, texts=texts)
+        data.append(curve | {"yaxis": axis, "showlegend": axis == "y3"})
+    columns = [AFTER, PROBABILITY, RANK, say("entropy (bits)"), say("KL to the last (bits)")]
+    table(layout, columns, [[depth.name, *map(finite, row)] for depth, *row in zip(depths, *lines, strict=True)])
     return {"data": data, "layout": layout}
 
 
 lens_curves = as_figure(lens_curves_spec)
-
-
-def _curve(depths: Sequence[Depth], values: np.ndarray, name: str, axis: str, colour: str, dash: str) -> Spec:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": name,
-        "x": np.arange(len(depths), dtype=np.int32),
-        "y": values,
-        "yaxis": axis,
-        "showlegend": axis == "y3",
-        "hovertext": [literal(depth.name) for depth in depths],
-        "hovertemplate": hover(
-            after("%{hovertext}"), with_number(name, f"%{{y:{',d' if name is RANK else NUMBER}}}")
-        ),
-        "line": {"color": colour, "width": 2, "dash": dash},
-        "marker": {"color": colour, "size": 7},
-    }

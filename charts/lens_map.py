@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from charts.candidates import PROBABILITY
+from charts.grammar import along, cells, frame, layer
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, with_number
 from charts.lens import DEPTH_AXIS, RANK, Depth, after, depth_rows
-from charts.theme import CELLS, MARK_COLOR, SCALES, Spec, as_figure, base_layout, colour_bar, ticks
+from charts.theme import MARK_COLOR, SCALES, Spec, as_figure, base_layout, colour_bar
 from words import say
 
 HOW_TO_READ_MAP = say(
@@ -45,7 +46,6 @@ def lens_map_spec(
         first: The depth where it was first on top, -1 for never `[step]`.
         stays: The depth from which it stays on top, -1 for none `[step]`.
         step: The current step, framed; None frames none.
-        title: What the map shows.
         measure: What the colours are.
 
     Returns:
@@ -58,36 +58,26 @@ def lens_map_spec(
     maps, lines = (probability, rank), (first, stays)
     if any(np.shape(values) != shape for values in maps) or any(np.shape(line) != shape[1:] for line in lines):
         raise ValueError(f"The map is {np.shape(rank)}, its labels {shape}: give one label for each row and column.")
-    layout = base_layout(title, STEP_AXIS, DEPTH_AXIS)
+    layout = base_layout(title, STEP_AXIS, DEPTH_AXIS) | {"height": 200 + 26 * len(depths)}
     depth_rows(layout, depths, fixed=False)
-    across = ticks(steps, title=STEP_AXIS)
-    layout["xaxis"] = {**across["axis"], "range": [-0.5, len(steps) - 0.5], "uirevision": "\n".join(steps)}
-    layout["meta"]["ticks"]["xaxis"] = across["spec"]
-    layout["meta"]["cells"] = {
-        "rows": [after(bold(depth.name)) for depth in depths],
-        "columns": [
-            say("step {place}: {what}", place=place, what=bold(label)) for place, label in enumerate(steps, start=1)
-        ],
-    }
-    layout["height"] = 200 + 26 * len(depths)
+    along(layout, steps, title=STEP_AXIS)
+    columns = [say("step {place}: {what}", place=place, what=bold(step)) for place, step in enumerate(steps, start=1)]
+    layout["meta"]["cells"] = {"rows": [after(bold(depth.name)) for depth in depths], "columns": columns}
     if not len(steps):
         return {"data": [], "layout": layout}
+    text, numbers = _on_hover(np.asarray(probability), np.asarray(rank), measure)
+    says = hover("%{customdata[0]}", "%{customdata[1]}", *numbers)
+    name, drawn, ends, scale, bar = PROBABILITY, probability, (0, 1), SCALES["target"], colour_bar(PROBABILITY)
     if measure == "rank":
         layout["meta"]["cells"]["floor"] = 1.0
-    text, numbers = _on_hover(np.asarray(probability), np.asarray(rank), measure)
+        name, drawn = RANK, rank
+        ends, scale, bar = _ranks(rank)
     gap = 1 if len(steps) <= _MOST_GAPPED else 0
-    trace = {
-        "type": "heatmap",
-        "name": RANK if measure == "rank" else PROBABILITY,
-        "meta": CELLS,
-        "text": text,
-        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", *numbers),
-        **(_ranks(rank) if measure == "rank" else _probabilities(probability)),
-        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": gap, "ygap": gap},
-    }  # fmt: skip
+    trace = cells(np.asarray(drawn, np.float32), ends, scale, says, bar=bar, gaps=(gap, gap))
     if step is not None and 0 <= step < len(steps):
-        layout["shapes"] = [_column(step, len(depths))]
-    return {"data": [trace, *_dots(np.asarray(first), np.asarray(stays))], "layout": layout}
+        layout["shapes"] = [frame((step - 0.5, step + 0.5), (-0.5, len(depths) - 0.5))]
+    dots = _dots(np.asarray(first), np.asarray(stays))
+    return {"data": [trace | {"name": name, "text": text}, *dots], "layout": layout}
 
 
 lens_map = as_figure(lens_map_spec)
@@ -102,38 +92,25 @@ def _on_hover(probability: np.ndarray, rank: np.ndarray, measure: str) -> tuple[
     return text, (with_number(RANK, "%{text}"), with_number(PROBABILITY, f"%{{z:{NUMBER}}}"))
 
 
-def _probabilities(probability: np.ndarray) -> Spec:
-    z = np.asarray(probability, np.float32)
-    return {"z": z, "zmin": 0, "zmax": 1, "colorscale": SCALES["target"], "colorbar": colour_bar(PROBABILITY)}
-
-
-def _ranks(rank: np.ndarray) -> Spec:
+def _ranks(rank: np.ndarray) -> tuple[tuple[int, int], list[list[Any]], Spec]:
     """The first place is the strongest colour; the browser takes the logarithms (`theme.CELLS`)."""
     most = max(1, int(np.ceil(np.log10(np.max(rank)))))
     words = [f"{10**decade:,}" for decade in range(most + 1)]
     bar = colour_bar(say("{value}, logarithmic", value=RANK), marks=(list(range(most + 1)), words))
     shades = [shade for _, shade in reversed(SCALES["target"])]
-    backwards = [[place / 4, shade] for place, shade in enumerate(shades)]
-    scale = {"zmin": 0, "zmax": most, "colorscale": backwards, "colorbar": bar}
-    return {"z": np.asarray(rank, np.float32), **scale}
+    return (0, most), [[place / 4, shade] for place, shade in enumerate(shades)], bar
 
 
 def _dots(first: np.ndarray, stays: np.ndarray) -> list[Spec]:
     """Marks that take no hover and no click, so those reach the cells under them."""
     lost = (first >= 0) & (first != stays)
-    style = {"type": "scatter", "mode": "markers", "hoverinfo": "skip"}
     pale = SCALES["target"][0][1]
     marks: list[tuple[np.ndarray, np.ndarray, Spec]] = [
         (np.flatnonzero(lost), first, {"color": pale, "line": {"color": MARK_COLOR, "width": 2}}),
         (np.flatnonzero(stays >= 0), stays, {"color": MARK_COLOR, "line": {"color": pale, "width": 1.5}}),
     ]
     return [
-        {**style, "x": places, "y": depth[places], "marker": {"symbol": "circle", "size": 9, **marker}}
+        layer("markers", places, depth[places], {"marker": {"symbol": "circle", "size": 9, **marker}})
         for places, depth, marker in marks
         if places.size
     ]
-
-
-def _column(step: int, n_depths: int) -> Spec:
-    line = {"color": MARK_COLOR, "width": 2}
-    return {"type": "rect", "x0": step - 0.5, "x1": step + 0.5, "y0": -0.5, "y1": n_depths - 0.5, "line": line}

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from charts.hover import bold, hover, italic, on_lines, with_number
+from charts import theme
+from charts.grammar import HATCHED, SIDES, along, frame, layer, numbered, table, table_of, upright
+from charts.hover import hover, italic, on_lines, with_number
 from charts.tables import WEIGHT
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    MASK_COLOR,
-    MASK_LINE,
-    NEUTRAL_COLOR,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    ticks,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_ROW = say(
@@ -44,12 +32,6 @@ READS_PREDICTS = say("Reads → predicts")
 
 _NUMBER = "%{y:.4f}"
 _MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
-_COLOURS: dict[Colour, str] = {"source": SOURCE_COLOR, "target": TARGET_COLOR, "neutral": NEUTRAL_COLOR}
-_HATCHED = {
-    "color": MASK_COLOR,
-    "line": {"width": 0},
-    "pattern": {"shape": "/", "fgcolor": MASK_LINE, "bgcolor": MASK_COLOR, "size": 7, "solidity": 0.14},
-}
 
 
 def masked_row_spec(
@@ -72,7 +54,6 @@ def masked_row_spec(
         allowed: bool `[key]`, True = may attend.
         weights: `[key]`, 0 to 1.
         keys: A label for each key.
-        title: What the chart shows.
         key_axis: What the keys are.
         key: The key that is looked at; it is framed.
         colour: The side of the keys.
@@ -89,26 +70,39 @@ def masked_row_spec(
     if not scores.shape == allowed.shape == weights.shape == shape or len(mask_reasons) != len(keys):
         raise ValueError(f"{scores.shape} scores, {allowed.shape} mask, {weights.shape} weights, {len(keys)} keys.")
     layout = _row_layout(scores, keys, title, key_axis, key)
-    layout["meta"]["table"] = _row_table(scores, allowed, weights, keys, key_axis, mask_reasons)
     low, high = layout["yaxis"]["range"]
     weighs = allowed | (weights > 0)
-    masked, shares = np.where(allowed, scores, np.nan), np.where(weighs, weights, np.nan)
-    score, shade = with_number(say("score"), _NUMBER), {"color": _COLOURS[colour]}
-    data = [
-        _bars(np.where(allowed, scores, np.nan), "y", keys, score, shade),
-        _bars(masked, "y2", keys, with_number(say("after the mask"), _NUMBER), shade),
-        _bars(shares, "y3", keys, with_number(WEIGHT, _NUMBER), shade),
+    kept, names = np.where(allowed, scores, np.nan), numbered(keys)
+    score, shade = with_number(say("score"), _NUMBER), SIDES[colour][1]
+    rows = [
+        (kept, "y", score, shade),
+        (kept, "y2", with_number(say("after the mask"), _NUMBER), shade),
+        (np.where(weighs, weights, np.nan), "y3", with_number(WEIGHT, _NUMBER), shade),
     ]
     closed: list[int] = np.flatnonzero(~allowed).tolist()
     if closed:
-        calls = zip(closed, _named(keys, closed), strict=True)
-        named = {place: joined(" ", [called, italic(mask_reasons[place])]) for place, called in calls}
         left_out = say("{score}, closed by the mask", score=score)
-        data.append(_bars(np.where(allowed, np.nan, scores), "y", keys, left_out, {"color": MASK_LINE}))
+        rows.append((np.where(allowed, np.nan, scores), "y", left_out, theme.MASK_LINE))
+    data = []
+    for values, axis, last_line, own in rows:
+        look, says = {"yaxis": axis, "marker": {"color": own}}, hover("%{hovertext}", last_line)
+        y = values.astype(np.float32)
+        data.append(layer("bar", np.arange(len(keys)), y, look, says=says, texts=names, clicks=range(len(keys))))
+    if closed:
+        named = {place: joined(" ", [names[place], italic(mask_reasons[place])]) for place in closed}
         data += [
             _closed(named, low, high - low, "y2", filled, written=len(keys) <= _MOST_WRITTEN),
             _closed({k: named[k] for k in closed if not weighs[k]}, 0.0, 1.0, "y3", say("weight exactly 0")),
         ]
+    table_of(
+        layout,
+        (say("{rows} number", rows=key_axis), range(1, len(keys) + 1)),
+        (key_axis, keys),
+        (say("Score"), map(_digits, scores)),
+        (say("After the mask"), map(_digits, kept)),  # no score, and no weight of 0, where the mask closes
+        (say("Weight"), map(_digits, np.where(allowed | (weights != 0), weights, np.nan))),
+        (say("note"), ("" if may else reason for may, reason in zip(allowed, mask_reasons, strict=True))),
+    )
     return {"data": data, "layout": layout}
 
 
@@ -117,13 +111,12 @@ masked_row = as_figure(masked_row_spec)
 
 def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: str, key: int) -> dict[str, Any]:
     layout = base_layout(title, key_axis, say("Score"))
-    axis = ticks(keys, title=key_axis)
+    along(layout, keys, title=key_axis)
+    layout["xaxis"] |= {"anchor": "y3"}
     finite = scores[np.isfinite(scores)]
     low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
     room = 0.08 * ((high - low) or 1.0)
     span = [low - room * (low < 0), high + room]
-    across = {**axis["axis"], "range": [-0.5, len(keys) - 0.5], "anchor": "y3", "uirevision": "\n".join(keys)}
-    layout["xaxis"] = across
     fixed = {"fixedrange": True, "automargin": True, "zeroline": True, "nticks": 5, "showgrid": True}
     panels = (
         ("yaxis", say("Score"), span, [0.7, 1]),
@@ -132,36 +125,8 @@ def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: s
     )
     for name, text, limits, domain in panels:
         layout[name] = {**fixed, "title": {"text": text, "standoff": 8}, "range": limits, "domain": domain}
-    layout |= {"barmode": "overlay", "bargap": 0.25, "height": 520, "meta": {"ticks": {"xaxis": axis["spec"]}}}
-    layout["shapes"] = [_frame(key)]
-    return layout
-
-
-def _row_table(
-    scores: np.ndarray,
-    allowed: np.ndarray,
-    weights: np.ndarray,
-    keys: Sequence[str],
-    key_axis: str,
-    mask_reasons: Sequence[str],
-) -> dict[str, Any]:
-    """The numbers of a row for the table that is saved; no score, and no weight of 0, where the mask closes."""
-    rows = [
-        [place + 1, piece, _digits(score), _digits(score) if may else None,
-         _digits(weight) if may or weight else None, "" if may else reason]
-        for place, (piece, score, may, weight, reason) in enumerate(
-            zip(keys, scores, allowed, weights, mask_reasons, strict=True)
-        )
-    ]  # fmt: skip
-    columns = [
-        say("{rows} number", rows=key_axis),
-        key_axis,
-        say("Score"),
-        say("After the mask"),
-        say("Weight"),
-        say("note"),
-    ]
-    return {"columns": columns, "rows": rows}
+    looked_at = frame((key - 0.5, key + 0.5), (0, 1), yref="paper")
+    return layout | {"barmode": "overlay", "bargap": 0.25, "height": 520, "shapes": [looked_at]}
 
 
 def _digits(value: float) -> float | None:
@@ -169,46 +134,16 @@ def _digits(value: float) -> float | None:
     return float(f"{value:.9g}") if np.isfinite(value) else None
 
 
-def _frame(key: int) -> dict[str, Any]:
-    line = {"color": MARK_COLOR, "width": 2}
-    return {"type": "rect", "x0": key - 0.5, "x1": key + 0.5, "yref": "paper", "y0": 0, "y1": 1, "line": line}
-
-
-def _named(keys: Sequence[str], places: Iterable[int]) -> list[str]:
-    return [f"{place + 1}: {bold(keys[place])}" for place in places]
-
-
-def _bars(values: np.ndarray, axis: str, keys: Sequence[str], last_line: str, marker: dict[str, Any]) -> Spec:
-    return {
-        "type": "bar",
-        "x": np.arange(len(keys)),
-        "y": values.astype(np.float32),
-        "yaxis": axis,
-        "customdata": list(range(len(keys))),
-        "hovertext": _named(keys, range(len(keys))),
-        "hovertemplate": hover("%{hovertext}", last_line),
-        "marker": marker,
-    }
-
-
 def _closed(
     named: Mapping[int, str], base: float, height: float, axis: str, word: str, *, written: bool = False
 ) -> Spec:
     places = list(named)
-    return {
-        "type": "bar",
-        "x": np.array(places),
-        "y": np.full(len(places), height, dtype=np.float32),
-        "base": base,
-        "width": 0.96,
-        "yaxis": axis,
-        "customdata": places,
-        "hovertext": list(named.values()),
-        "hovertemplate": hover("%{hovertext}", word),
-        "marker": _HATCHED,
-        **({"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle"} if written else {}),
-        **({"textangle": 0} if written else {}),
-    }
+    heights = np.full(len(places), height, dtype=np.float32)
+    look = {"base": base, "width": 0.96, "yaxis": axis, "marker": HATCHED}
+    if written:
+        look |= {"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
+    says = hover("%{hovertext}", word)
+    return layer("bar", np.array(places), heights, look, says=says, texts=named.values(), clicks=places)
 
 
 def logit_movement_spec(
@@ -226,14 +161,10 @@ def logit_movement_spec(
     Args:
         series: One or two: name -> max |difference| `[row]`; the first is drawn filled.
         rows: A label for each row.
-        title: What the chart shows.
         rounding: The largest difference that counts as float32 rounding; the band up to there is shaded.
         row_axis: What the rows are.
         value_name: What moved, `LOGITS` or `VECTORS`.
         changed: The row whose input was changed; a line marks it.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.
@@ -245,27 +176,14 @@ def logit_movement_spec(
     zero = 10.0 ** (np.floor(np.log10(positive.min())) - 1.0)
     top = 10.0 ** np.ceil(np.log10(positive.max()) + 0.1)
     layout = _movement_layout(title, rows, (row_axis, value_name), zero, top)
-    layout["meta"]["table"] = {
-        "columns": [
-            say("{rows} number", rows=row_axis),
-            row_axis,
-            *(say("{value} {run}", value=value_name, run=name) for name in series),
-        ],
-        "rows": [
-            [place + 1, label, *(_digits(values[place]) for values in series.values())]
-            for place, label in enumerate(rows)
-        ],
-    }
-    layout["shapes"] = [
-        {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below",
-         "fillcolor": MASK_COLOR, "line": {"width": 0}},
-    ]  # fmt: skip
+    moved = [say("{value} {run}", value=value_name, run=name) for name in series]
+    cells = [[i + 1, label, *(_digits(one[i]) for one in series.values())] for i, label in enumerate(rows)]
+    table(layout, [say("{rows} number", rows=row_axis), row_axis, *moved], cells)
+    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below"}
+    layout["shapes"] = [band | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}}]
     if changed is not None:
-        layout["shapes"].append(
-            {"type": "line", "x0": changed, "x1": changed, "yref": "paper", "y0": 0, "y1": 1,
-             "line": {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}}
-        )  # fmt: skip
-    looks = (("●", "circle", TARGET_COLOR), ("◇", "diamond-open", NEUTRAL_COLOR))
+        layout["shapes"].append(upright(changed, below=False) | {"yref": "paper"})
+    looks = (("●", "circle", theme.TARGET_COLOR), ("◇", "diamond-open", theme.NEUTRAL_COLOR))
     named = [joined(" ", [sign, literal(name)]) for (sign, _, _), name in zip(looks, series, strict=False)]
     layout["title"]["subtitle"] = {"text": joined(" ", named), "font": {"size": 13}}
     data = [
@@ -281,9 +199,8 @@ logit_movement = as_figure(logit_movement_spec)
 def _movement_layout(
     title: str, rows: Sequence[str], names: tuple[str, str], zero: float, top: float
 ) -> dict[str, Any]:
-    layout = base_layout(title, *names)
-    axis = ticks(rows, title=names[0])
-    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(rows) - 0.5], "uirevision": "\n".join(rows)}
+    layout = base_layout(title, *names) | {"height": 360}
+    along(layout, rows, title=names[0])
     first, last = round(np.log10(zero)), round(np.log10(top))
     exponents = range(first + 1, last + 1, max(1, (last - first) // 6))
     layout["yaxis"] |= {
@@ -294,7 +211,6 @@ def _movement_layout(
         "ticktext": [say("exactly 0"), *(_power(exponent) for exponent in exponents)],
         "fixedrange": True,
     }
-    layout |= {"height": 360, "meta": {"ticks": {"xaxis": axis["spec"]}}}
     return layout
 
 
@@ -304,16 +220,12 @@ def _power(exponent: int) -> str:
 
 def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:
     said = [say("exactly 0") if value == 0 else f"{value:.3g}" for value in values]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": np.arange(len(rows)),
-        "y": np.where(values == 0, zero, values).astype(np.float64),
-        "name": literal(name),
-        "hovertext": [
-            on_lines(label, with_number(say("moved by"), text))
-            for label, text in zip(_named(rows, range(len(rows))), said, strict=True)
-        ],
-        "hovertemplate": hover("%{hovertext}", literal(name)),
-        "marker": {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}},
+    texts = [
+        on_lines(label, with_number(say("moved by"), text)) for label, text in zip(numbered(rows), said, strict=True)
+    ]
+    heights = np.where(values == 0, zero, values).astype(np.float64)
+    says = hover("%{hovertext}", literal(name))
+    marker = {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}}
+    return layer("markers", np.arange(len(rows)), heights, name=literal(name), says=says, texts=texts) | {
+        "marker": marker
     }

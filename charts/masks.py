@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from charts.grammar import cells, frame, table
 from charts.heatmap import heatmap_spec
-from charts.hover import bold, hover, italic, of_axis
-from charts.theme import CELLS, MARK_COLOR, MASK_COLOR, SCALES, Colour, Spec, as_figure, base_layout, literal
+from charts.hover import bold, hover, italic, of_cell
+from charts.theme import MARK_COLOR, MASK_COLOR, SCALES, Colour, Spec, as_figure, base_layout, literal
 from words import joined, say
 
 Convention = Literal["bool", "additive"]
@@ -67,34 +68,28 @@ def padded_batch_spec(
         real: bool `[sentence, position]`, False where it is padding.
         sentences: A label for each row.
         columns: A label for each position.
-        title: What the chart shows.
         column_axis: What the columns are.
         marked_row: The sentence that is looked at.
         colour: The side.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.
     """
     layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
     layout["height"] = 150 + 34 * len(sentences)
-    text = [[literal(piece) for piece in row] for row in pieces]
-    layout["meta"]["table"] = {
-        "columns": [SENTENCE, column_axis, say("Piece"), say("note")],
-        "rows": [
-            [sentence, column, piece, "" if is_real else _PADDING]
-            for sentence, line, marks in zip(sentences, pieces, real.tolist(), strict=True)
-            for column, piece, is_real in zip(columns, line, marks, strict=True)
-        ],
-    }
-    names = (SENTENCE, POSITION)
-    padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
-    data = [
-        _cells(real, _open(colour), _hover(names, "<b>%{text}</b>"), text=text),
-        *([_cells(~real, MASK_COLOR, _hover(names, padding), text=text)] if hatching else []),
+    text = {"text": [[literal(piece) for piece in row] for row in pieces]}
+    marks = zip(sentences, pieces, real.tolist(), strict=True)
+    rows = [
+        [sentence, column, piece, "" if is_real else _PADDING]
+        for sentence, line, its_marks in marks
+        for column, piece, is_real in zip(columns, line, its_marks, strict=True)
     ]
+    table(layout, [SENTENCE, column_axis, say("Piece"), say("note")], rows)
+    names = (SENTENCE, POSITION)
+    data = [_cells(real, _open(colour), of_cell(names, "<b>%{text}</b>")) | text]
+    if hatching:
+        padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
+        data.append(_cells(~real, MASK_COLOR, of_cell(names, padding)) | text)
     return {"data": [*data, *hatching], "layout": layout}
 
 
@@ -106,12 +101,8 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
 
     Args:
         mask: bool `[batch or 1, 1, query or 1, key]`, True = may attend.
-        title: What the chart shows.
         sentences: A short label for each sentence; used where the batch axis is not 1.
         colour: The side of the keys.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.
@@ -121,30 +112,22 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
         raise ValueError(f"A mask {mask.shape} of {len(sentences)} sentences: give one [batch or 1, 1, query, key].")
     rows_are_sentences = n_queries == 1
     blocks = [mask[:, 0, 0]] if rows_are_sentences else list(mask[:, 0])
-    layout = base_layout(title, say("Key"), SENTENCE if rows_are_sentences else say("Query"))
+    row_name = SENTENCE if rows_are_sentences else say("Query")
+    layout = base_layout(title, say("Key"), row_name)
     layout["height"] = int(np.clip(150 + 34 * n_batch, 184, 290)) if rows_are_sentences else 320
-    down = dict(layout["yaxis"], range=[len(blocks[0]) + 0.5, 0.5], showgrid=False, **_counted(len(blocks[0])))
+    layout["yaxis"] |= {"range": [len(blocks[0]) + 0.5, 0.5], "showgrid": False, **_counted(len(blocks[0]))}
     if rows_are_sentences:
-        down |= {
-            "tickmode": "array",
-            "tickvals": list(range(1, n_batch + 1)),
-            "ticktext": [literal(label) for label in sentences],
-        }
-    layout["yaxis"] = down
+        layout["yaxis"] |= {"tickmode": "array", "tickvals": list(range(1, n_batch + 1))}
+        layout["yaxis"] |= {"ticktext": [literal(label) for label in sentences]}
+    bare = {"showgrid": False, "zeroline": False, "automargin": True}
     data = []
     for place, block in enumerate(blocks):
         name = "" if place == 0 else str(place + 1)
         of = say("Key ({sentence})", sentence=place + 1) if len(blocks) > 1 else say("Key")
-        layout[f"xaxis{name}"] = {
-            "title": {"text": of, "standoff": 8},
-            "domain": [place / len(blocks) + 0.02 * bool(place), (place + 1) / len(blocks)],
-            "range": [0.5, n_keys + 0.5],
-            **_counted(n_keys),
-            "showgrid": False,
-            "zeroline": False,
-            "automargin": True,
-        }
-        data.append(_block(block, f"x{name}", SENTENCE if rows_are_sentences else say("Query"), colour))
+        width = [place / len(blocks) + 0.02 * bool(place), (place + 1) / len(blocks)]
+        layout[f"xaxis{name}"] = {"title": {"text": of, "standoff": 8}, "domain": width, **_counted(n_keys), **bare}
+        layout[f"xaxis{name}"] |= {"range": [0.5, n_keys + 0.5]}
+        data.append(_block(block, f"x{name}", row_name, colour))
     return {"data": data, "layout": layout}
 
 
@@ -157,26 +140,15 @@ def _counted(count: int) -> dict[str, Any]:
 
 
 def _block(block: np.ndarray, axis: str, row_name: str, colour: Colour) -> Spec:
-    return {
-        "type": "heatmap",
-        "z": block.astype(np.int8),
-        "zmin": 0,
-        "zmax": 1,
-        "x0": 1,
-        "dx": 1,
-        "y0": 1,
-        "dy": 1,
-        "xgap": 1 if max(block.shape) <= 32 else 0,
-        "ygap": 1 if max(block.shape) <= 32 else 0,
-        "xaxis": axis,
-        "yaxis": "y",
-        "colorscale": [[0, MASK_COLOR], [1, _open(colour)]],
-        "showscale": False,
+    gap = 1 if max(block.shape) <= 32 else 0
+    says = hover(
+        say("{rows} {row}, key {column}", rows=row_name, row="%{y}", column="%{x}"),
+        say("{value} (1 = True, may attend)", value="<b>%{z}</b>"),
+    )
+    colours = [[0, MASK_COLOR], [1, _open(colour)]]
+    return cells(block.astype(np.int8), (0, 1), colours, says, gaps=(gap, gap), named=False) | {
+        **{"x0": 1, "y0": 1, "xaxis": axis, "yaxis": "y"},
         "colorbar": {"title": {"text": say("True = 1")}},  # not drawn; the table's column is called so
-        "hovertemplate": hover(
-            say("{rows} {row}, key {column}", rows=row_name, row="%{y}", column="%{x}"),
-            say("{value} (1 = True, may attend)", value="<b>%{z}</b>"),
-        ),
     }
 
 
@@ -198,14 +170,10 @@ def mask_map_spec(
         mask: bool `[query, key]`, True = may attend.
         reasons: Why cells are closed -> bool `[query, key]`, which ones; together they are all closed cells.
         queries, keys: Labels of rows and columns.
-        title: What the chart shows.
         axes: What rows and columns are.
         cell: The cell that is looked at, row and column; it is framed.
         colour: The side of the keys.
         convention: How cells are written.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together, or the reasons are not those of the closed cells.
@@ -214,24 +182,22 @@ def mask_map_spec(
     if not np.array_equal(np.sum([*reasons.values(), np.zeros(mask.shape)], axis=0), ~mask):
         raise ValueError("Each closed cell needs one reason, and open cells none.")
     row, column = cell
-    layout["shapes"] = [_rectangle(column - 0.5, column + 0.5, row - 0.5, row + 0.5)]
+    layout["shapes"] = [frame((column - 0.5, column + 0.5), (row - 0.5, row + 0.5))]
     words, on_hover = _WORDS[convention], _ON_HOVER[convention]
     data = []
     if mask.any():
-        data.append(_cells(mask, _open(colour), _hover(axes, say("{value}: may attend", value=bold(on_hover[0])))))
-        data[0] |= {"colorbar": {"title": {"text": say("may attend") if convention == "bool" else say("added")}}}
-        data[0]["z"] = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
+        may_attend = _cells(mask, _open(colour), of_cell(axes, say("{value}: may attend", value=bold(on_hover[0]))))
+        may_attend["colorbar"] = {"title": {"text": say("may attend") if convention == "bool" else say("added")}}
+        may_attend["z"] = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
+        data.append(may_attend)
     for reason, where in reasons.items():
         if where.any():
-            hover = _hover(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
-            data.append(_cells(where, MASK_COLOR, hover))
+            says = of_cell(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
+            data.append(_cells(where, MASK_COLOR, says))
     if data and len(keys) <= _MOST_WRITTEN:  # on the last map, which lies over the others, for the cells of all
         closed = words[1] if convention == "bool" or len(keys) <= _MOST_INFINITE else ""
-        data[-1] |= {
-            "text": [[words[0] if may else closed for may in cells] for cells in mask],
-            "texttemplate": "%{text}",
-            "textfont": {"color": MARK_COLOR},
-        }
+        text = [[words[0] if may else closed for may in line] for line in mask]
+        data[-1] |= {"text": text, "texttemplate": "%{text}", "textfont": {"color": MARK_COLOR}}
     return {"data": [*data, *hatching], "layout": layout}
 
 
@@ -261,39 +227,12 @@ def _frame_of(
     return spec["layout"], [trace for trace in spec["data"] if trace["type"] == "scatter"]
 
 
-def _cells(
-    where: np.ndarray,
-    shade: str,
-    hover: str,
-    *,
-    text: list[list[str]] | None = None,
-) -> Spec:
+def _cells(where: np.ndarray, shade: str, says: str) -> Spec:
     """Cells of one colour; none where `where` is False."""
     gap = 1 if max(where.shape) <= 64 else 0
-    return {
-        "type": "heatmap",
-        "z": np.where(where, 1, np.nan).astype(np.float32),
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": [[0, shade], [1, shade]],
-        "showscale": False,
-        "meta": CELLS,
-        "hoverongaps": False,
-        "hovertemplate": hover,
-        **({} if text is None else {"text": text}),
-        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": gap, "ygap": gap},
-    }
-
-
-def _hover(names: tuple[str, str], last_line: str) -> str:
-    row, column = (literal(name) for name in names)
-    return hover(of_axis(row, "%{customdata[0]}"), of_axis(column, "%{customdata[1]}"), last_line)
+    z = np.where(where, 1, np.nan).astype(np.float32)
+    return cells(z, (0, 1), [[0, shade], [1, shade]], says, gaps=(gap, gap)) | {"hoverongaps": False}
 
 
 def _open(colour: Colour) -> str:
     return str(SCALES[colour][2][1])
-
-
-def _rectangle(x0: float, x1: float, y0: float, y1: float) -> dict[str, Any]:
-    line = {"color": MARK_COLOR, "width": 2}
-    return {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "line": line}

@@ -13,23 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from charts.hover import bold, hover, on_lines, with_number
-from charts.neuron_bars import SIDES, lying, lying_bars
-from charts.theme import (
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-    subtitle,
-)
+from charts import theme
+from charts.grammar import SIDES, at_ends, finite, layer, legend, table
+from charts.hover import bold, on_lines, with_number
+from charts.neuron_bars import lying, lying_bars
+from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ_COSINE = say(
@@ -55,11 +43,11 @@ KIND_NAMES: dict[Kind, str] = {
 }
 
 _STYLES: dict[Kind, Spec] = {
-    "neighbour": {"color": GUIDE_COLOR, "symbol": "circle-open", "size": 7},
-    "source": {"color": SOURCE_COLOR, "symbol": "circle", "size": 9},
-    "target": {"color": TARGET_COLOR, "symbol": "square", "size": 9},
-    "both": {"color": NEUTRAL_COLOR, "symbol": "diamond", "size": 10},
-    "typed": {"color": MARK_COLOR, "symbol": "star", "size": 10},
+    "neighbour": {"color": theme.GUIDE_COLOR, "symbol": "circle-open", "size": 7},
+    "source": {"color": theme.SOURCE_COLOR, "symbol": "circle", "size": 9},
+    "target": {"color": theme.TARGET_COLOR, "symbol": "square", "size": 9},
+    "both": {"color": theme.NEUTRAL_COLOR, "symbol": "diamond", "size": 10},
+    "typed": {"color": theme.MARK_COLOR, "symbol": "star", "size": 10},
 }
 _HEIGHT = 560
 _BARS_HEIGHT = 440  # beside the map, with what is said of the piece under it
@@ -100,7 +88,6 @@ def neighbour_bars_spec(
         cosine: With the chosen piece, -1 to 1, NaN for none `[piece]`.
         distance: From it `[piece]`.
         by: Which of the two is drawn; hover has both.
-        title: What the chart shows.
         colour: Whose table it is.
 
     Raises:
@@ -115,32 +102,24 @@ def neighbour_bars_spec(
     most = 1.0 if by == "cosine" else float(drawn.max(initial=0)) or 1.0
     low = min(0.0, float(np.nan_to_num(drawn).min(initial=0)))
     layout["xaxis"] |= {"range": [1.2 * low, 1.18 * most], "nticks": 6, "fixedrange": True}
-    layout["annotations"] = [
-        {"x": max(0.0, value), "y": place, "text": f"{value:.3f}", "showarrow": False, "xanchor": "left", "xshift": 4}
-        for place, value in enumerate(drawn.tolist())
-    ]
-    rows = [
-        [place, piece, int(i), float(cos) if np.isfinite(cos) else None, float(gap)]
-        for place, (piece, i, cos, gap) in enumerate(zip(pieces, ids, cosine, distance, strict=True), start=1)
-    ]
-    columns = [
-        say("place", about="in an order, 1 is the top"),
-        say("piece"),
-        say("id"),
-        say("cosine"),
-        say("distance"),
-    ]
-    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
+    layout["annotations"] = at_ends((max(0.0, v) for v in drawn.tolist()), (f"{v:.3f}" for v in drawn.tolist()))
+    rows = [(piece, int(i), cos, gap) for piece, i, cos, gap in zip(pieces, ids, cosine, distance, strict=True)]
+    place = say("place", about="in an order, 1 is the top")
+    table(
+        layout,
+        [place, say("piece"), say("id"), say("cosine"), say("distance")],
+        [[n, piece, i, finite(cos), float(gap)] for n, (piece, i, cos, gap) in enumerate(rows, start=1)],
+    )
     bars = lying_bars(drawn, [SIDES[colour][1]] * len(pieces))
     bars["customdata"] = [int(i) for i in ids]
     bars["hovertext"] = [
         on_lines(
             bold(piece),
-            say("id {id}", id=int(i)),
+            say("id {id}", id=i),
             with_number(say("cosine"), f"{cos:.4f}"),
             with_number(say("distance"), f"{gap:.4f}"),
         )
-        for piece, i, cos, gap in zip(pieces, ids, cosine, distance, strict=True)
+        for piece, i, cos, gap in rows
     ]
     return {"data": [bars] if len(pieces) else [], "layout": layout}
 
@@ -162,7 +141,6 @@ def piece_map_spec(
         points: The pieces; where labels do not all fit, earlier ones go first.
         shares: Share of the points' variance that each axis holds, 0 to 1.
         chosen: Id of the piece that is looked at; its mark has an edge.
-        title: What the map shows.
         note: What is left out, shown under the title.
 
     Returns:
@@ -172,9 +150,8 @@ def piece_map_spec(
         say("Axis {place}: {share:.0%} of the variance", place=place, share=share)
         for place, share in enumerate(shares, start=1)
     ]
-    layout = base_layout(title, *axes) | {"height": _HEIGHT, "showlegend": True, "hovermode": "closest"}
-    layout["legend"] = dict(LEGEND)
-    layout["margin"]["t"] = 132
+    layout = base_layout(title, *axes) | {"height": _HEIGHT, "hovermode": "closest"}
+    legend(layout, 132)
     spot = np.array([[point.x, point.y] for point in points], np.float64).reshape(-1, 2)
     ranges = [_padded(spot[:, axis]) for axis in (0, 1)]
     for axis, limits in zip(("xaxis", "yaxis"), ranges, strict=True):
@@ -183,7 +160,7 @@ def piece_map_spec(
     subtitle(layout, [literal(note), _fewer_labels(placed)])
     columns = [say("piece"), say("id"), say("where"), say("near"), say("axis 1"), say("axis 2")]
     rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
-    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
+    table(layout, columns, rows)
     kinds = [kind for kind in _STYLES if any(point.kind == kind for point in points)]
     return {"data": [_points(points, placed, kind, chosen) for kind in kinds], "layout": layout}
 
@@ -206,19 +183,19 @@ def _fewer_labels(placed: Sequence[str]) -> str:
 
 def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chosen: int | None) -> Spec:
     mine = [(point, place) for point, place in zip(points, placed, strict=True) if point.kind == kind]
-    return {
-        "type": "scatter",
-        "mode": "markers+text",
-        "name": KIND_NAMES[kind],
-        "x": np.array([point.x for point, _ in mine], np.float32),
-        "y": np.array([point.y for point, _ in mine], np.float32),
-        "customdata": [point.id for point, _ in mine],
+    ones = [point for point, _ in mine]
+    return layer(
+        "markers+text",
+        np.array([point.x for point in ones], np.float32),
+        np.array([point.y for point in ones], np.float32),
+        name=KIND_NAMES[kind],
+        texts=[on_lines(bold(point.piece), _said(point)) for point in ones],
+        clicks=[point.id for point in ones],
+    ) | {
         "text": [literal(shortened(point.piece)) if place else "" for point, place in mine],
         "textposition": [place or _PLACES[0] for _, place in mine],
         "textfont": {"size": _FONT},
-        "hovertext": [on_lines(bold(point.piece), _said(point)) for point, _ in mine],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": _STYLES[kind] if kind == "neighbour" else _marker([point for point, _ in mine], kind, chosen),
+        "marker": _STYLES[kind] if kind == "neighbour" else _marker(ones, kind, chosen),
     }
 
 
@@ -235,12 +212,8 @@ def _marker(points: Sequence[MapPoint], kind: Kind, chosen: int | None) -> Spec:
     style = _STYLES[kind]
     here = [point.id == chosen for point in points]
     sizes = [_CHOSEN if mine else style["size"] for mine in here]
-    return {
-        **style,
-        "opacity": 1,
-        "size": sizes,
-        "line": {"color": MARK_COLOR, "width": [2.5 * mine for mine in here]},
-    }
+    edges = {"color": theme.MARK_COLOR, "width": [2.5 * mine for mine in here]}
+    return {**style, "opacity": 1, "size": sizes, "line": edges}
 
 
 # ------------------------------------------------------------------------------------------------ labels

@@ -9,21 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from charts.hover import bold, hover, on_lines
-from charts.theme import (
-    GUIDE_COLOR,
-    NEUTRAL_COLOR,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts import theme
+from charts.grammar import SIDES, at_ends, layer, listed, table
+from charts.hover import bold, on_lines
+from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_ACTIVE = say(
@@ -39,13 +28,6 @@ HOW_TO_READ_EFFECT = say(
     "Each bar is the change of one piece's logit, W_out·N(w), for an activation of 1, less the mean over the "
     "vocabulary: the direct effect, past all later layers; N are the norms after it, their deviation held as it was."
 )
-
-SIDES: dict[Colour, tuple[str, str]] = {
-    "source": (SOURCE_PALE, SOURCE_COLOR),
-    "target": (TARGET_PALE, TARGET_COLOR),
-    "neutral": (GUIDE_COLOR, NEUTRAL_COLOR),
-}
-"""A pale and a full shade of each side."""
 
 
 def active_neurons_spec(
@@ -65,7 +47,6 @@ def active_neurons_spec(
         activation, pre_activation: Of each `[neuron]`.
         written: Length of what each writes `[neuron]`.
         chosen: The neuron that is looked at, in full colour if it is there.
-        title: What the chart shows.
         colour: Whose token it is.
 
     Returns:
@@ -77,34 +58,26 @@ def active_neurons_spec(
     numbers = [np.asarray(values, np.float32) for values in (activation, pre_activation, written)]
     if any(values.shape != (len(neurons),) for values in numbers):
         raise ValueError(f"{len(neurons)} neurons: give one number for each.")
-    names = [say("neuron {number}", number=neuron + 1) for neuron in neurons]
     layout = lying(title, say("Activation (length of what it writes)"), say("Neuron"), [str(n + 1) for n in neurons])
     top = max(0.0, float(np.nan_to_num(numbers[0]).max(initial=0))) or 1.0
     low = min(0.0, float(np.nan_to_num(numbers[0]).min(initial=0)))
     layout["xaxis"] |= {"range": [1.05 * low, 1.42 * top], "nticks": 6, "fixedrange": True}
-    layout["annotations"] = [
-        {"x": max(0.0, float(value)), "y": place, "xanchor": "left", "xshift": 4, "showarrow": False,
-         "text": f"{value:#.3g} ({length:#.3g})"}
-        for place, (value, length) in enumerate(zip(numbers[0], numbers[2], strict=True))
-    ]  # fmt: skip
+    written_out = [f"{a:#.3g} ({length:#.3g})" for a, length in zip(numbers[0], numbers[2], strict=True)]
+    layout["annotations"] = at_ends((max(0.0, float(a)) for a in numbers[0]), written_out)
+    rows = [[neuron + 1, *map(float, row)] for neuron, *row in zip(neurons, *numbers, strict=True)]
+    table(layout, [say("neuron"), say("activation"), say("pre-activation"), say("written")], rows)
     pale, full = SIDES[colour]
-    columns = [say("neuron"), say("activation"), say("pre-activation"), say("written")]
-    rows = [
-        [neuron + 1, float(a), float(x), float(length)]
-        for neuron, a, x, length in zip(neurons, *numbers, strict=True)
-    ]
-    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
     bars = lying_bars(numbers[0], [full if neuron == chosen else pale for neuron in neurons])
     bars["customdata"] = [int(neuron) for neuron in neurons]
     bars["hovertext"] = [
         on_lines(
-            bold(name),
-            activations(float(x), float(a)),
+            bold(say("neuron {number}", number=number)),
+            activations(x, a),
             say("writes a vector of length {length:.4g}", length=length),
         )
-        for name, a, x, length in zip(names, *numbers, strict=True)
+        for (number, _, x, _), a, length in zip(rows, numbers[0].tolist(), numbers[2], strict=True)
     ]
-    return {"data": [bars] if names else [], "layout": layout}
+    return {"data": [bars] if rows else [], "layout": layout}
 
 
 active_neurons = as_figure(active_neurons_spec)
@@ -117,7 +90,6 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
         pieces: The most raised first, the most lowered last.
         values: The change of the logit of each.
         ids: Their ids.
-        title: What the chart shows.
 
     Raises:
         ValueError: If the lists differ in length.
@@ -127,15 +99,11 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
     layout = lying(title, say("Change of the logit"), say("Piece"), [shortened(piece) for piece in pieces])
     most = max(map(abs, values), default=0.0) or 1.0
     layout["xaxis"] |= {"range": [-1.75 * most, 1.75 * most], "nticks": 6, "fixedrange": True}
-    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": GUIDE_COLOR}
-    layout["annotations"] = [
-        {"x": value, "y": place, "text": f"{value:+#.2g}", "showarrow": False,
-         "xanchor": "left" if value >= 0 else "right", "xshift": 4 if value >= 0 else -4}
-        for place, value in enumerate(values)
-    ]  # fmt: skip
+    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
+    layout["annotations"] = at_ends(values, (f"{value:+#.2g}" for value in values), signed=True)
     rows = [[piece, int(i), float(value)] for piece, i, value in zip(pieces, ids, values, strict=True)]
-    layout["meta"] = {"table": {"columns": [say("piece"), say("id"), say("change of the logit")], "rows": rows}}
-    bars = lying_bars(values, [TARGET_COLOR if value >= 0 else TARGET_PALE for value in values])
+    table(layout, [say("piece"), say("id"), say("change of the logit")], rows)
+    bars = lying_bars(values, [theme.TARGET_COLOR if value >= 0 else theme.TARGET_PALE for value in values])
     bars["hovertext"] = [
         on_lines(bold(piece), say("id {id}", id=int(i)), say("logit {change:+.4g}", change=value))
         for piece, i, value in zip(pieces, ids, values, strict=True)
@@ -157,19 +125,12 @@ def activations(before: float, after: float) -> str:
 
 def lying(title: str, x_title: str, y_title: str, labels: Sequence[str]) -> Spec:
     """The layout of bars that lie, one a row."""
-    layout = base_layout(title, x_title, y_title)
-    rows = {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": list(map(literal, labels))}
-    layout["yaxis"] |= {**rows, "range": [len(labels) - 0.5, -0.5], "showgrid": False, "fixedrange": True}
-    return layout | {"bargap": 0.25, "barmode": "overlay", "height": int(np.clip(116 + 24 * len(labels), 200, 560))}
+    layout = base_layout(title, x_title, y_title) | {"bargap": 0.25, "barmode": "overlay"}
+    listed(layout, map(literal, labels))
+    return layout | {"height": int(np.clip(116 + 24 * len(labels), 200, 560))}
 
 
 def lying_bars(values: Sequence[float] | np.ndarray, shades: Sequence[str]) -> Spec:
     """The bars themselves, a colour each; hover is for the caller to fill in."""
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "x": np.asarray(values, np.float32),
-        "y": np.arange(len(values), dtype=np.int32),
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": list(shades)},
-    }
+    bars = layer("lying", np.asarray(values, np.float32), np.arange(len(values), dtype=np.int32), texts=())
+    return bars | {"marker": {"color": list(shades)}}

@@ -10,21 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import SIDES, along, layer, legend, numbered, stroke
 from charts.heatmap import heatmap_spec
 from charts.hover import bold, hover, on_lines, with_number
-from charts.neuron_bars import SIDES, activations
-from charts.theme import (
-    LEGEND,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-    ticks,
-)
+from charts.neuron_bars import activations
+from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_SHARES = say(
@@ -73,7 +64,6 @@ def silent_shares_spec(
         shares: 0 to 1, `[layer, token]`.
         pieces: The tokens; equal ones stay apart.
         marked: The layer and the token that are looked at.
-        title: What the map shows.
         token_axis: What the tokens are.
         value_name: What is a share of what.
         colour: Whose layers they are.
@@ -125,7 +115,6 @@ def pre_activations_spec(
         x, values, slopes: Points of the function and of its derivative `[point]`.
         function: Its name, such as "ReLU".
         piece: The chosen token.
-        title: What the chart shows.
         colour: Whose layer it is.
 
     Raises:
@@ -133,42 +122,34 @@ def pre_activations_spec(
     """
     if not (len(edges) - 1 == len(everywhere) == len(here) and len(x) == len(values) == len(slopes)):
         raise ValueError(f"{len(edges)} edges, {len(everywhere)} and {len(here)} shares, or the curves do not fit.")
-    layout = base_layout(title, say("Pre-activation x"), say("Share of pre-activations")) | {
-        "height": 400,
-        "showlegend": True,
-    }
+    layout = base_layout(title, say("Pre-activation x"), say("Share of pre-activations"))
+    layout |= {"height": 400, "bargap": 0, "hovermode": "closest"}
+    legend(layout, 110)
     layout["xaxis"] |= {"range": [float(edges[0]), float(edges[-1])], "nticks": 8}
     # Both scales have their 0 at the same height; a GELU's lowest point lies a little under it.
-    ends = [
-        min(0.0, float(np.nan_to_num([*values, *slopes]).min(initial=0))),
-        float(np.nan_to_num([*values, *slopes]).max(initial=0)) or 1.0,
-    ]
+    drawn = np.nan_to_num([*values, *slopes])
+    low, high = min(0.0, float(drawn.min(initial=0))), float(drawn.max(initial=0)) or 1.0
     most = float(max(np.max(everywhere, initial=0), np.max(here, initial=0))) or 1.0
-    layout["yaxis"] |= {"range": [1.2 * most * ends[0] / ends[1], 1.05 * most], "tickformat": ".0%", "nticks": 6}
+    layout["yaxis"] |= {"range": [1.2 * most * low / high, 1.05 * most], "tickformat": ".0%", "nticks": 6}
     layout["yaxis"] |= {"fixedrange": True}
     right = {"text": say("{function}(x) and its slope", function=literal(function)), "standoff": 8}
     layout["yaxis2"] = {"title": right, "overlaying": "y", "side": "right", "automargin": True, "showgrid": False}
     layout["yaxis2"] |= {"zeroline": False, "nticks": 6, "fixedrange": True, "tickmode": "auto"}
-    layout["yaxis2"] |= {"range": [1.2 * ends[0], 1.05 * ends[1]]}
-    layout |= {"legend": LEGEND, "bargap": 0, "hovermode": "closest"}
-    layout["margin"]["t"] = 110
+    layout["yaxis2"] |= {"range": [1.2 * low, 1.05 * high]}
     pale, full = SIDES[colour]
-    middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    middles, everyone = (edges[1:] + edges[:-1]) / 2, say("all tokens")
     bins = [say("x from {low:.3f} to {high:.3f}", low=low, high=high) for low, high in itertools.pairwise(edges)]
-    everyone = say("all tokens")
-    bars = {"type": "bar", "name": everyone, "x": middles, "y": everywhere, "width": widths, "hovertext": bins}
-    bars |= {"marker": {"color": pale, "line": {"width": 0}}, "hovertemplate": _binned(everyone)}
-    own = {"type": "scatter", "mode": "lines", "name": literal(shortened(piece)), "x": middles, "y": here}
-    own |= {"line": {"color": full, "width": 2, "shape": "hvh"}, "hovertext": bins}
-    own["hovertemplate"] = _binned(literal(piece))
-    curve = {"type": "scatter", "mode": "lines", "x": x, "yaxis": "y2"}
-    shapes = [(f"{function}(x)", values, MARK_COLOR, "solid"), (say("slope"), slopes, NEUTRAL_COLOR, "dot")]
-    curves = [
-        curve | {"name": literal(name), "y": numbers, "line": {"color": shade, "width": 2, "dash": dash},
-                 "hovertemplate": hover("x = %{x:.3f}", with_number(literal(name), "%{y:.3f}"))}
-        for name, numbers, shade, dash in shapes
-    ]  # fmt: skip
-    return {"data": [bars, own, *curves], "layout": layout}
+    bars = layer("bar", middles, everywhere, name=everyone, says=_binned(everyone), texts=bins)
+    bars |= {"width": np.diff(edges), "marker": {"color": pale, "line": {"width": 0}}}
+    own = layer("lines", middles, here, name=literal(shortened(piece)), says=_binned(literal(piece)), texts=bins)
+    own["line"] = {"color": full, "width": 2, "shape": "hvh"}
+    data = [bars, own]
+    slope = (say("slope"), slopes, theme.NEUTRAL_COLOR, "dot")
+    for curve, numbers, shade, dash in ((f"{function}(x)", values, theme.MARK_COLOR, "solid"), slope):
+        look, name = stroke(shade, 2, dash) | {"yaxis": "y2"}, literal(curve)
+        says = hover("x = %{x:.3f}", with_number(name, "%{y:.3f}"))
+        data.append(layer("lines", x, numbers, look, name=name, says=says))
+    return {"data": data, "layout": layout}
 
 
 pre_activations = as_figure(pre_activations_spec)
@@ -194,7 +175,6 @@ def neuron_tokens_spec(
         activation, pre_activation: `[token]`.
         pieces: The tokens; equal ones stay apart.
         chosen: The token that is looked at, in full colour.
-        title: What the chart shows.
         token_axis: What the tokens are.
         colour: Whose they are.
 
@@ -208,27 +188,19 @@ def neuron_tokens_spec(
     if not numbers.shape == before.shape == (len(pieces),):
         raise ValueError(f"{numbers.shape} and {before.shape} numbers for {len(pieces)} tokens: give one for each.")
     layout = base_layout(title, token_axis, say("Activation")) | {"height": 400, "bargap": 0.25, "barmode": "overlay"}
-    axis = ticks(pieces, title=token_axis)
-    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(pieces) - 0.5], "uirevision": "\n".join(pieces)}
+    along(layout, pieces, title=token_axis)
     top = max(0.0, float(np.nan_to_num(numbers).max(initial=0))) or 1.0
     layout["yaxis"] |= {"range": [1.1 * min(0.0, float(np.nan_to_num(numbers).min(initial=0))), 1.08 * top]}
     layout["yaxis"] |= {"nticks": 6, "fixedrange": True}
-    layout["meta"] = {"ticks": {"xaxis": axis["spec"]}}
+    if not len(pieces):
+        return {"data": [], "layout": layout}
+    each = zip(numbered(pieces), before, numbers, strict=True)
+    texts = [on_lines(name, activations(float(x), float(a))) for name, x, a in each]
+    places = np.arange(len(pieces), dtype=np.int32)
+    bars = layer("bar", places, numbers, name=say("activation"), texts=texts, clicks=range(len(pieces)))
     pale, full = SIDES[colour]
-    bars = {
-        "type": "bar",
-        "name": say("activation"),
-        "x": np.arange(len(pieces), dtype=np.int32),
-        "y": numbers,
-        "customdata": list(range(len(pieces))),
-        "hovertext": [
-            on_lines(f"{place}: {bold(piece)}", activations(float(x), float(a)))
-            for place, (piece, x, a) in enumerate(zip(pieces, before, numbers, strict=True), start=1)
-        ],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": [full if place == chosen else pale for place in range(len(pieces))]},
-    }
-    return {"data": [bars] if len(pieces) else [], "layout": layout}
+    bars["marker"] = {"color": [full if place == chosen else pale for place in range(len(pieces))]}
+    return {"data": [bars], "layout": layout}
 
 
 neuron_tokens = as_figure(neuron_tokens_spec)
@@ -251,7 +223,6 @@ def neuron_map_spec(
         neurons: Their numbers, from 0.
         pieces: The tokens.
         marked: The token that is looked at, and the place of the neuron that is, None if it is not among them.
-        title: What the map shows.
         token_axis: What the tokens are.
         colour: Whose they are.
 

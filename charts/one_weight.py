@@ -10,36 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from charts.hover import bold, hover, italic, on_lines, with_number
+from charts import theme
+from charts.grammar import HATCHED, SIDES, UNSEEN, along, finite, layer, numbered, table
+from charts.hover import hover, italic, on_lines, with_number
 from charts.signed import HEIGHT, NUMBER, drawable, frame, signed_map
-from charts.theme import (
-    MARK_COLOR,
-    MASK_COLOR,
-    MASK_LINE,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    capitalised,
-    literal,
-    ticks,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, capitalised, literal
 from words import say
 
 LENGTH = say("length")
-_NEGATIVE_COLOR = SIGNED_SCALE[1][1]
-_NEUTRAL_PALE = "#D0CBE0"  # of the neutral scale
-_SIDES: dict[Colour, tuple[str, str]] = {
-    "source": (SOURCE_COLOR, SOURCE_PALE),
-    "target": (TARGET_COLOR, TARGET_PALE),
-    "neutral": (NEUTRAL_COLOR, _NEUTRAL_PALE),
-}
+_NEGATIVE_COLOR = theme.SIGNED_SCALE[1][1]
+_NEUTRAL_PALE = theme.SCALES["neutral"][1][1]
 
 
 def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str, key: str) -> Spec:
@@ -48,7 +28,6 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     Args:
         q: `[d_head]`.
         k: `[d_head]`.
-        title: What the chart shows.
         query: The query's label, shown on hover.
         key: The key's label, shown on hover.
 
@@ -57,29 +36,24 @@ def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str
     """
     if q.shape != k.shape or q.ndim != 1:
         raise ValueError(f"q is {q.shape} and k is {k.shape}: give two vectors of one length.")
-    layout = base_layout(title, say("Dimension of the head"), "")
-    columns = [say("dimension {place}", place=place) for place in range(len(q))]
+    layout = base_layout(title, say("Dimension of the head"), "") | {"height": HEIGHT, "bargap": 0.15}
     layout["xaxis"] |= {"range": [-0.5, len(q) - 0.5], "tickformat": "d", "showgrid": False, "anchor": "y2"}
     layout["yaxis"] |= {"domain": [0.56, 1], "tickvals": [0, 1], "ticktext": ["q", "k"], "range": [1.5, -0.5]}
     layout["yaxis"] |= {"showgrid": False, "fixedrange": True}
     layout["yaxis2"] = {"domain": [0, 0.46], "title": {"text": "q × k"}, "automargin": True, "nticks": 4}
     layout["yaxis2"] |= {"zeroline": True}
     rows = [say("q of {query}", query=literal(query)), say("k of {key}", key=literal(key))]
+    columns = [say("dimension {place}", place=place) for place in range(len(q))]
     layout["meta"] = {"cells": {"rows": rows, "columns": columns}}
-    layout["meta"]["table"] = _products_table(q, k)
-    layout |= {"height": HEIGHT, "bargap": 0.15}
+    products = q * k
+    lines = zip(q.tolist(), k.tolist(), products.tolist(), strict=True)
+    table(layout, [say("dimension"), "q", "k", "q × k"], [[i, *map(finite, line)] for i, line in enumerate(lines)])
     template = hover("%{customdata[0]}", with_number("%{customdata[1]}", f"%{{z:{NUMBER}}}"))
     strips = signed_map(np.stack((q, k)), name=say("q and k"), template=template, bar=(0.78, 0.5))
-    products = q * k
-    bars = {
-        "type": "bar",
-        "name": "q × k",
-        "x": np.arange(len(q)),
-        "y": drawable(products),
-        "yaxis": "y2",
-        "hovertemplate": hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}")),
-        "marker": {"color": [_NEGATIVE_COLOR if value < 0 else NEUTRAL_COLOR for value in products]},
-    }
+    shades = [_NEGATIVE_COLOR if value < 0 else theme.NEUTRAL_COLOR for value in products]
+    says = hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}"))
+    look = {"yaxis": "y2", "marker": {"color": shades}}
+    bars = layer("bar", np.arange(len(q)), drawable(products), look, name="q × k", says=says)
     return {"data": [strips, bars], "layout": layout}
 
 
@@ -101,7 +75,6 @@ def key_row_spec(
     Args:
         values: `[key]`; what stands at a closed key is not looked at.
         keys: A label for each key; equal labels stay apart.
-        title: What the chart shows.
         value_name: What a number is.
         chosen: The key that is looked at, from 0.
         side: Whose pieces the keys are.
@@ -128,18 +101,28 @@ def key_row_spec(
     is_open = np.array([not reason for reason in reasons])
     low, high = _limits([row[is_open] for _, row in series]) if limits is None else limits
     layout["yaxis"]["range"] = [low, high]
-    layout["meta"]["table"] = _key_table(key_axis, keys, series, reasons)
-    strong, pale = _SIDES[side]
+    names = [name for name, _ in series]
+    rows = [
+        [place + 1, key, *(None if reason else finite(row[place]) for _, row in series), reason]
+        for place, (key, reason) in enumerate(zip(keys, reasons, strict=True))
+    ]
+    table(layout, [say("number"), key_axis, *names, say("note")], rows)
+    pale, strong = SIDES[side] if side != "neutral" else (_NEUTRAL_PALE, theme.NEUTRAL_COLOR)
     styles = [(strong, 0.8)] if before is None else [(pale, 0.84), (strong, 0.44)]
     data = [
         _bars(name, np.where(is_open, drawable(row), np.nan), colour, width)
         for (name, row), (colour, width) in zip(series, styles, strict=True)
     ]
-    if not is_open.all():
-        data.append(_hatched(np.flatnonzero(~is_open), low, high))
-    data.append(_columns(_told_on_hover(keys, series, reasons), low, high))
+    places = np.flatnonzero(~is_open)
+    if places.size:
+        look = {"base": low, "width": 1, "marker": HATCHED}
+        data.append(layer("bar", places, np.full(len(places), high - low), look))
+    said = []
+    for place, (named, reason) in enumerate(zip(numbered(keys), reasons, strict=True)):
+        numbers = [with_number(literal(name), f"{row[place]:.6g}") for name, row in series]
+        said.append(on_lines(named, *([italic(reason)] if reason else numbers)))
     layout["shapes"] = [frame(chosen - 0.45, chosen + 0.45, low, high)]
-    return {"data": data, "layout": layout}
+    return {"data": [*data, _columns(said, low, high)], "layout": layout}
 
 
 def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
@@ -147,33 +130,28 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
 
     Args:
         norms: `[head]`, 0 or more.
-        title: What the chart shows.
         chosen: The head that is looked at, from 0.
 
     Returns:
         The figure; a click on a bar returns its head, from 0, as `customdata`.
     """
-    layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖"))
+    layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖")) | {"barmode": "overlay", "height": HEIGHT}
     names = [str(head) for head in range(1, len(norms) + 1)]
-    axis = ticks(names, title=say("Head"))
-    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(norms) - 0.5]}
+    along(layout, names, title=say("Head"), revised=False)
     low, high = _limits([norms])
     layout["yaxis"] |= {"range": [low, high], "nticks": 5, "fixedrange": True}
-    layout |= {"barmode": "overlay", "height": HEIGHT, "meta": {"ticks": {"xaxis": axis["spec"]}}}
     if not len(norms):
         return {"data": [], "layout": layout}
     total = float(np.sum(norms))
     shares = [norm / total if total > 0 else 0.0 for norm in norms.tolist()]
-    layout["meta"]["table"] = {
-        "columns": [say("head"), LENGTH, say("share of all lengths")],
-        "rows": [
-            [i + 1, _told(norm), _told(share)] for i, (norm, share) in enumerate(zip(norms, shares, strict=True))
-        ],
-    }
-    bars = _bars(LENGTH, drawable(norms), NEUTRAL_COLOR, 0.7)
+    each = list(zip(names, norms.tolist(), shares, strict=True))
+    columns = [say("head"), LENGTH, say("share of all lengths")]
+    table(layout, columns, [[int(name), finite(norm), finite(share)] for name, norm, share in each])
+    bars = _bars(LENGTH, drawable(norms), theme.NEUTRAL_COLOR, 0.7)
+    here = [head == chosen for head in range(len(norms))]
     bars["marker"] = {
-        "color": [NEUTRAL_COLOR if head == chosen else _NEUTRAL_PALE for head in range(len(norms))],
-        "line": {"color": MARK_COLOR, "width": [1.5 if head == chosen else 0 for head in range(len(norms))]},
+        "color": [theme.NEUTRAL_COLOR if one else _NEUTRAL_PALE for one in here],
+        "line": {"color": theme.MARK_COLOR, "width": [1.5 if one else 0 for one in here]},
     }
     said = [
         on_lines(
@@ -181,7 +159,7 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
             with_number(LENGTH, f"{norm:.6g}"),
             literal(say("{share:.1%} of all lengths", share=share)),
         )
-        for name, norm, share in zip(names, norms.tolist(), shares, strict=True)
+        for name, norm, share in each
     ]
     return {"data": [bars, _columns(said, low, high)], "layout": layout}
 
@@ -189,28 +167,6 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
 query_times_key = as_figure(query_times_key_spec)
 key_row = as_figure(key_row_spec)
 head_norms = as_figure(head_norms_spec)
-
-
-def _products_table(q: np.ndarray, k: np.ndarray) -> Spec:
-    """What the chart draws, for a download."""
-    lines = zip(q.tolist(), k.tolist(), (q * k).tolist(), strict=True)
-    rows = [[place, *map(_told, line)] for place, line in enumerate(lines)]
-    return {"columns": [say("dimension"), "q", "k", "q × k"], "rows": rows}
-
-
-def _key_table(
-    key_axis: str, keys: Sequence[str], series: Sequence[tuple[str, np.ndarray]], reasons: Sequence[str]
-) -> Spec:
-    rows = [
-        [place + 1, key, *(None if reason else _told(row[place]) for _, row in series), reason]
-        for place, (key, reason) in enumerate(zip(keys, reasons, strict=True))
-    ]
-    return {"columns": [say("number"), key_axis, *(name for name, _ in series), say("note")], "rows": rows}
-
-
-def _told(value: float) -> float | None:
-    """A number that JSON can say."""
-    return float(value) if np.isfinite(value) else None
 
 
 def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -222,63 +178,21 @@ def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def _key_layout(title: str, keys: Sequence[str], key_axis: str, value_name: str, chosen: int) -> Spec:
-    layout = base_layout(title, key_axis, capitalised(value_name))
-    axis = ticks(keys, title=key_axis)
-    axis["spec"]["labels"] = [
-        f"<b>{label}</b>" if place == chosen else label for place, label in enumerate(axis["spec"]["labels"])
-    ]
-    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(keys) - 0.5], "uirevision": "\n".join(keys)}
+    layout = base_layout(title, key_axis, capitalised(value_name)) | {"barmode": "overlay", "height": HEIGHT}
+    along(layout, keys, title=key_axis)
+    labels = layout["meta"]["ticks"]["xaxis"]
+    labels["labels"] = [f"<b>{one}</b>" if place == chosen else one for place, one in enumerate(labels["labels"])]
     layout["yaxis"] |= {"nticks": 5, "zeroline": True, "fixedrange": True}
-    layout |= {"barmode": "overlay", "height": HEIGHT, "meta": {"ticks": {"xaxis": axis["spec"]}}}
     return layout
 
 
 def _bars(name: str, values: np.ndarray, colour: str, width: float) -> Spec:
-    return {
-        "type": "bar",
-        "name": literal(name),
-        "x": np.arange(len(values)),
-        "y": values,
-        "width": width,
-        "hoverinfo": "skip",
-        "marker": {"color": colour},
-    }
-
-
-def _hatched(places: np.ndarray, low: float, high: float) -> Spec:
-    """Closed keys from bottom to top."""
-    pattern = {"shape": "/", "fgcolor": MASK_LINE, "bgcolor": MASK_COLOR, "size": 7, "solidity": 0.14}
-    return {
-        "type": "bar",
-        "x": places,
-        "y": np.full(len(places), high - low),
-        "base": low,
-        "width": 1,
-        "hoverinfo": "skip",
-        "marker": {"color": MASK_COLOR, "line": {"width": 0}, "pattern": pattern},
-    }
-
-
-def _told_on_hover(
-    keys: Sequence[str], series: Sequence[tuple[str, np.ndarray]], reasons: Sequence[str]
-) -> list[str]:
-    said = []
-    for place, (key, reason) in enumerate(zip(keys, reasons, strict=True)):
-        numbers = [with_number(literal(name), f"{row[place]:.6g}") for name, row in series]
-        said.append(on_lines(f"{place + 1}: {bold(key)}", *([italic(reason)] if reason else numbers)))
-    return said
+    look = {"width": width, "marker": {"color": colour}}
+    return layer("bar", np.arange(len(values)), values, look, name=literal(name))
 
 
 def _columns(said: Sequence[str], low: float, high: float) -> Spec:
     """Columns from bottom to top that nobody sees: a weight of 0.001 is too low a bar to be pointed at."""
-    return {
-        "type": "bar",
-        "x": np.arange(len(said)),
-        "y": np.full(len(said), high - low),
-        "base": low,
-        "width": 1,
-        "customdata": list(range(len(said))),
-        "hovertext": list(said),
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}},
-    }
+    look = {"base": low, "width": 1, **UNSEEN}
+    x, heights = np.arange(len(said)), np.full(len(said), high - low)
+    return layer("bar", x, heights, look, texts=said, clicks=range(len(said)))

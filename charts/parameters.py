@@ -11,19 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import Kind, at_a_line, at_ends, layer, stroke, table, upright
 from charts.hover import bold, hover, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ_SPREAD = say(
@@ -59,7 +51,6 @@ def number_spread_spec(
     Args:
         edges: Of the intervals, rising `[interval + 1]`.
         counts: How many numbers lie in each `[interval]`.
-        title: What the chart shows.
         value_name: What the numbers are, with their unit if they have one.
         counted: What is counted.
         log_counts: Whether the axis of counts is logarithmic, so that intervals with few numbers are seen.
@@ -79,22 +70,13 @@ def number_spread_spec(
         layout["yaxis"] |= {"type": "log", "range": [-0.3, math.log10(max(int(counts.max()), 1)) + 0.1]}
         layout["yaxis"] |= {"dtick": 1, "exponentformat": "power"}
     if edges[0] < 0 < edges[-1]:
-        layout["shapes"] = [_upright(0.0, "dot")]
-    bars = {
-        "type": "bar",
-        "name": counted,
-        "x": (edges[1:] + edges[:-1]) / 2,
-        "y": counts,
-        "width": np.diff(edges),
-        "hovertext": [
-            say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in itertools.pairwise(edges)
-        ],
-        "hovertemplate": hover("%{hovertext}", with_number(literal(counted), "%{y:,}")),
-        "marker": {"color": NEUTRAL_COLOR, "line": {"width": 0}},
-    }
-    columns = [say("from"), say("to"), counted]
+        layout["shapes"] = [upright(0.0, width=1.5, below=False)]
+    texts = [say("from {low:.4g} to {high:.4g}", low=low, high=high) for low, high in itertools.pairwise(edges)]
+    says = hover("%{hovertext}", with_number(literal(counted), "%{y:,}"))
+    look = {"width": np.diff(edges), "marker": {"color": theme.NEUTRAL_COLOR, "line": {"width": 0}}}
+    bars = layer("bar", (edges[1:] + edges[:-1]) / 2, counts, look, name=counted, says=says, texts=texts)
     rows = [[float(low), float(high), int(n)] for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True)]
-    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
+    table(layout, [say("from"), say("to"), counted], rows)
     return {"data": [bars], "layout": layout}
 
 
@@ -104,7 +86,6 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
     Args:
         values: Falling, 0 or more; those of 0 have no place on the axis and are counted under the title.
         effective_rank: Marked by a line; NaN marks none.
-        title: What the chart shows.
     """
     there = values[values > 0]
     layout = base_layout(title, say("Number of the singular value"), say("Singular value (log)"))
@@ -119,20 +100,15 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
     ends = math.log10(there[-1] / _AROUND), math.log10(there[0] * _AROUND)
     layout["yaxis"] |= {"range": list(ends)} | ({"dtick": 1} if 2 <= ends[1] - ends[0] <= 8 else {})
     if not math.isnan(effective_rank):
-        layout["shapes"] = [_upright(effective_rank, "dot")]
-        layout["annotations"] = [_named(effective_rank, len(values))]
-    line = {
-        "type": "scatter",
-        "name": say("singular value"),
-        "mode": "lines+markers" if len(there) <= _MOST_MARKED else "lines",
-        "x": np.arange(1, len(there) + 1),
-        "y": there,
-        "line": {"color": NEUTRAL_COLOR, "width": 2},
-        "marker": {"color": NEUTRAL_COLOR, "size": 6},
-        "hovertemplate": hover(
-            say("{n} of {all}", n="%{x}", all=len(values)), with_number(say("singular value"), "%{y:.4~g}")
-        ),
-    }
+        text = literal(say("effective rank {rank:.1f}", rank=effective_rank))
+        named = at_a_line(effective_rank, 1, text, left=2 * effective_rank > len(values))
+        layout["shapes"] = [upright(effective_rank, width=1.5, below=False)]
+        layout["annotations"] = [named | {"font": {"color": theme.MARK_COLOR}, "yanchor": "top"}]
+    name = say("singular value")
+    says = hover(say("{n} of {all}", n="%{x}", all=len(values)), with_number(name, "%{y:.4~g}"))
+    kind: Kind = "lines+markers" if len(there) <= _MOST_MARKED else "lines"
+    look = stroke(theme.NEUTRAL_COLOR, 2, size=6)
+    line = layer(kind, np.arange(1, len(there) + 1), there, look, name=name, says=says)
     return {"data": [line], "layout": layout}
 
 
@@ -146,7 +122,6 @@ def row_lengths_spec(
         ids: Their ids.
         lengths: Of each row.
         special: Whether each is a special piece; these are pale.
-        title: What the chart shows.
 
     Raises:
         ValueError: If the lists differ in length.
@@ -155,22 +130,18 @@ def row_lengths_spec(
         raise ValueError(f"{len(pieces)} pieces, {len(ids)} ids, {len(lengths)} lengths: give one for each.")
     layout = lying(title, say("Length of the row"), say("Piece"), [shortened(piece) for piece in pieces])
     layout["xaxis"] |= {"range": [0, 1.18 * (max(lengths, default=0.0) or 1.0)], "nticks": 6, "fixedrange": True}
-    layout["annotations"] = [
-        {"x": length, "y": place, "text": f"{length:.3g}", "showarrow": False, "xanchor": "left", "xshift": 4}
-        for place, length in enumerate(lengths)
-    ]
-    columns = [say("piece"), say("id"), say("length of the row")]
+    layout["annotations"] = at_ends(lengths, (f"{length:.3g}" for length in lengths))
     rows = [[piece, int(i), float(length)] for piece, i, length in zip(pieces, ids, lengths, strict=True)]
-    layout["meta"] = {"table": {"columns": columns, "rows": rows}}
-    pale = str(SCALES["neutral"][1][1])
-    bars = lying_bars(lengths, [pale if one else NEUTRAL_COLOR for one in special])
+    table(layout, [say("piece"), say("id"), say("length of the row")], rows)
+    pale = str(theme.SCALES["neutral"][1][1])
+    bars = lying_bars(lengths, [pale if one else theme.NEUTRAL_COLOR for one in special])
     bars["hovertext"] = [
         on_lines(
             bold(piece),
-            say("id {id}, a special piece", id=int(i)) if one else say("id {id}", id=int(i)),
+            say("id {id}, a special piece", id=i) if one else say("id {id}", id=i),
             say("length {length:.5g}", length=length),
         )
-        for piece, i, length, one in zip(pieces, ids, lengths, special, strict=True)
+        for (piece, i, _), length, one in zip(rows, lengths, special, strict=True)
     ]
     return {"data": [bars] if len(pieces) else [], "layout": layout}
 
@@ -178,24 +149,3 @@ def row_lengths_spec(
 number_spread = as_figure(number_spread_spec)
 singular_values = as_figure(singular_values_spec)
 row_lengths = as_figure(row_lengths_spec)
-
-
-def _upright(place: float, dash: str) -> Spec:
-    """A line from top to bottom."""
-    line = {"color": GUIDE_COLOR, "width": 1.5, "dash": dash}
-    return {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
-
-
-def _named(rank: float, most: int) -> Spec:
-    right_half = 2 * rank > most
-    return {
-        "x": rank,
-        "y": 1,
-        "yref": "y domain",
-        "text": literal(say("effective rank {rank:.1f}", rank=rank)),
-        "showarrow": False,
-        "font": {"color": MARK_COLOR},
-        "xanchor": "right" if right_half else "left",
-        "yanchor": "top",
-        "xshift": -4 if right_half else 4,
-    }

@@ -6,20 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from charts.hover import bold, hover, with_number
-from charts.piece_losses import PIECE, level
-from charts.theme import (
-    LEGEND,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SOURCE_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    subtitle,
-    ticks,
-)
+from charts import theme
+from charts.grammar import Kind, along, edge, layer, legend, level, numbered, table_of
+from charts.hover import hover, with_number
+from charts.piece_losses import PIECE
+from charts.theme import Spec, as_figure, base_layout, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -48,7 +39,6 @@ def perplexity_spec(
         so_far: Of each with all before it, from 1.
         n_pieces: Pieces of the vocabulary: the perplexity of guessing.
         chosen: The place that is looked at, from 0; None marks none.
-        title: What the chart shows.
         piece_axis: What the pieces are.
 
     Returns:
@@ -60,58 +50,33 @@ def perplexity_spec(
     values = [np.asarray(one, np.float64) for one in (alone, so_far)]
     if any(one.shape != (len(pieces),) for one in values):
         raise ValueError(f"{len(pieces)} pieces need a perplexity alone and one so far each.")
-    layout = base_layout(title, piece_axis, PERPLEXITY) | {"height": 380, "showlegend": True, "legend": LEGEND}
-    labels = ticks(pieces, title=piece_axis)
-    layout["xaxis"] = {**labels["axis"], "range": [-0.5, len(pieces) - 0.5], "uirevision": "\n".join(pieces)}
+    layout = base_layout(title, piece_axis, PERPLEXITY) | {"height": 380}
+    legend(layout, 94)
+    along(layout, pieces, title=piece_axis)
     top = max(float(n_pieces), *(float(one[np.isfinite(one)].max(initial=1)) for one in values))
     layout["yaxis"] |= {"type": "log", "range": [-0.08, float(np.log10(top)) + 0.3]}
     layout["yaxis"] |= {"tickvals": [10**i for i in range(int(np.log10(top)) + 2)], "tickformat": ",d"}
-    layout["margin"]["t"] = 94
-    layout["shapes"] = [level(float(n_pieces), "dash")]
+    layout["shapes"] = [level(float(n_pieces), "dash", xref="x domain")]
     subtitle(layout, [say("dashed: guessing among all {n:,} pieces", n=n_pieces)])
-    columns = [say("place"), say("piece"), say("perplexity of this piece"), say("perplexity so far")]
-    rows = [[i + 1, piece, *map(float, pair)] for i, (piece, *pair) in enumerate(zip(pieces, *values, strict=True))]
-    layout["meta"] = {"ticks": {"xaxis": labels["spec"]}, "table": {"columns": columns, "rows": rows}}
-    names = [f"{place}: {bold(piece)}" for place, piece in enumerate(pieces, start=1)]
-    points = _points(values[0], names, chosen)
-    line = _line(values[1], names)
-    return {"data": [points, line] if len(pieces) else [], "layout": layout}
+    table_of(
+        layout,
+        (say("place"), range(1, len(pieces) + 1)),
+        (say("piece"), pieces),
+        (say("perplexity of this piece"), values[0].tolist()),
+        (say("perplexity so far"), values[1].tolist()),
+    )
+    here = np.arange(len(pieces)) == chosen
+    marker = {"color": theme.SOURCE_COLOR, "symbol": "circle", "line": edge(np.where(here, 2, 0))}
+    marker["size"] = np.where(here, 13, 8 if len(pieces) <= _MOST_MARKED else 4)
+    kinds: list[tuple[Kind, str, Spec]] = [
+        ("markers", say("this piece"), {"marker": marker}),
+        ("lines", say("all so far"), {"line": {"color": theme.NEUTRAL_COLOR, "width": 2.5}}),
+    ]
+    x, texts, data = np.arange(len(pieces), dtype=np.int32), numbered(pieces), []
+    for (kind, name, look), y in zip(kinds, values, strict=True):
+        says = hover("%{hovertext}", with_number(name, "%{y:,.4~g}"))
+        data.append(layer(kind, x, y, look, name=name, says=says, texts=texts, clicks=range(len(pieces))))
+    return {"data": data if len(pieces) else [], "layout": layout}
 
 
 perplexity = as_figure(perplexity_spec)
-
-
-def _points(values: np.ndarray, names: Sequence[str], chosen: int | None) -> Spec:
-    here = np.arange(len(values)) == chosen
-    name = say("this piece")
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": np.arange(len(values), dtype=np.int32),
-        "y": values,
-        "customdata": list(range(len(values))),
-        "hovertext": list(names),
-        "hovertemplate": hover("%{hovertext}", with_number(name, "%{y:,.4~g}")),
-        "marker": {
-            "color": SOURCE_COLOR,
-            "symbol": "circle",
-            "size": np.where(here, 13, 8 if len(values) <= _MOST_MARKED else 4),
-            "line": {"color": MARK_COLOR, "width": np.where(here, 2, 0)},
-        },
-    }
-
-
-def _line(values: np.ndarray, names: Sequence[str]) -> Spec:
-    name = say("all so far")
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": literal(name),
-        "x": np.arange(len(values), dtype=np.int32),
-        "y": values,
-        "customdata": list(range(len(values))),
-        "hovertext": list(names),
-        "hovertemplate": hover("%{hovertext}", with_number(name, "%{y:,.4~g}")),
-        "line": {"color": NEUTRAL_COLOR, "width": 2.5},
-    }

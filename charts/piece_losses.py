@@ -6,20 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
 from charts.candidates import percent
-from charts.hover import bold, hover, on_lines, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    subtitle,
-    ticks,
-)
+from charts.grammar import along, edge, layer, level, table_of
+from charts.hover import bold, on_lines, with_number
+from charts.theme import Spec, as_figure, base_layout, literal, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -54,7 +45,6 @@ def piece_losses_spec(
         best: The piece that the model finds likeliest there.
         best_probabilities: How likely it finds it, 0 to 1.
         chosen: The place that is looked at, marked.
-        title: What the chart shows.
         piece_axis: What the pieces are.
         guessing: The loss of guessing among all pieces alike, in nats; None draws no line for it.
 
@@ -64,58 +54,37 @@ def piece_losses_spec(
     if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
         raise ValueError(f"{len(pieces)} pieces need as many losses, places, ranks and likeliest pieces.")
     layout = base_layout(title, piece_axis, LOSS) | {"height": 380, "bargap": 0.25}
-    labels = ticks(pieces, title=piece_axis)
-    layout["xaxis"] = {**labels["axis"], "range": [-0.5, len(pieces) - 0.5], "uirevision": "\n".join(pieces)}
+    along(layout, pieces, title=piece_axis)
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 7}
-    columns = [
-        say("token"),
-        say("piece"),
-        LOSS,
-        say("probability"),
-        say("rank"),
-        say("likeliest"),
-        say("its probability"),
-    ]
-    rows = [
-        [place + 1, piece, float(loss), float(np.exp(-loss)), int(rank), likeliest, float(probability)]
-        for piece, loss, place, rank, likeliest, probability in zip(
-            pieces, losses, places, ranks, best, best_probabilities, strict=True
-        )
-    ]
-    layout["meta"] = {"ticks": {"xaxis": labels["spec"]}, "table": {"columns": columns, "rows": rows}}
+    rows = table_of(
+        layout,
+        (say("token"), [place + 1 for place in places]),
+        (say("piece"), pieces),
+        (LOSS, map(float, losses)),
+        (say("probability"), [float(np.exp(-loss)) for loss in losses]),
+        (say("rank"), map(int, ranks)),
+        (say("likeliest"), best),
+        (say("its probability"), map(float, best_probabilities)),
+    )
     if not len(pieces):
         return {"data": [], "layout": layout}
     here = np.array([place == chosen for place in places], bool)
-    bars = {
-        "type": "bar",
-        "x": np.arange(len(pieces), dtype=np.int32),
-        "y": np.asarray(losses, np.float32),
-        "customdata": [int(place) for place in places],
-        "hovertext": [_said(*row) for row in rows],
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {
-            "color": [SOURCE_PALE if rank == 1 else SOURCE_COLOR for rank in ranks],
-            "line": {"color": [MARK_COLOR if one else SOURCE_COLOR for one in here],
-                     "width": np.where(here, 3.0, 1.0)},
-        },
-    }  # fmt: skip
-    layout["shapes"] = [level(float(np.mean(losses)), "dot")]
+    edges = edge(np.where(here, 3.0, 1.0), [theme.MARK_COLOR if one else theme.SOURCE_COLOR for one in here])
+    shades = [theme.SOURCE_PALE if rank == 1 else theme.SOURCE_COLOR for rank in ranks]
+    look = {"marker": {"color": shades, "line": edges}}
+    texts, clicks = [_said(*row) for row in rows], [int(place) for place in places]
+    x, y, mean = np.arange(len(pieces), dtype=np.int32), np.asarray(losses, np.float32), float(np.mean(losses))
+    bars = layer("bar", x, y, look, texts=texts, clicks=clicks)
+    layout["shapes"] = [level(mean, xref="x domain")]
     if guessing is not None:
-        layout["shapes"].append(level(guessing, "dash"))
-        said = say("dotted: mean {mean:.3f} nats; dashed: guessing, {loss:.2f} nats",
-                   mean=float(np.mean(losses)), loss=guessing)  # fmt: skip
+        layout["shapes"].append(level(guessing, "dash", xref="x domain"))
+        said = say("dotted: mean {mean:.3f} nats; dashed: guessing, {loss:.2f} nats", mean=mean, loss=guessing)
         subtitle(layout, [said])
         layout["yaxis"]["range"] = [0, 1.08 * max(guessing, *losses)]
     return {"data": [bars], "layout": layout}
 
 
 piece_losses = as_figure(piece_losses_spec)
-
-
-def level(height: float, dash: str) -> Spec:
-    """A line across a chart."""
-    across = {"x0": 0, "x1": 1, "xref": "x domain", "y0": height, "y1": height}
-    return {"type": "line", "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": dash}, **across}
 
 
 def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:

@@ -7,19 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import NO_DATA, layer, legend, stroke, upright
 from charts.hover import hover
-from charts.theme import (
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, literal, subtitle
 from words import joined, say
 
 HOW_TO_READ_ROTATION = say(
@@ -39,11 +30,11 @@ HOW_TO_READ_MAP_ERRORS = say(
     "held-out positions say whether shifting is a linear map."
 )
 
-_GREEN = str(SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin
+_GREEN = str(theme.SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin
 _STYLES = [
-    (NEUTRAL_COLOR, "solid", "circle"),
-    (MARK_COLOR, "dash", "diamond"),
-    (GUIDE_COLOR, "dot", "square"),
+    (theme.NEUTRAL_COLOR, "solid", "circle"),
+    (theme.MARK_COLOR, "dash", "diamond"),
+    (theme.GUIDE_COLOR, "dot", "square"),
     (_GREEN, "dashdot", "cross"),
 ]
 
@@ -75,7 +66,6 @@ def shift_points_spec(
         found: The map's answer, [position, 2].
         pair: Number i of the pair: dimensions 2i and 2i + 1.
         shift: k.
-        title: What the chart shows.
         held_out: Positions that took no part in a fit, bool [position]; None if nothing was fitted.
         angle: Draws how far the vector of position 0 turns, in radians, clockwise from the top; None draws nothing.
         unpaired: Whether the dimensions are not a sine and its cosine.
@@ -92,26 +82,23 @@ def shift_points_spec(
     names = [say("Dimension {place} (sine)", place=first), say("Dimension {place} (cosine)", place=second)]
     if unpaired:
         names = [say("Dimension {place}", place=place) for place in (first, second)]
-    layout = base_layout(title, *names) | {"showlegend": True, "height": 480, "hovermode": "closest"}
-    layout["legend"] = dict(LEGEND)
-    layout["margin"]["t"] = 104
+    layout = base_layout(title, *names) | {"height": 480, "hovermode": "closest"}
+    legend(layout, 104)
     limit = 1.15 * max(1e-6, float(np.abs(rings).max(initial=0)), float(np.abs(marks).max(initial=0)))
-    layout["xaxis"] |= {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
-    layout["yaxis"] |= {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
-    layout["yaxis"] |= {"scaleanchor": "x"}
+    both = {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
+    layout["xaxis"] |= both
+    layout["yaxis"] |= both | {"scaleanchor": "x"}
     subtitle(layout, [literal(note)])
-    data = [_points(rings, np.arange(len(rings)), shift, "PE(p+k)", {"symbol": "circle-open", "size": 12})]
-    data[0]["marker"]["color"] = GUIDE_COLOR
+    ring = {"symbol": "circle-open", "size": 12, "color": theme.GUIDE_COLOR}
+    data = [_points(rings, np.arange(len(rings)), shift, "PE(p+k)", ring)]
     name = "Rₖ·PE(p)" if held_out is None else say("M·PE(p), fitted")
-    kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": NEUTRAL_COLOR})]
-    kinds.append((say("M·PE(p), held out"), tested, {"symbol": "diamond", "size": 7, "color": MARK_COLOR}))
-    for said, rows, marker in kinds:
+    kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": theme.NEUTRAL_COLOR}, 2)]
+    kinds.append((say("M·PE(p), held out"), tested, {"symbol": "diamond", "size": 7, "color": theme.MARK_COLOR}, 0))
+    for said, rows, marker, width in kinds:
         if rows.any():
-            data.append(_points(marks[rows], np.flatnonzero(rows), shift, said, marker))
-            data[-1]["marker"]["line"] = {"width": 2 if marker["symbol"] == "x-thin" else 0, "color": NEUTRAL_COLOR}
-    if angle is not None:
-        data.insert(0, _arc(angle))
-    return {"data": data, "layout": layout}
+            look = marker | {"line": {"width": width, "color": theme.NEUTRAL_COLOR}}
+            data.append(_points(marks[rows], np.flatnonzero(rows), shift, said, look))
+    return {"data": data if angle is None else [_arc(angle), *data], "layout": layout}
 
 
 def shift_errors_spec(
@@ -125,7 +112,6 @@ def shift_errors_spec(
         shift: The shift that is looked at, marked if it is there.
         log: Whether the error axis is logarithmic; an error of exactly 0 is then a gap.
         y_title: What an error is.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a point returns its shift as `customdata`.
@@ -133,20 +119,24 @@ def shift_errors_spec(
     Raises:
         ValueError: If there is not one error for each shift.
     """
-    layout = base_layout(title, say("Shift k (positions)"), y_title) | {"showlegend": len(lines) > 1, "height": 480}
-    layout["hovermode"] = "closest"
-    layout["legend"] = dict(LEGEND)
-    layout["margin"]["t"] = 46 if len(lines) == 1 else 124
+    layout = base_layout(title, say("Shift k (positions)"), y_title) | {"height": 480, "hovermode": "closest"}
+    legend(layout, 46 if len(lines) == 1 else 124)
+    layout["showlegend"] = len(lines) > 1
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
     layout["yaxis"] |= _decades(lines) if log else {"rangemode": "tozero"}
     if shift in shifts:
-        guide = {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}
-        across = {"x0": shift, "x1": shift, "y0": 0, "y1": 1, "yref": "y domain"}
-        layout["shapes"] = [{"type": "line", "line": guide, "layer": "below", **across}]
-    return {
-        "data": [_errors(shifts, line, *style, log=log) for line, style in zip(lines, _STYLES, strict=False)],
-        "layout": layout,
-    }
+        layout["shapes"] = [upright(shift)]
+    data, x = [], np.asarray(shifts, dtype=np.int32)
+    for line, (colour, dash, symbol) in zip(lines, _STYLES, strict=False):
+        errors = np.asarray(line.errors, dtype=np.float64)
+        if len(errors) != len(shifts):
+            raise ValueError(f"{len(shifts)} shifts and {len(errors)} errors: give one for each shift.")
+        y = np.where(errors > 0, errors, np.nan) if log else errors
+        look = stroke(colour, 2, dash, size=7, symbol=symbol)
+        says = hover(literal(line.name), "k = %{x}: <b>%{y:.3g}</b>")
+        clicks = [int(one) for one in shifts]
+        data.append(layer("lines+markers", x, y, look, name=literal(line.name), says=says, clicks=clicks))
+    return {"data": data, "layout": layout}
 
 
 shift_points = as_figure(shift_points_spec)
@@ -154,18 +144,9 @@ shift_errors = as_figure(shift_errors_spec)
 
 
 def _points(points: np.ndarray, positions: np.ndarray, shift: int, name: str, marker: Spec) -> Spec:
-    return {
-        "type": "scatter",
-        "name": literal(name),
-        "x": points[:, 0],
-        "y": points[:, 1],
-        "hovertext": [f"p = {position}" for position in positions.tolist()],
-        "mode": "markers",
-        "marker": dict(marker),
-        "hovertemplate": hover(
-            joined(", ", [literal(name), "%{hovertext}", f"k = {shift}"]), "<b>(%{x:.4f}, %{y:.4f})</b>"
-        ),
-    }
+    said, texts = literal(name), [f"p = {position}" for position in positions.tolist()]
+    says = hover(joined(", ", [said, "%{hovertext}", f"k = {shift}"]), "<b>(%{x:.4f}, %{y:.4f})</b>")
+    return layer("markers", points[:, 0], points[:, 1], {"marker": marker}, name=said, says=says, texts=texts)
 
 
 def _arc(angle: float) -> Spec:
@@ -173,16 +154,9 @@ def _arc(angle: float) -> Spec:
     turned = np.linspace(0.0, angle % (2 * np.pi), 60)
     x = np.concatenate([[0.0], np.sin(turned), [0.0]])
     y = np.concatenate([[0.0], np.cos(turned), [0.0]])
-    return {
-        "type": "scatter",
-        "name": say("angle k·wᵢ"),
-        "x": (0.5 * x).astype(np.float32),
-        "y": (0.5 * y).astype(np.float32),
-        "mode": "lines",
-        "line": {"color": _GREEN, "width": 3},
-        "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
-        "hovertemplate": hover(f"k·wᵢ = {angle:.4g} rad = {np.degrees(angle):.4g}°"),
-    }
+    says = hover(f"k·wᵢ = {angle:.4g} rad = {np.degrees(angle):.4g}°")
+    x, y = (0.5 * x).astype(np.float32), (0.5 * y).astype(np.float32)
+    return layer("lines", x, y, stroke(_GREEN, 3) | NO_DATA, name=say("angle k·wᵢ"), says=says)
 
 
 def _decades(lines: Sequence[ErrorLine]) -> Spec:
@@ -191,20 +165,3 @@ def _decades(lines: Sequence[ErrorLine]) -> Spec:
     powers = np.log10(errors[errors > 0])
     low, high = (np.floor(powers.min()), np.ceil(powers.max())) if powers.size else (-1, 0)
     return {"type": "log", "exponentformat": "power", "dtick": 1, "range": [float(low) - 0.1, float(high) + 0.1]}
-
-
-def _errors(shifts: Sequence[int], line: ErrorLine, colour: str, dash: str, symbol: str, *, log: bool) -> Spec:
-    errors = np.asarray(line.errors, dtype=np.float64)
-    if len(errors) != len(shifts):
-        raise ValueError(f"{len(shifts)} shifts and {len(errors)} errors: give one for each shift.")
-    return {
-        "type": "scatter",
-        "name": literal(line.name),
-        "x": np.asarray(shifts, dtype=np.int32),
-        "y": np.where(errors > 0, errors, np.nan) if log else errors,
-        "customdata": [int(shift) for shift in shifts],
-        "mode": "lines+markers",
-        "line": {"color": colour, "width": 2, "dash": dash},
-        "marker": {"color": colour, "size": 7, "symbol": symbol},
-        "hovertemplate": hover(literal(line.name), "k = %{x}: <b>%{y:.3g}</b>"),
-    }

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts.grammar import NO_DATA, Kind, layer, legend, note, stroke
 from charts.hover import hover, with_number
 from charts.positions import DIMENSION_AXIS, POSITION_AXIS
-from charts.theme import GUIDE_COLOR, LEGEND, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_CURVES = say(
@@ -44,31 +45,23 @@ def position_curves_spec(
         raise ValueError(
             f"{table.shape} values, {expected.shape} of the formula, {len(notes)} notes, {count} numbers."
         )
-    layout = base_layout(title, POSITION_AXIS, "") | {"showlegend": True, "height": 130 + _BAND * max(count, 1)}
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "yref": "paper"}
-    layout["margin"]["t"] = 98
-    layout["legend"]["y"] = 1 + 22 / (_BAND * max(count, 1))  # above the first band's name
+    layout = base_layout(title, POSITION_AXIS, "") | {"height": 130 + _BAND * max(count, 1), "annotations": []}
+    legend(layout, 98)
+    layout["legend"] |= {"yref": "paper", "y": 1 + 22 / (_BAND * max(count, 1))}  # above the first band's name
     layout["xaxis"] |= {"anchor": f"y{count}" if count > 1 else "y", "showgrid": False, "tickformat": "d"}
     layout["xaxis"] |= {"dtick": 1} if len(table) <= 10 else {"nticks": 8}
     limit = 1.08 * max(1.0, float(np.abs(table).max(initial=0)))
-    layout["annotations"] = []
     data: list[Spec] = []
     for place, (dimension, said) in enumerate(zip(dimensions, notes, strict=True)):
         axis = "" if place == 0 else str(place + 1)
         top = 1 - place / count
-        band = {
-            "domain": [top - 0.72 / count, top],
-            "range": [-limit, limit],
-            "tickvals": [-1, 0, 1],
-            "fixedrange": True,
-        }
         name = {"text": f"PE(p, {dimension})", "font": {"size": 11}, "standoff": 4}  # heads the column when saved
-        layout[f"yaxis{axis}"] = {"title": name, "automargin": True, "zeroline": True, "showgrid": False, **band}
-        layout["annotations"].append(
-            _band_name(
-                say("Dimension {dimension}; formula: {said}", dimension=dimension, said=said), f"y{axis} domain"
-            )
-        )
+        band = {"domain": [top - 0.72 / count, top], "range": [-limit, limit], "tickvals": [-1, 0, 1]}
+        bare = {"fixedrange": True, "automargin": True, "zeroline": True, "showgrid": False}
+        layout[f"yaxis{axis}"] = {"title": name, **band, **bare}
+        text = literal(say("Dimension {dimension}; formula: {said}", dimension=dimension, said=said))
+        at = {"xref": "paper", "xanchor": "left", "yref": f"y{axis} domain", "yanchor": "bottom"}
+        layout["annotations"].append(note(0, 1, text) | at)
         data += _pair_of_curves(table[:, place], expected[:, place], dimension, f"y{axis}", first=place == 0)
     return {"data": data, "layout": layout}
 
@@ -83,23 +76,33 @@ def wavelengths_spec(
         periods: Found, in positions a turn, [dimension]; NaN where a dimension does not vary.
         shares: The share of its dimension's variance that each holds, 0 to 1, [dimension].
         n_positions: How many positions were measured.
-        title: What the chart shows.
 
     Raises:
         ValueError: If there is not one wavelength for every two dimensions.
     """
-    if len(wavelengths) != -(-len(periods) // 2) or len(shares) != len(periods):
-        raise ValueError(f"{len(wavelengths)} pairs, {len(periods)} periods and {len(shares)} shares do not fit.")
-    layout = base_layout(title, DIMENSION_AXIS, say("Wavelength (positions, log)")) | {
-        "showlegend": True,
-        "height": 400,
-    }
+    count = len(periods)
+    if len(wavelengths) != -(-count // 2) or len(shares) != count:
+        raise ValueError(f"{len(wavelengths)} pairs, {count} periods and {len(shares)} shares do not fit.")
+    layout = base_layout(title, DIMENSION_AXIS, say("Wavelength (positions, log)")) | {"height": 400}
     layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
-    layout["legend"] = dict(LEGEND)
-    layout["margin"]["t"] = 100
-    lines = [_formula_waves(wavelengths, len(periods)), _across(n_positions, len(periods))]
-    return {"data": [*lines, _found_waves(periods, shares)], "layout": layout}
+    legend(layout, 100)
+    place = say("dimension {place}", place="%{x}")
+    dashed = {"line": {"color": MARK_COLOR, "width": 1.5, "dash": "dash", "shape": "hvh"}}
+    expected = hover(place, say("formula: one turn in {positions} positions", positions="<b>%{y:.4s}</b>"))
+    dots = {"marker": {"color": NEUTRAL_COLOR, "size": 7, "opacity": np.asarray(0.2 + 0.8 * shares, np.float32)}}
+    found = hover(place, say("one turn in {positions} positions", positions="<b>%{y:.2f}</b>"), "%{hovertext}")
+    across, width = np.array([n_positions, n_positions], dtype=np.int32), np.array([0, count - 1], dtype=np.int32)
+    measured, dotted = say("{n:,} positions measured", n=n_positions), stroke(GUIDE_COLOR, 1.5, "dot") | NO_DATA
+    waves, x = np.repeat(np.asarray(wavelengths, np.float32), 2)[:count], np.arange(count, dtype=np.int32)
+    texts = [say("{share:.0%} of the variance", share=share) for share in shares]
+    strongest, y = say("strongest wave of the table"), np.asarray(periods, np.float32)
+    data = [
+        layer("lines", x, waves, dashed, name=say("formula"), says=expected),
+        layer("lines", width, across, dotted, name=measured),
+        layer("markers", x, y, dots, name=strongest, says=found, texts=texts),
+    ]
+    return {"data": data, "layout": layout}
 
 
 position_curves = as_figure(position_curves_spec)
@@ -107,76 +110,11 @@ wavelengths = as_figure(wavelengths_spec)
 
 
 def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis: str, *, first: bool) -> list[Spec]:
-    def curve(name: str, y: np.ndarray, colour: str, dash: str, width: float) -> Spec:
-        return {
-            "type": "scatter",
-            "name": name,
-            "legendgroup": str(name),
-            "showlegend": first,
-            "x": np.arange(len(y), dtype=np.int32),
-            "y": y,
-            "yaxis": axis,
-            "mode": "lines+markers" if dash == "solid" and len(y) <= 64 else "lines",
-            "line": {"color": colour, "width": width, "dash": dash},
-            "marker": {"color": colour, "size": 5},
-            "hovertemplate": hover(
-                say("dimension {dimension}, p = {p}", dimension=dimension, p="%{x}"),
-                with_number(name, "%{y:.4f}"),
-            ),
-        }
-
-    return [
-        curve(say("table"), table, NEUTRAL_COLOR, "solid", 2),
-        curve(say("formula"), formula, MARK_COLOR, "dot", 1.5),
-    ]
-
-
-def _band_name(text: str, yref: str) -> Spec:
-    at = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": yref, "yanchor": "bottom"}
-    return {"text": literal(text), "showarrow": False, **at}
-
-
-def _across(height: int, d_model: int) -> Spec:
-    """How many positions were measured, from the first dimension to the last."""
-    return {
-        "type": "scatter",
-        "name": say("{n:,} positions measured", n=height),
-        "x": np.array([0, d_model - 1], dtype=np.int32),
-        "y": np.array([height, height], dtype=np.int32),
-        "mode": "lines",
-        "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": "dot"},
-        "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
-        "hoverinfo": "skip",
-    }
-
-
-def _formula_waves(waves: np.ndarray, d_model: int) -> Spec:
-    return {
-        "type": "scatter",
-        "name": say("formula"),
-        "x": np.arange(d_model, dtype=np.int32),
-        "y": np.repeat(np.asarray(waves, np.float32), 2)[:d_model],
-        "mode": "lines",
-        "line": {"color": MARK_COLOR, "width": 1.5, "dash": "dash", "shape": "hvh"},
-        "hovertemplate": hover(
-            say("dimension {place}", place="%{x}"),
-            say("formula: one turn in {positions} positions", positions="<b>%{y:.4s}</b>"),
-        ),
-    }
-
-
-def _found_waves(periods: np.ndarray, shares: np.ndarray) -> Spec:
-    return {
-        "type": "scatter",
-        "name": say("strongest wave of the table"),
-        "x": np.arange(len(periods), dtype=np.int32),
-        "y": np.asarray(periods, np.float32),
-        "hovertext": [say("{share:.0%} of the variance", share=share) for share in shares],
-        "mode": "markers",
-        "marker": {"color": NEUTRAL_COLOR, "size": 7, "opacity": np.asarray(0.2 + 0.8 * shares, np.float32)},
-        "hovertemplate": hover(
-            say("dimension {place}", place="%{x}"),
-            say("one turn in {positions} positions", positions="<b>%{y:.2f}</b>"),
-            "%{hovertext}",
-        ),
-    }
+    x, found = np.arange(len(table), dtype=np.int32), []
+    curves = ((say("table"), table, NEUTRAL_COLOR, "solid", 2), (say("formula"), formula, MARK_COLOR, "dot", 1.5))
+    for name, y, colour, dash, width in curves:
+        kind: Kind = "lines+markers" if dash == "solid" and len(y) <= 64 else "lines"
+        look = {"legendgroup": str(name), "showlegend": first, "yaxis": axis, **stroke(colour, width, dash, size=5)}
+        place = say("dimension {dimension}, p = {p}", dimension=dimension, p="%{x}")
+        found.append(layer(kind, x, y, look, name=name, says=hover(place, with_number(name, "%{y:.4f}"))))
+    return found

@@ -10,21 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import Kind, cells, layer, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import (
-    CELLS,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-    ticks,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle, ticks
 from words import say
 
 HOW_TO_READ_TABLE = say(
@@ -69,12 +58,8 @@ def position_table_spec(
         values: [position, dimension], those that are drawn.
         positions: The number of each row, from 0.
         dimensions: The number of each column, from 0.
-        title: What the map shows.
         note: What of the table is left out, shown under the title.
         n_sines: How many of the first dimensions are sines, where the cosines come after them: a line parts the two.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: If the sizes do not fit together.
@@ -87,10 +72,7 @@ def position_table_spec(
     layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
     subtitle(layout, [literal(note)])
     if n_sines:
-        layout["shapes"] = [
-            {"type": "line", "x0": n_sines - 0.5, "x1": n_sines - 0.5, "y0": 0, "y1": 1, "yref": "y domain",
-             "line": {"color": MARK_COLOR, "width": 2}}
-        ]  # fmt: skip
+        layout["shapes"] = [upright(n_sines - 0.5, theme.MARK_COLOR, width=2, dash="", below=False)]
     return _map(values, layout, rows, columns, say("value"), signed=True)
 
 
@@ -102,7 +84,6 @@ def position_similarity_spec(
     Args:
         similar: [position, position], those that are drawn.
         positions: The number of each row and column, from 0.
-        title: What the map shows.
         value_name: What a number is.
         note: What is left out, shown under the title.
 
@@ -128,7 +109,6 @@ def similarity_by_distance_spec(
 
     Args:
         mean, low, high: Over all pairs at each distance from 0, [distance].
-        title: What the chart shows.
         value_name: What a number is.
 
     Raises:
@@ -136,35 +116,24 @@ def similarity_by_distance_spec(
     """
     if not len(mean) == len(low) == len(high):
         raise ValueError(f"{len(mean)} means, {len(low)} least and {len(high)} largest values: give one each.")
-    layout = base_layout(title, say("Distance |p − q| (positions)"), value_name) | {
-        "height": 440,
-        "hovermode": "closest",
-    }
+    layout = base_layout(title, say("Distance |p − q| (positions)"), value_name)
+    layout |= {"height": 440, "hovermode": "closest"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
     layout["yaxis"] |= {"zeroline": True, "nticks": 7}
-    distances = np.arange(len(mean), dtype=np.int32)
-    edge = {"type": "scatter", "x": distances, "mode": "lines", "hoverinfo": "skip", "line": {"width": 0}}
+    distances, edge = np.arange(len(mean), dtype=np.int32), {"line": {"width": 0}}
     ends = np.stack([low, high], axis=1).astype(np.float32)
-    centre = {
-        "type": "scatter",
-        "name": say("mean"),
-        "x": distances,
-        "y": np.asarray(mean, np.float32),
-        "customdata": ends,
-        "mode": "lines+markers" if len(mean) <= 64 else "lines",
-        "hovertemplate": hover(
-            say("distance {distance}", distance="%{x}"),
-            with_number(say("mean {value}", value=literal(value_name)), "%{y:.3f}"),
-            say("from {low} to {high}", low="%{customdata[0]:.3f}", high="%{customdata[1]:.3f}"),
-        ),
-        "line": {"color": NEUTRAL_COLOR, "width": 2},
-        "marker": {"color": NEUTRAL_COLOR, "size": 6},
-    }
-    shade = {"fill": "tonexty", "fillcolor": SCALES["neutral"][1][1]}
+    shade = {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][1][1]}
+    says = hover(
+        say("distance {distance}", distance="%{x}"),
+        with_number(say("mean {value}", value=literal(value_name)), "%{y:.3f}"),
+        say("from {low} to {high}", low="%{customdata[0]:.3f}", high="%{customdata[1]:.3f}"),
+    )
+    look = stroke(theme.NEUTRAL_COLOR, 2, size=6) | {"customdata": ends}
+    kind: Kind = "lines+markers" if len(mean) <= 64 else "lines"
     data = [
-        {**edge, "name": say("least"), "y": ends[:, 0]},
-        {**edge, "name": say("largest"), "y": ends[:, 1], **shade},
-        centre,
+        layer("lines", distances, ends[:, 0], edge, name=say("least")),
+        layer("lines", distances, ends[:, 1], edge | shade, name=say("largest")),
+        layer(kind, distances, np.asarray(mean, np.float32), look, name=say("mean"), says=says),
     ]
     return {"data": data, "layout": layout}
 
@@ -206,15 +175,7 @@ def _map(
     if not drawn.size:
         return {"data": [], "layout": layout}
     largest = float(np.abs(drawn).max()) or 1.0
-    trace = {
-        "type": "heatmap",
-        "z": drawn,
-        "zmin": -largest if signed else float(drawn.min()),
-        "zmax": largest,
-        "colorscale": SIGNED_SCALE if signed else SCALES["neutral"],
-        "meta": CELLS,
-        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", with_number(literal(value_name), "%{z:.3f}")),
-        "colorbar": colour_bar(literal(value_name)),
-        **{"x0": 0, "dx": 1, "y0": 0, "dy": 1},
-    }
-    return {"data": [trace], "layout": layout}
+    ends = (-largest if signed else float(drawn.min()), largest)
+    says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(literal(value_name), "%{z:.3f}"))
+    scale, bar = theme.SIGNED_SCALE if signed else theme.SCALES["neutral"], colour_bar(literal(value_name))
+    return {"data": [cells(drawn, ends, scale, says, bar=bar)], "layout": layout}

@@ -7,25 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from charts.candidates import percent
-from charts.hover import bold, on_lines, whole_rows, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    shortened,
-)
+from charts import theme
+from charts.candidates import at_the_edge, percent
+from charts.grammar import layer, legend, level, listed, table_of, whole_rows
+from charts.hover import bold, on_lines, with_number
+from charts.theme import Spec, as_figure, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
@@ -58,20 +47,36 @@ def reshaped_spec(
         rows: The pieces, likeliest first.
         others: How many pieces are not listed, and what they have together; None if all are listed.
         border: How many of the rows are left after the cut, if some of them are cut; then a line stands there.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a bar returns its id as `customdata`.
     """
     shown = [*rows, *([others[1]] if others is not None and others[0] else [])]
-    layout = _layout(title, rows, shown)
+    layout = _layout(title, shown)
     if border is not None and 0 < border < len(rows):
-        layout["shapes"] = [_border(border)]
-    columns = [say("piece"), say("id"), say("the model's own"), say("tempered"), say("drawn from"), say("note")]
-    cells = [[row.name, row.id, row.raw, row.tempered, row.cut, row.note] for row in shown]
-    layout["meta"] = {"table": {"columns": columns, "rows": cells}}
-    clicked = whole_rows([-1 if row.id is None else row.id for row in shown], [_on_hover(row) for row in shown])
-    return {"data": [_bars(shown), _diamonds(shown), _ticks(shown), clicked], "layout": layout}
+        layout["shapes"] = [level(border - 0.5, "dash")]
+    table_of(
+        layout,
+        (say("piece"), [row.name for row in shown]),
+        (say("id"), [row.id for row in shown]),
+        (say("the model's own"), [row.raw for row in shown]),
+        (say("tempered"), [row.tempered for row in shown]),
+        (say("drawn from"), [row.cut for row in shown]),
+        (say("note"), [row.note for row in shown]),
+    )
+    shades = [theme.TARGET_COLOR if row.drawn else theme.TARGET_PALE for row in shown]
+    edges = {"color": theme.TARGET_COLOR, "width": [1.0 if row.cut else 0.0 for row in shown]}
+    diamond = {"symbol": "diamond-open", "size": 9, "color": theme.SOURCE_COLOR, "line": {"width": 2}}
+    tick = {"symbol": "line-ns-open", "size": 13, "color": theme.MARK_COLOR, "line": {"width": 2.5}}
+    cut, tempered, raw = (np.array([getattr(row, field) for row in shown]) for field in ("cut", "tempered", "raw"))
+    y, whole = np.arange(len(shown)), {"cliponaxis": False}
+    data = [
+        layer("lying", cut, y, {"marker": {"color": shades, "line": edges}}, name=say("drawn from")),
+        layer("markers", tempered, y, whole | {"marker": diamond}, name=say("tempered")),
+        layer("markers", raw, y, whole | {"marker": tick}, name=say("model's own")),
+        whole_rows([-1 if row.id is None else row.id for row in shown], [_on_hover(row) for row in shown]),
+    ]
+    return {"data": data, "layout": layout}
 
 
 reshaped = as_figure(reshaped_spec)
@@ -82,21 +87,15 @@ def others_named(count: int) -> str:
     return say_n("{n:,} other", "{n:,} others", count)
 
 
-def _layout(title: str, rows: Sequence[Shares], shown: Sequence[Shares]) -> dict[str, Any]:
-    layout = base_layout(title, say("Probability"), say("Piece"))
+def _layout(title: str, shown: Sequence[Shares]) -> Spec:
+    layout = base_layout(title, say("Probability"), say("Piece")) | {"bargap": 0.34, "barmode": "overlay"}
     layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
-    layout["yaxis"] |= {
-        "range": [len(shown) - 0.5, -0.5],
-        "tickmode": "array",
-        "tickvals": list(range(len(shown))),
-        "ticktext": [_label(row) for row in shown],
-        "showgrid": False,
-        "fixedrange": True,
-    }
-    layout["margin"] |= {"r": 68, "t": 92}
-    layout |= {"bargap": 0.34, "barmode": "overlay", "showlegend": True, "legend": dict(LEGEND)}
+    listed(layout, map(_label, shown))
+    legend(layout, 92)
+    layout["margin"] |= {"r": 68}
     layout["height"] = int(np.clip(_FRAME + _ROW * len(shown), 220, 560))
-    layout["annotations"] = [_at_the_edge(place, row) for place, row in enumerate(shown)]
+    texts = [say("cut off") if row.cut == 0 and row.id is not None else percent(row.cut) for row in shown]
+    layout["annotations"] = [at_the_edge(place, text, 64) for place, text in enumerate(texts)]
     return layout
 
 
@@ -105,47 +104,6 @@ def _label(row: Shares) -> str:
         return row.name
     label = literal(shortened(row.name))
     return f"✓ <b>{label}</b>" if row.drawn else label
-
-
-def _at_the_edge(place: int, row: Shares) -> Spec:
-    text = say("cut off") if row.cut == 0 and row.id is not None else percent(row.cut)
-    return {"x": 1, "xref": "paper", "xanchor": "right", "xshift": 64, "y": place, "yref": "y", "text": text,
-            "showarrow": False}  # fmt: skip
-
-
-def _border(after: int) -> Spec:
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": after - 0.5, "y1": after - 0.5,
-            "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": "dash"}}  # fmt: skip
-
-
-def _bars(rows: Sequence[Shares]) -> Spec:
-    return {
-        "type": "bar",
-        "name": say("drawn from"),
-        "x": np.array([row.cut for row in rows]),
-        "y": np.arange(len(rows)),
-        "orientation": "h",
-        "hoverinfo": "skip",
-        "marker": {
-            "color": [TARGET_COLOR if row.drawn else TARGET_PALE for row in rows],
-            "line": {"color": TARGET_COLOR, "width": [1.0 if row.cut else 0.0 for row in rows]},
-        },
-    }
-
-
-def _diamonds(rows: Sequence[Shares]) -> Spec:
-    marker = {"symbol": "diamond-open", "size": 9, "color": SOURCE_COLOR, "line": {"width": 2}}
-    return _points(say("tempered"), [row.tempered for row in rows], marker)
-
-
-def _ticks(rows: Sequence[Shares]) -> Spec:
-    marker = {"symbol": "line-ns-open", "size": 13, "color": MARK_COLOR, "line": {"width": 2.5}}
-    return _points(say("model's own"), [row.raw for row in rows], marker)
-
-
-def _points(name: str, values: Sequence[float], marker: Spec) -> Spec:
-    return {"type": "scatter", "mode": "markers", "name": name, "x": np.array(values), "y": np.arange(len(values)),
-            "hoverinfo": "skip", "cliponaxis": False, "marker": marker}  # fmt: skip
 
 
 def _on_hover(row: Shares) -> str:

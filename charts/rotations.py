@@ -10,23 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import NO_DATA, Kind, cells, edge, frame, layer, legend, stroke
 from charts.hover import hover, on_lines, with_number
 from charts.positions import POSITION_AXIS, number_places
-from charts.theme import (
-    CELLS,
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    SIGNED_SCALE,
-    Spec,
-    as_figure,
-    base_layout,
-    colour_bar,
-    literal,
-    subtitle,
-)
+from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
 from words import say, say_n
 
 HOW_TO_READ_ROTATIONS = say(
@@ -67,7 +55,6 @@ def rotation_map_spec(
         angles: In radians [position, pair], those that are drawn.
         n_pairs: How many pairs there are.
         pair: The pair that is followed, from 0: framed if it is drawn.
-        title: What the map shows.
         pairs: The number of each column, from 0.
         note: What is left out, shown under the title.
 
@@ -90,15 +77,10 @@ def rotation_map_spec(
     layout["meta"]["cells"] = {"rows": [f"p = <b>{p}</b>" for p in range(len(cosines))], "columns": columns}
     if pair is not None and pair in pairs:
         place = list(pairs).index(pair)
-        line = {"color": MARK_COLOR, "width": 2}
-        layout["shapes"] = [{"type": "rect", "x0": place - 0.5, "x1": place + 0.5, "y0": -0.5,
-                             "y1": len(cosines) - 0.5, "line": line}]  # fmt: skip
+        layout["shapes"] = [frame((place - 0.5, place + 0.5), (-0.5, len(cosines) - 0.5))]
     cosine = say("cosine of the angle")
-    trace = {
-        "type": "heatmap", "z": cosines, "zmin": -1, "zmax": 1, "colorscale": SIGNED_SCALE, "meta": CELLS,
-        "hovertemplate": hover("%{customdata[0]}", "%{customdata[1]}", with_number(cosine, "%{z:.3f}")),
-        "colorbar": colour_bar(cosine), "x0": 0, "dx": 1, "y0": 0, "dy": 1,
-    }  # fmt: skip
+    says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(cosine, "%{z:.3f}"))
+    trace = cells(cosines, (-1, 1), theme.SIGNED_SCALE, says, bar=colour_bar(cosine))
     return {"data": [trace] if cosines.size else [], "layout": layout}
 
 
@@ -114,7 +96,6 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     Args:
         speed: Radians a position.
         n_positions: How many positions.
-        title: What the chart shows.
         note: What is left out, shown under the title.
     """
     layout = base_layout(title, say("First dimension of the pair"), say("Second dimension of the pair"))
@@ -123,31 +104,26 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     layout["xaxis"] |= both
     layout["yaxis"] |= both | {"scaleanchor": "x"}
     subtitle(layout, [literal(note)])
-    layout["shapes"] = [{"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1, "layer": "below",
-                         "line": {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}}]  # fmt: skip
+    circle = {"type": "circle", "x0": -1, "x1": 1, "y0": -1, "y1": 1, "layer": "below"}
+    layout["shapes"] = [circle | stroke(theme.GUIDE_COLOR, 1, "dot")]
     places = np.arange(n_positions)
     angles = places * speed
-    points = {
-        "type": "scatter",
-        "x": np.cos(angles).astype(np.float32),
-        "y": np.sin(angles).astype(np.float32),
-        "mode": "markers+text",
+    says = hover(
+        say("position p = {p}", p="%{pointNumber}"),
+        say("turned by {degrees}°", degrees="<b>%{customdata:,.4~g}</b>"),
+        "%{hovertext}",
+    )
+    marker = {"color": places, "colorscale": theme.SCALES["neutral"], "cmin": 0, "cmax": max(1, n_positions - 1)}
+    marker |= {"size": 10, "colorbar": colour_bar(POSITION_AXIS), "showscale": True}
+    look = {
         "text": [str(p) if p < _NUMBERED and _is_free(p, speed) else "" for p in range(n_positions)],
         "textposition": [_OUTWARD[int(np.round(angle / (np.pi / 4))) % 8] for angle in angles],
         "customdata": np.degrees(angles).astype(np.float32),
-        "hovertext": [say("{turns:.3g} turns", turns=turns) for turns in angles / (2 * np.pi)],
-        "hovertemplate": hover(
-            say("position p = {p}", p="%{pointNumber}"),
-            say("turned by {degrees}°", degrees="<b>%{customdata:,.4~g}</b>"),
-            "%{hovertext}",
-        ),
-        "marker": {
-            "color": places, "colorscale": SCALES["neutral"], "cmin": 0, "cmax": max(1, n_positions - 1),
-            "size": 10, "colorbar": colour_bar(POSITION_AXIS), "showscale": True,
-            "line": {"color": MARK_COLOR, "width": 1},
-        },
-    }  # fmt: skip
-    return {"data": [points], "layout": layout}
+        "marker": marker | {"line": {"color": theme.MARK_COLOR, "width": 1}},
+    }
+    texts = [say("{turns:.3g} turns", turns=turns) for turns in angles / (2 * np.pi)]
+    x, y = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+    return {"data": [layer("markers+text", x, y, look, says=says, texts=texts)], "layout": layout}
 
 
 def _is_free(place: int, speed: float) -> bool:
@@ -165,55 +141,36 @@ def turning_waves_spec(
         lines: The chosen layers first; others, or what they were before a scaling, after them.
         limits: Lengths of texts to compare with, each with its name.
         pair: The pair that is followed, marked.
-        title: What the chart shows.
 
     Returns:
         The figure; a click on a point gives its pair as `customdata`.
     """
-    layout = base_layout(title, PAIR_AXIS, say("Positions a turn (log)"))
-    layout |= {"height": 400, "showlegend": True, "legend": dict(LEGEND), "hovermode": "closest"}
-    layout["margin"]["t"] = 52 + 22 * (len(lines) + len(limits))  # where it is narrow, each has a line of its own
+    layout = base_layout(title, PAIR_AXIS, say("Positions a turn (log)")) | {"height": 400, "hovermode": "closest"}
+    legend(layout, 52 + 22 * (len(lines) + len(limits)))  # where it is narrow, each has a line of its own
     layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
-    styles = [(NEUTRAL_COLOR, "solid"), (MARK_COLOR, "dash"), (GUIDE_COLOR, "dashdot")]
+    styles = [(theme.NEUTRAL_COLOR, "solid"), (theme.MARK_COLOR, "dash"), (theme.GUIDE_COLOR, "dashdot")]
     data = [_turns(line, *styles[min(place, 2)], pair) for place, line in enumerate(lines)]
     n_pairs = max((len(line.wavelengths) for line in lines), default=0)
-    data += [_limit(name, length, n_pairs) for name, length in limits]
+    x, dotted = np.array([0, max(n_pairs - 1, 0)], dtype=np.int32), stroke(theme.GUIDE_COLOR, 1.5, "dot") | NO_DATA
+    for name, length in limits:
+        said = say_n("{name}: {n:,} token", "{name}: {n:,} tokens", length, name=literal(name))
+        data.append(layer("lines", x, np.array([length, length], dtype=np.int32), dotted, name=said))
     return {"data": data, "layout": layout}
 
 
 def _turns(line: Turns, colour: str, dash: str, pair: int | None) -> Spec:
-    count = len(line.wavelengths)
-    places = np.arange(count)
+    places = np.arange(len(line.wavelengths))
     here = places == (-1 if pair is None or not line.main else pair)
-    return {
-        "type": "scatter",
-        "name": literal(line.name),
-        "x": places.astype(np.int32),
-        "y": np.asarray(line.wavelengths, np.float32),
-        "customdata": places.tolist(),
-        "mode": "lines+markers" if line.main else "lines",
-        "line": {"color": colour, "width": 2 if line.main else 1.5, "dash": dash},
-        "marker": {"color": colour, "size": np.where(here, 13, 6), "line": {"color": MARK_COLOR,
-                                                                            "width": np.where(here, 2, 0)}},
-        "hovertemplate": hover(
-            say("pair {pair}: {name}", pair="%{x}", name=literal(line.name)),
-            say("one turn in {positions} positions", positions="<b>%{y:.4s}</b>"),
-        ),
-    }  # fmt: skip
-
-
-def _limit(name: str, length: int, n_pairs: int) -> Spec:
-    return {
-        "type": "scatter",
-        "name": say_n("{name}: {n:,} token", "{name}: {n:,} tokens", length, name=literal(name)),
-        "x": np.array([0, max(n_pairs - 1, 0)], dtype=np.int32),
-        "y": np.array([length, length], dtype=np.int32),
-        "mode": "lines",
-        "line": {"color": GUIDE_COLOR, "width": 1.5, "dash": "dot"},
-        "marker": {"color": "rgba(0,0,0,0)"},  # it is no data, so it is not saved as such
-        "hoverinfo": "skip",
-    }
+    look = stroke(colour, 2 if line.main else 1.5, dash, size=6)
+    look["marker"] |= {"size": np.where(here, 13, 6), "line": edge(np.where(here, 2, 0))}
+    says = hover(
+        say("pair {pair}: {name}", pair="%{x}", name=literal(line.name)),
+        say("one turn in {positions} positions", positions="<b>%{y:.4s}</b>"),
+    )
+    kind: Kind = "lines+markers" if line.main else "lines"
+    x, y = places.astype(np.int32), np.asarray(line.wavelengths, np.float32)
+    return layer(kind, x, y, look, name=literal(line.name), says=says, clicks=places.tolist())
 
 
 rotation_map = as_figure(rotation_map_spec)

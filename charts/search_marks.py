@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from charts.hover import bold, hover, on_lines
+from charts.grammar import layer
+from charts.hover import bold, on_lines
 from charts.theme import GUIDE_COLOR, MARK_COLOR, TARGET_COLOR, Spec, literal, shortened
 from words import joined, say
 
@@ -18,6 +19,7 @@ LEAST_STEP = 25  # pixels; with less the chart is wider than its place, and scro
 _PLOT = 640  # pixels that a window of 1280 leaves for the steps
 _FONT = {"size": 11, "family": "monospace"}  # pieces are written so in the sentence, too
 _LETTER = 6.6  # pixels
+_BESIDE: Spec = {"showlegend": False, "cliponaxis": False}
 _LINE = 36  # letters in a line of a result
 
 
@@ -51,10 +53,9 @@ class Leaf:
 
 def start_mark(piece: str, root: tuple[float, float]) -> Spec:
     """What stands before the first step."""
-    return {"type": "scatter", "mode": "markers+text", "x": [root[0]], "y": [root[1]], "hoverinfo": "skip",
-            "text": [literal(shortened(piece, limit=8))], "textposition": "middle left", "textfont": _FONT,
-            "showlegend": False, "cliponaxis": False,
-            "marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}  # fmt: skip
+    look = {"text": [literal(shortened(piece, limit=8))], "textposition": "middle left", "textfont": _FONT, **_BESIDE}
+    look |= {"marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}
+    return layer("markers+text", [root[0]], [root[1]], look)
 
 
 def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
@@ -68,28 +69,16 @@ def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
     found = []
     for kind, name, style in kinds:
         ones = [twig for twig in twigs if twig.kind == kind and twig.place in at]
-        if ones:
-            sizes = [(11 if twig.step == step else 7) if twig.is_kept else 6 for twig in ones]
-            edges = [2 if twig.step == step and twig.is_kept else 0.8 for twig in ones]
-            found.append(_points(ones, at, name, {**style, "size": sizes,
-                                                  "line": {"color": MARK_COLOR, "width": edges}}))  # fmt: skip
+        if not ones:
+            continue
+        sizes = [(11 if twig.step == step else 7) if twig.is_kept else 6 for twig in ones]
+        edges = [2 if twig.step == step and twig.is_kept else 0.8 for twig in ones]
+        marker = {**style, "size": sizes, "line": {"color": MARK_COLOR, "width": edges}}
+        look = {"showlegend": bool(name), "cliponaxis": False, "marker": marker}
+        x, y = ([at[twig.place][axis] for twig in ones] for axis in (0, 1))
+        texts = [on_lines(bold(twig.piece), *map(literal, twig.numbers)) for twig in ones]
+        found.append(layer("markers", x, y, look, name=name, texts=texts, clicks=[twig.place for twig in ones]))
     return found
-
-
-def _points(ones: Sequence[Twig], at: Places, name: str, style: Spec) -> Spec:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "showlegend": bool(name),
-        "x": [at[twig.place][0] for twig in ones],
-        "y": [at[twig.place][1] for twig in ones],
-        "customdata": [twig.place for twig in ones],
-        "hovertext": [on_lines(bold(twig.piece), *map(literal, twig.numbers)) for twig in ones],
-        "hovertemplate": hover("%{hovertext}"),
-        "cliponaxis": False,
-        "marker": style,
-    }
 
 
 def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
@@ -111,41 +100,21 @@ def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
 
 
 def _text(ones: Sequence[Twig], at: Places, side: str, colour: str, limit: int, lower: float) -> Spec:
-    return {
-        "type": "scatter",
-        "mode": "text",
-        "x": [at[twig.place][0] for twig in ones],
-        "y": [at[twig.place][1] + lower for twig in ones],
-        "text": [literal(shortened(twig.piece, limit=limit)) for twig in ones],
-        "textposition": side,
-        "textfont": {**_FONT, "color": colour},
-        "hoverinfo": "skip",
-        "showlegend": False,
-        "cliponaxis": False,
-    }
+    look = {"textposition": side, "textfont": {**_FONT, "color": colour}, **_BESIDE}
+    look["text"] = [literal(shortened(twig.piece, limit=limit)) for twig in ones]
+    return layer("text", [at[twig.place][0] for twig in ones], [at[twig.place][1] + lower for twig in ones], look)
 
 
 def results(leaves: Sequence[Leaf], at: Places, n_steps: int) -> list[Spec]:
     """The results at the right, each a mark that takes clicks."""
     if not leaves:
         return []
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "x": [n_steps + 0.8] * len(leaves),
-            "y": [at[leaf.place][1] for leaf in leaves],
-            "text": [on_lines(*lines_of(n, leaf)) for n, leaf in enumerate(leaves, start=1)],
-            "textposition": "middle right",
-            "textfont": {"size": 11, "color": MARK_COLOR},
-            "customdata": [leaf.place for leaf in leaves],
-            "hovertext": [on_lines(bold(leaf.text), literal(leaf.numbers)) for leaf in leaves],
-            "hovertemplate": hover("%{hovertext}"),
-            "showlegend": False,
-            "cliponaxis": False,
-            "marker": {"symbol": "triangle-right", "size": 9, "color": TARGET_COLOR},
-        }
-    ]
+    look = {"textposition": "middle right", "textfont": {"size": 11, "color": MARK_COLOR}, **_BESIDE}
+    look |= {"marker": {"symbol": "triangle-right", "size": 9, "color": TARGET_COLOR}}
+    look["text"] = [on_lines(*lines_of(n, leaf)) for n, leaf in enumerate(leaves, start=1)]
+    x, y = [n_steps + 0.8] * len(leaves), [at[leaf.place][1] for leaf in leaves]
+    texts = [on_lines(bold(leaf.text), literal(leaf.numbers)) for leaf in leaves]
+    return [layer("markers+text", x, y, look, texts=texts, clicks=[leaf.place for leaf in leaves])]
 
 
 def lines_of(n: int, leaf: Leaf) -> list[str]:

@@ -10,26 +10,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import layer, legend, stroke
 from charts.lanes import Growing, lanes
-from charts.search_marks import LEAST_STEP, Leaf, Twig, lines_of, marks, names, results, start_mark
-from charts.theme import (
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    MASK_COLOR,
-    SCALES,
-    TARGET_COLOR,
-    Spec,
-    as_figure,
-    base_layout,
-)
+from charts.search_marks import LEAST_STEP, Leaf, Places, Twig, lines_of, marks, names, results, start_mark
+from charts.theme import Spec, as_figure, base_layout
 from words import say
 
 HOW_TO_READ = say(
     "From left to right each step adds a piece. Strong lines lead to results, thinner ones were kept for a while, "
     "and a dotted end was dropped at once. Point at a mark for its numbers; click it to open that beginning."
 )
-_KEPT_COLOR = SCALES["target"][2][1]
+_KEPT_COLOR = theme.SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results
 _LINE_HEIGHT, _LANE, _LEAST_LANE = 14, 44, 26  # pixels
 _MOST_HEIGHT = 560
@@ -51,7 +43,6 @@ def search_tree_spec(
     Args:
         twigs: All beginnings that are drawn.
         leaves: The results, best first; each ends a twig that was kept.
-        title: What the chart shows.
         start: What stands before the first step.
         n_steps: Steps that there is room for.
         step: The step that is looked at, from 0; None for none.
@@ -71,7 +62,9 @@ def search_tree_spec(
     n_lanes = max(rows.values(), default=0) + 1
     layout = _layout(title, n_steps, n_lanes, n_lines=max((len(lines_of(1, leaf)) for leaf in leaves), default=1))
     if step is not None and step < n_steps:
-        layout["shapes"] = [_band(step)]
+        band = {"type": "rect", "x0": step + 0.5, "x1": step + 1.5, "yref": "paper", "y0": 0, "y1": 1}
+        band |= {"fillcolor": theme.MASK_COLOR, "opacity": 0.6, "line": {"width": 0}, "layer": "below"}
+        layout["shapes"] = [band]
     data = [
         *_edges(twigs, at, root, shown),
         *_leads(leaves, at, n_steps),
@@ -108,21 +101,14 @@ def _stubs(
 
 def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     layout = base_layout(title, say("Step"), say("Partial outputs"))
-    layout["xaxis"] |= {
-        "range": [-0.6, n_steps + 0.8],
-        "showgrid": False,
-        "tickformat": "d",
-        "nticks": 12,
-        "tick0": 1,
-    }
-    if n_steps <= 24:
-        layout["xaxis"] |= {"dtick": 1}
+    layout["xaxis"] |= {"range": [-0.6, n_steps + 0.8], "showgrid": False, "tickformat": "d"}
+    layout["xaxis"] |= {"nticks": 12, "tick0": 1} | ({"dtick": 1} if n_steps <= 24 else {})
     layout["yaxis"] |= {"range": [n_lanes - 0.1, -0.8], "showgrid": False, "showticklabels": False, "ticks": ""}
     least = max(_LEAST_LANE, _LINE_HEIGHT * n_lines)
     lane = int(np.clip(_MOST_HEIGHT / n_lanes, least, max(_LANE, least)))
-    layout["margin"] |= {"r": _MARGIN, "t": 82}
+    legend(layout, 82)
+    layout["margin"]["r"] = _MARGIN
     layout |= {"height": max(240, 136 + lane * n_lanes), "hovermode": "closest", "hoverdistance": 14}
-    layout |= {"showlegend": True, "legend": dict(LEGEND)}
     layout["meta"] = {
         "grounded": True,  # names lie on lines and marks
         "least_height": max(240, 126 + least * n_lanes),
@@ -131,55 +117,37 @@ def _layout(title: str, n_steps: int, n_lanes: int, *, n_lines: int) -> Spec:
     return layout
 
 
-def _band(step: int) -> Spec:
-    return {"type": "rect", "x0": step + 0.5, "x1": step + 1.5, "yref": "paper", "y0": 0, "y1": 1,
-            "fillcolor": MASK_COLOR, "opacity": 0.6, "line": {"width": 0}, "layer": "below"}  # fmt: skip
-
-
 def _edges(
     twigs: Sequence[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], shown: int | None
 ) -> list[Spec]:
     """The lines: what was dropped, what was kept, what leads to a result, and the one that is looked at."""
     groups: list[tuple[str, list[Twig], Spec]] = [
-        (say("dropped"), [], {"color": GUIDE_COLOR, "width": 1, "dash": "dot"}),
-        (say("kept for a while"), [], {"color": _KEPT_COLOR, "width": 1.5}),
-        (say("leads to a result"), [], {"color": TARGET_COLOR, "width": 2.5}),
-        (say("the result that is looked at"), [], {"color": MARK_COLOR, "width": 4}),
+        (say("dropped"), [], stroke(theme.GUIDE_COLOR, 1, "dot")),
+        (say("kept for a while"), [], stroke(_KEPT_COLOR, 1.5)),
+        (say("leads to a result"), [], stroke(theme.TARGET_COLOR, 2.5)),
+        (say("the result that is looked at"), [], stroke(theme.MARK_COLOR, 4)),
     ]
     for twig in twigs:
         if twig.place in at:
-            groups[_strength(twig, shown)][1].append(twig)
-    return [_line(name, ones, at, root, style) for name, ones, style in groups if ones]
+            strength = (1 if twig.result is None else 3 if twig.result == shown else 2) if twig.is_kept else 0
+            groups[strength][1].append(twig)
+    return [_lines(_ends(ones, at, root), look, name) for name, ones, look in groups if ones]
 
 
-def _strength(twig: Twig, shown: int | None) -> int:
-    if not twig.is_kept:
-        return 0
-    if twig.result is None:
-        return 1
-    return 3 if twig.result == shown else 2
+def _ends(ones: Iterable[Twig], at: Places, root: tuple[float, float]) -> Iterable[tuple[float, ...]]:
+    """Where the line to each begins and ends."""
+    return ((*(root if one.parent is None else at[one.parent]), *at[one.place]) for one in ones)
 
 
-def _line(
-    name: str, ones: Iterable[Twig], at: dict[int, tuple[float, float]], root: tuple[float, float], style: Spec
-) -> Spec:
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for twig in ones:
-        (x0, y0), (x1, y1) = root if twig.parent is None else at[twig.parent], at[twig.place]
-        xs += [x0, x1, None]
-        ys += [y0, y1, None]
-    return {"type": "scatter", "mode": "lines", "name": name, "x": xs, "y": ys, "line": style, "hoverinfo": "skip"}
+def _lines(ends: Iterable[tuple[float, ...]], look: Spec, name: str | None = None) -> Spec:
+    """Lines from point to point, with a gap after each."""
+    parts = list(ends)
+    x = [place for x0, _, x1, _ in parts for place in (x0, x1, None)]
+    y = [place for _, y0, _, y1 in parts for place in (y0, y1, None)]
+    return layer("lines", x, y, look, name=name)
 
 
 def _leads(leaves: Sequence[Leaf], at: dict[int, tuple[float, float]], n_steps: int) -> list[Spec]:
     """Lines from where a result ended to where it is written out."""
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for leaf in leaves:
-        x, y = at[leaf.place]
-        xs += [x, n_steps + 0.7, None]
-        ys += [y, y, None]
-    style = {"color": TARGET_COLOR, "width": 1, "dash": "dot"}
-    line = {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": style, "hoverinfo": "skip"}
-    return [line | {"showlegend": False}] if leaves else []
+    ends = [(x, y, n_steps + 0.7, y) for x, y in (at[leaf.place] for leaf in leaves)]
+    return [_lines(ends, stroke(theme.TARGET_COLOR, 1, "dot") | {"showlegend": False})] if leaves else []

@@ -42,7 +42,6 @@ def shift_spec(
         losses: Of each label, in nats; the scale ends at `guessing`.
         guessing: The loss of guessing among all pieces alike, in nats.
         chosen: The place that is looked at, from 0: what it reads is shaded; None: all is.
-        title: What the chart shows.
 
     Returns:
         The figure. Of a long text it has the bands around the chosen place: `layout.meta.first` is its first place.

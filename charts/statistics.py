@@ -9,23 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import SIDES, along, in_cells, layer, level
 from charts.groups import bracket
 from charts.heatmap import NUMBER, heatmap_spec
 from charts.hover import bold, hover, with_number
-from charts.theme import (
-    GUIDE_COLOR,
-    MARK_COLOR,
-    NEUTRAL_COLOR,
-    SCALES,
-    SOURCE_COLOR,
-    TARGET_COLOR,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    literal,
-    ticks,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_HEADS = say("Each cell is one head; the frame is the head chosen.")
@@ -33,9 +22,7 @@ HOW_TO_READ_ROWS = say(
     "Each bar is the measure in one row of the head's map; the dotted line is their mean, the number in the table."
 )
 
-_BARS: dict[Colour, str] = {"source": SOURCE_COLOR, "target": TARGET_COLOR, "neutral": NEUTRAL_COLOR}
 _MOST_WRITTEN = 12  # heads beside each other whose numbers do not touch
-_PALE_FROM = 0.6  # of the scale: there pale and dark text are about equally readable, in both themes
 _CELL = 34  # pixels
 
 
@@ -77,9 +64,12 @@ def head_measure_spec(
     )
     layout = spec["layout"]
     layout["height"] = int(np.clip(110 + _CELL * n_layers, 200, 640))
-    layout["meta"]["cells"] = {"rows": _bold(layers), "columns": _bold(_heads(n_heads, group))}
+    names = [[bold(name) for name in ones] for ones in (layers, _heads(n_heads, group))]
+    layout["meta"]["cells"] = {"rows": names[0], "columns": names[1]}
     if spec["data"] and n_heads <= _MOST_WRITTEN:
-        layout["annotations"] = _written(np.asarray(values), spec["data"][0]["zmin"], spec["data"][0]["zmax"])
+        numbers, low, high = np.asarray(values), spec["data"][0]["zmin"], spec["data"][0]["zmax"]
+        shares = np.maximum(numbers - low, 0) / ((high - low) or 1.0)
+        layout["annotations"] = in_cells(numbers, shares, lambda value, _: f"{value:.2f}")
     bracket(layout, n_heads, group)
     return spec
 
@@ -97,26 +87,6 @@ def _heads(count: int, group: int) -> list[str]:
         return _numbers(count)
     return [
         say("{number} (keys and values {group})", number=head + 1, group=head // group + 1) for head in range(count)
-    ]
-
-
-def _bold(names: Sequence[str]) -> list[str]:
-    return [bold(name) for name in names]
-
-
-def _written(values: np.ndarray, low: float, high: float) -> list[dict[str, object]]:
-    """Write each number into its cell, pale on the strong half of the scale."""
-    pale = SCALES["neutral"][0][1]
-    return [
-        {
-            "x": column,
-            "y": row,
-            "text": f"{value:.2f}",
-            "showarrow": False,
-            "font": {"color": pale if value - low > _PALE_FROM * (high - low) else MARK_COLOR},
-        }
-        for (row, column), value in np.ndenumerate(values)
-        if np.isfinite(value)
     ]
 
 
@@ -152,44 +122,19 @@ def row_measure_spec(
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.shape != (len(queries),):
         raise ValueError(f"{numbers.shape} values for {len(queries)} rows: give one each.")
-    layout = base_layout(title, query_axis, value_name)
-    axis = ticks(queries, title=query_axis)
-    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(queries) - 0.5], "uirevision": "\n".join(queries)}
+    layout = base_layout(title, query_axis, value_name) | {"bargap": 0.25, "height": 340}
+    along(layout, queries, title=query_axis)
     layout["yaxis"] |= {"rangemode": "tozero", "fixedrange": True} | ({"range": [0, top]} if top else {})
-    layout |= {"bargap": 0.25, "height": 340, "meta": {"ticks": {"xaxis": axis["spec"]}}}
     counted = np.flatnonzero(np.isfinite(numbers))
     if not counted.size:
         return {"data": [], "layout": layout}
-    mean = float(numbers[counted].mean())
-    layout["shapes"] = [_mean_line(mean)]
-    return {"data": [_bars(numbers, counted, queries, value_name, marked_row, _BARS[colour])], "layout": layout}
+    layout["shapes"] = [level(float(numbers[counted].mean()))]
+    edges = {"color": theme.MARK_COLOR, "width": [2 if row == marked_row else 0 for row in counted.tolist()]}
+    look = {"marker": {"color": SIDES[colour][1], "line": edges}}
+    says = hover("%{hovertext}", with_number(literal(value_name), f"%{{y:{NUMBER}}}"))
+    texts = [f"{row + 1}: {bold(queries[row])}" for row in counted.tolist()]
+    bars = layer("bar", counted, numbers[counted], look, says=says, texts=texts, clicks=counted.tolist())
+    return {"data": [bars], "layout": layout}
 
 
 row_measure = as_figure(row_measure_spec)
-
-
-def _bars(
-    numbers: np.ndarray,
-    counted: np.ndarray,
-    queries: Sequence[str],
-    value_name: str,
-    marked_row: int | None,
-    colour: str,
-) -> Spec:
-    return {
-        "type": "bar",
-        "x": counted,
-        "y": numbers[counted],
-        "customdata": counted.tolist(),
-        "hovertext": [f"{row + 1}: {bold(queries[row])}" for row in counted.tolist()],
-        "hovertemplate": hover("%{hovertext}", with_number(literal(value_name), f"%{{y:{NUMBER}}}")),
-        "marker": {
-            "color": colour,
-            "line": {"color": MARK_COLOR, "width": [2 if row == marked_row else 0 for row in counted.tolist()]},
-        },
-    }
-
-
-def _mean_line(mean: float) -> dict[str, object]:
-    line = {"color": GUIDE_COLOR, "width": 1.5, "dash": "dot"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": mean, "y1": mean, "line": line}

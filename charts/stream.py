@@ -6,26 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charts import theme
+from charts.grammar import SIDES, along, finite, layer, legend, note, stroke, table
 from charts.hover import bold, hover, on_lines, with_number
 from charts.lens import AFTER, DEPTH_AXIS, Depth, after
-from charts.theme import (
-    GUIDE_COLOR,
-    LEGEND,
-    MARK_COLOR,
-    SCALES,
-    SOURCE_COLOR,
-    SOURCE_PALE,
-    TARGET_COLOR,
-    TARGET_PALE,
-    Colour,
-    Spec,
-    as_figure,
-    base_layout,
-    capitalised,
-    literal,
-    subtitle,
-    ticks,
-)
+from charts.theme import Colour, Spec, as_figure, base_layout, capitalised, literal, subtitle
 from words import say
 
 HOW_TO_READ_SIZE = say(
@@ -77,7 +62,6 @@ _STEPS = 5  # of an axis, at most
 
 MOST_LINES = 128
 """Tokens drawn as a line each; of more only the least and the largest are drawn, and the chosen one."""
-SIDES = {"source": (SOURCE_PALE, SOURCE_COLOR), "target": (TARGET_PALE, TARGET_COLOR)}
 
 
 def stream_lines_spec(
@@ -98,7 +82,6 @@ def stream_lines_spec(
         values: `[depth, token]`.
         pieces: The tokens; equal ones stay apart.
         chosen: The token whose line is strong.
-        title: What the chart shows.
         value_name: What a number is.
         limits: Ends of the axis; None goes from 0 to the largest value.
         colour: Whose tokens they are.
@@ -112,28 +95,24 @@ def stream_lines_spec(
     numbers = np.asarray(values, np.float32)
     if numbers.shape != (len(depths), len(pieces)) or not 0 <= chosen < len(pieces):
         raise ValueError(f"{numbers.shape} values for {len(depths)} depths and {len(pieces)} tokens: give one each.")
-    layout = base_layout(title, DEPTH_AXIS, capitalised(value_name))
-    axis = ticks([depth.short for depth in depths], title=DEPTH_AXIS)
-    layout["xaxis"] = {**axis["axis"], "range": [-0.3, len(depths) - 0.7], "fixedrange": True}
+    layout = base_layout(title, DEPTH_AXIS, capitalised(value_name)) | {"height": 360, "hovermode": "closest"}
+    along(layout, [depth.short for depth in depths], title=DEPTH_AXIS, room=0.3, revised=False)
+    layout["xaxis"] |= {"fixedrange": True}
     layout["yaxis"] |= {"nticks": 6, "range": list(limits)} if limits else whole_steps(numbers)
-    layout |= {"height": 360, "hovermode": "closest", "meta": {"ticks": {"xaxis": axis["spec"]}}}
-    pale, full = SIDES.get(colour, (GUIDE_COLOR, MARK_COLOR))
-    strong = _lines(depths, numbers, pieces, [chosen], value_name, full)
-    strong |= {"line": {"color": full, "width": 3}, "marker": {"color": full, "size": 8}}
+    pale, full = shades(colour)
+    strong = _lines(depths, numbers, pieces, [chosen], value_name) | stroke(full, 3, size=8)
     others = [token for token in range(len(pieces)) if token != chosen]
-    drawn_apart = len(pieces) <= MOST_LINES
-    weak = [_lines(depths, numbers, pieces, others, value_name, pale)] if others and drawn_apart else []
-    weak = weak if drawn_apart else _range(depths, numbers, value_name, pale)
-    if not drawn_apart:
+    if len(pieces) > MOST_LINES:
+        weak = _range(depths, numbers, value_name, pale)
         subtitle(layout, [say("{n} tokens: their least and largest, and the chosen one", n=len(pieces))])
-    layout["meta"]["table"] = {
-        "columns": [say("token"), say("piece"), AFTER, value_name],
-        "rows": [
-            [token + 1, piece, depth.name, float(numbers[row, token]) if np.isfinite(numbers[row, token]) else None]
-            for token, piece in enumerate(pieces)
-            for row, depth in enumerate(depths)
-        ],
-    }
+    else:
+        weak = [_lines(depths, numbers, pieces, others, value_name) | stroke(pale, 1, size=5)] if others else []
+    rows = [
+        [token + 1, piece, depth.name, finite(numbers[row, token])]
+        for token, piece in enumerate(pieces)
+        for row, depth in enumerate(depths)
+    ]
+    table(layout, [say("token"), say("piece"), AFTER, value_name], rows)
     return {"data": [*weak, strong], "layout": layout}
 
 
@@ -155,6 +134,11 @@ def whole_steps(numbers: np.ndarray) -> Spec:
     return {"range": [0, count * step * 1.02], "tickmode": "linear", "tick0": 0, "dtick": step}
 
 
+def shades(colour: Colour) -> tuple[str, str]:
+    """A pale and a full shade for tokens of a side, or of none."""
+    return SIDES[colour] if colour in ("source", "target") else (theme.GUIDE_COLOR, theme.MARK_COLOR)
+
+
 def named_token(place: int, piece: str) -> str:
     """A token on hover.
 
@@ -166,12 +150,7 @@ def named_token(place: int, piece: str) -> str:
 
 
 def _lines(
-    depths: Sequence[Depth],
-    numbers: np.ndarray,
-    pieces: Sequence[str],
-    tokens: Sequence[int],
-    value_name: str,
-    colour: str,
+    depths: Sequence[Depth], numbers: np.ndarray, pieces: Sequence[str], tokens: Sequence[int], value_name: str
 ) -> Spec:
     """One trace with a gap after each token's line: a trace for each would take a browser long."""
     n_depths = len(depths)
@@ -179,41 +158,31 @@ def _lines(
     gapped[:, :-1] = numbers[:, tokens].T
     names = [named_token(token + 1, pieces[token]) for token in tokens]
     points = [after(literal(depth.name)) for depth in depths] + [""]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": np.tile(np.arange(n_depths + 1, dtype=np.float32), len(tokens)),
-        "y": gapped.ravel(),
-        "connectgaps": False,
-        "customdata": [token for token in tokens for _ in range(n_depths + 1)],
-        "hovertext": [on_lines(name, point) for name in names for point in points],
-        "hovertemplate": hover("%{hovertext}", with_number(literal(value_name), "%{y:.3f}")),
-        "line": {"color": colour, "width": 1},
-        "marker": {"color": colour, "size": 5},
-    }
+    x = np.tile(np.arange(n_depths + 1, dtype=np.float32), len(tokens))
+    return layer(
+        "lines+markers",
+        x,
+        gapped.ravel(),
+        says=hover("%{hovertext}", with_number(literal(value_name), "%{y:.3f}")),
+        texts=[on_lines(name, point) for name in names for point in points],
+        clicks=[token for token in tokens for _ in range(n_depths + 1)],
+    ) | {"connectgaps": False}
 
 
 def _range(depths: Sequence[Depth], numbers: np.ndarray, value_name: str, colour: str) -> list[Spec]:
     """The least and the largest of all tokens, with a shade between them."""
-    edge = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": np.arange(len(depths), dtype=np.int32),
-        "hovertext": [after(literal(depth.name)) for depth in depths],
-        "line": {"color": colour, "width": 1},
-    }
+    x, texts = np.arange(len(depths), dtype=np.int32), [after(literal(depth.name)) for depth in depths]
     name = literal(value_name)
-    low, high = (
-        {
-            "y": values,
-            "hovertemplate": hover("%{hovertext}", with_number(name, "%{y:.3f}")),
-        }
-        for name, values in (
-            (say("least {value}", value=name), numbers.min(axis=1)),
-            (say("largest {value}", value=name), numbers.max(axis=1)),
-        )
+    ends = (
+        (say("least {value}", value=name), numbers.min(axis=1)),
+        (say("largest {value}", value=name), numbers.max(axis=1)),
     )
-    return [{**edge, **low}, {**edge, **high, "fill": "tonexty", "fillcolor": SCALES["neutral"][0][1]}]
+    low, high = (
+        layer("lines", x, values, says=hover("%{hovertext}", with_number(which, "%{y:.3f}")), texts=texts)
+        | stroke(colour, 1)
+        for which, values in ends
+    )
+    return [low, high | {"fill": "tonexty", "fillcolor": theme.SCALES["neutral"][0][1]}]
 
 
 # ------------------------------------------------------------------------------------------------ what was added
@@ -235,7 +204,6 @@ def stream_added_spec(
         before: Size of the stream that a sub-layer adds to `[sub-layer]`.
         added: Size of what it adds `[sub-layer]`.
         aligned: Cosine of the two `[sub-layer]`.
-        title: What the chart shows.
         colour: Whose token it is.
 
     Raises:
@@ -246,21 +214,21 @@ def stream_added_spec(
         raise ValueError(f"{len(depths)} sub-layers: give one value for each.")
     old, new, cosine = numbers
     shares = np.divide(new, old, out=np.full(len(depths), np.nan), where=old > 0)
-    layout = base_layout(title, say("Sub-layer"), say("Root mean square")) | {"height": 360, "showlegend": True}
-    axis = ticks([depth.short for depth in depths], title=say("Sub-layer"))
-    layout["xaxis"] = {**axis["axis"], "range": [-0.5, len(depths) - 0.5], "fixedrange": True}
+    layout = base_layout(title, say("Sub-layer"), say("Root mean square"))
+    layout |= {"height": 360, "barmode": "group", "bargap": 0.25, "bargroupgap": 0}
+    along(layout, [depth.short for depth in depths], title=say("Sub-layer"), revised=False)
+    layout["xaxis"] |= {"fixedrange": True}
     top = float(np.nanmax(np.concatenate([old, new]), initial=0)) or 1.0
     layout["yaxis"] |= {"range": [0, 1.15 * top], "nticks": 6}
-    layout |= {"barmode": "group", "bargap": 0.25, "bargroupgap": 0}
-    layout["legend"] = dict(LEGEND)
-    layout["margin"]["t"] = 92
+    legend(layout, 92)
     layout["annotations"] = [
-        {"x": place, "y": max(old[place], new[place]), "text": f"{share:.2f}", "showarrow": False, "yshift": 10}
+        note(place, max(old[place], new[place]), f"{share:.2f}") | {"yshift": 10}
         for place, share in enumerate(shares)
         if np.isfinite(share)
     ]
-    layout["meta"] = {"ticks": {"xaxis": axis["spec"]}, "table": _added_table(depths, old, new, shares, cosine)}
-    pale, full = SIDES.get(colour, (GUIDE_COLOR, MARK_COLOR))
+    rows = list(zip(depths, old, new, shares, cosine, strict=True))
+    columns = [say("sub-layer"), say("stream"), say("added"), say("added / stream"), say("cosine")]
+    table(layout, columns, [[depth.name, *map(finite, row)] for depth, *row in rows])
     texts = [
         on_lines(
             literal(depth.name),
@@ -272,33 +240,15 @@ def stream_added_spec(
             ),
             with_number(say("cosine"), f"{cos:.3f}"),
         )
-        for depth, one, two, share, cos in zip(depths, old, new, shares, cosine, strict=True)
+        for depth, one, two, share, cos in rows
     ]
-    bars = [(say("stream"), old, pale), (say("added"), new, full)]
-    return {"data": [_bars(name, values, texts, shade) for name, values, shade in bars], "layout": layout}
+    bars = zip((say("stream"), say("added")), (old, new), shades(colour), strict=True)
+    places = np.arange(len(depths), dtype=np.int32)
+    data = [
+        layer("bar", places, each, name=name, texts=texts) | {"marker": {"color": shade}}
+        for name, each, shade in bars
+    ]
+    return {"data": data, "layout": layout}
 
 
 stream_added = as_figure(stream_added_spec)
-
-
-def _added_table(depths: Sequence[Depth], *columns: np.ndarray) -> Spec:
-    rows = [
-        [depth.name, *(float(value) if np.isfinite(value) else None for value in row)]
-        for depth, *row in zip(depths, *columns, strict=True)
-    ]
-    return {
-        "columns": [say("sub-layer"), say("stream"), say("added"), say("added / stream"), say("cosine")],
-        "rows": rows,
-    }
-
-
-def _bars(name: str, values: np.ndarray, texts: Sequence[str], colour: str) -> Spec:
-    return {
-        "type": "bar",
-        "name": name,
-        "x": np.arange(len(values), dtype=np.int32),
-        "y": values,
-        "hovertext": list(texts),
-        "hovertemplate": hover("%{hovertext}"),
-        "marker": {"color": colour},
-    }

@@ -280,7 +280,6 @@ def base_layout(title: str, x_title: str, y_title: str) -> dict[str, Any]:
     """Start the layout of a chart.
 
     Args:
-        title: What the chart shows.
         x_title: What the horizontal axis counts, with its unit.
         y_title: What the vertical axis counts, with its unit.
 

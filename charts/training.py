@@ -7,12 +7,12 @@ out on purpose: nothing here belongs to a side.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from charts.grammar import Kind, at_a_line, layer, legend, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import GUIDE_COLOR, LEGEND, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
 from words import say
 
 HOW_TO_READ_LOSSES = say(
@@ -34,16 +34,9 @@ HEIGHT = 320
 _MOST_MARKED = 60  # above this many epochs markers would hide the line
 
 
-@dataclass(frozen=True)
-class _Style:
-    colour: str
-    dash: str
-    symbol: str
-
-
-_FIRST = _Style(NEUTRAL_COLOR, "solid", "circle")
-_SECOND = _Style(GUIDE_COLOR, "dash", "square")
-_THIRD = _Style(MARK_COLOR, "dot", "diamond")
+_FIRST = stroke(NEUTRAL_COLOR, 2, "solid", size=7, symbol="circle")
+_SECOND = stroke(GUIDE_COLOR, 2, "dash", size=7, symbol="square")
+_THIRD = stroke(MARK_COLOR, 2, "dot", size=7, symbol="diamond")
 
 
 def losses_spec(
@@ -65,13 +58,13 @@ def losses_spec(
         labels: What hover says of each epoch, such as "Epoch 3, step 720"; "Epoch 3" when not given.
         kept: The epoch to mark; None, or one that is not there, marks none.
         kept_name: What the mark says.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one value and one label for each epoch.
     """
     lines = [(say("Dev loss"), dev, _FIRST), (say("Training loss"), training, _SECOND)]
-    layout = _with_legend(_layout(epochs, title, say("Loss (nats per piece)")))
+    layout = _layout(epochs, title, say("Loss (nats per piece)"))
+    legend(layout, 76)
     _mark(layout, epochs, kept, kept_name, top=True)
     return {"data": _lines(epochs, lines, labels, say("{number} nats", number="%{y:.3f}")), "layout": layout}
 
@@ -97,14 +90,14 @@ def dev_scores_spec(
         labels: What hover says of each epoch.
         kept: The epoch to mark; None, or one that is not there, marks none.
         kept_name: What the mark says.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one value and one label for each epoch.
     """
     per_cent = None if exact is None else [100 * share for share in exact]
     lines = [("BLEU", bleu, _FIRST), ("chrF", chrf, _SECOND), (say("Exact (%)"), per_cent, _THIRD)]
-    layout = _with_legend(_layout(epochs, title, say("Score (0 to 100)")))
+    layout = _layout(epochs, title, say("Score (0 to 100)"))
+    legend(layout, 76)
     _mark(layout, epochs, kept, kept_name, top=False)
     return {"data": _lines(epochs, lines, labels, "%{y:.2f}"), "layout": layout}
 
@@ -126,7 +119,6 @@ def learning_rates_spec(
         labels: What hover says of each epoch.
         kept: The epoch to mark; None, or one that is not there, marks none.
         kept_name: What the mark says.
-        title: What the chart shows.
 
     Raises:
         ValueError: There is not one value and one label for each epoch.
@@ -154,63 +146,33 @@ def _layout(epochs: Sequence[int], title: str, y_title: str) -> Spec:
     return layout
 
 
-def _with_legend(layout: Spec) -> Spec:
-    """Name the lines between the title and the plot."""
-    legend = dict(LEGEND)
-    return layout | {"showlegend": True, "legend": legend, "margin": {**layout["margin"], "t": 76}}
-
-
 def _mark(layout: Spec, epochs: Sequence[int], kept: int | None, name: str, *, top: bool) -> None:
     """A line from top to bottom at an epoch, with its name at the end where no curve runs."""
     if kept is None or kept not in epochs:
         return
-    line = {"color": MARK_COLOR, "width": 1, "dash": "dot"}
-    layout["shapes"] = [
-        {"type": "line", "x0": kept, "x1": kept, "y0": 0, "y1": 1, "yref": "y domain", "line": line, "layer": "below"}
-    ]
-    right_half = 2 * kept > epochs[0] + epochs[-1]
-    layout["annotations"] = [
-        {
-            "x": kept,
-            "y": 1 if top else 0,
-            "yref": "y domain",
-            "text": literal(say("{name}: epoch {epoch}", name=name, epoch=kept)),
-            "showarrow": False,
-            "xanchor": "right" if right_half else "left",
-            "yanchor": "top" if top else "bottom",
-            "xshift": -4 if right_half else 4,
-        }
-    ]
+    layout["shapes"] = [upright(kept, MARK_COLOR)]
+    text = literal(say("{name}: epoch {epoch}", name=name, epoch=kept))
+    height, left = 1 if top else 0, 2 * kept > epochs[0] + epochs[-1]
+    layout["annotations"] = [at_a_line(kept, height, text, left=left) | {"yanchor": "top" if top else "bottom"}]
 
 
 def _lines(
     epochs: Sequence[int],
-    lines: Sequence[tuple[str, Sequence[float] | None, _Style]],
+    lines: Sequence[tuple[str, Sequence[float] | None, Spec]],
     labels: Sequence[str] | None,
     shown: str,
 ) -> list[Spec]:
-    there = [
-        (name, np.asarray(values, dtype=np.float64), style) for name, values, style in lines if values is not None
-    ]
+    there = [(name, np.asarray(values, dtype=np.float64), look) for name, values, look in lines if values is not None]
     named = [say("Epoch {epoch}", epoch=epoch) for epoch in epochs] if labels is None else labels
     for name, count in (*((name, len(values)) for name, values, _ in there), ("labels", len(named))):
         if count != len(epochs):
             raise ValueError(f"{len(epochs)} epochs and {count} of {name}: give one for each epoch.")
-    return [_line(epochs, name, values, named, style, shown) for name, values, style in there if len(epochs)]
-
-
-def _line(
-    epochs: Sequence[int], name: str, values: np.ndarray, labels: Sequence[str], style: _Style, shown: str
-) -> Spec:
-    return {
-        "type": "scatter",
-        "name": literal(name),
-        "x": np.asarray(epochs, dtype=np.int32),
-        "y": np.where(np.isfinite(values), values, np.nan),
-        "mode": "lines+markers" if len(values) <= _MOST_MARKED else "lines",
-        "connectgaps": False,
-        "hovertext": [literal(label) for label in labels],
-        "hovertemplate": hover(with_number(literal(name), shown), "%{hovertext}"),
-        "line": {"color": style.colour, "width": 2, "dash": style.dash},
-        "marker": {"color": style.colour, "size": 7, "symbol": style.symbol},
-    }
+    if not len(epochs):
+        return []
+    kind: Kind = "lines+markers" if len(epochs) <= _MOST_MARKED else "lines"
+    x, texts, found = np.asarray(epochs, dtype=np.int32), [literal(label) for label in named], []
+    for name, values, look in there:
+        says = hover(with_number(literal(name), shown), "%{hovertext}")
+        y = np.where(np.isfinite(values), values, np.nan)
+        found.append(layer(kind, x, y, look | {"connectgaps": False}, name=literal(name), says=says, texts=texts))
+    return found

@@ -39,7 +39,6 @@ def two_texts_spec(
         probabilities: Of each piece, with what stands before it in its own text, 0 to 1.
         parts_at: The first place, from 0, at which they differ or only one goes on; None if they are equal.
         tail: How many pieces both end with behind that place.
-        title: What the chart shows.
 
     Raises:
         ValueError: If there is not one probability for each piece.

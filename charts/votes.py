@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from charts.grammar import layer, legend
 from charts.hover import bold, hover, with_number
-from charts.theme import GUIDE_COLOR, LEGEND, SOURCE_COLOR, Spec, as_figure, base_layout, literal, shortened
+from charts.theme import GUIDE_COLOR, SOURCE_COLOR, Spec, as_figure, base_layout, literal, shortened
 from words import joined, say
 
 HOW_TO_READ = say("Each bar is one choice and how many chose it.")
@@ -31,12 +32,8 @@ def votes_spec(
     Args:
         rounds: Counts `[round, choice]` of the latest round, and of the one before if there was one.
         choices: What each choice says.
-        title: What the chart shows.
         right: Which choice is marked as the right one; None marks none.
         large: In letters that are read across a class room.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels.
 
     Raises:
         ValueError: There are no rounds or more than two, or not one count for each choice.
@@ -51,33 +48,22 @@ def votes_spec(
     layout["yaxis"] |= {"tickvals": places, "ticktext": labels}
     layout["yaxis"] |= {"range": [len(choices) - 0.5, -0.5], "automargin": True, "showgrid": False}
     layout["xaxis"] |= {"range": [0, most * 1.12], "dtick": _tick(most)}
+    legend(layout, 92 if len(rounds) > 1 else layout["margin"]["t"])
+    layout["legend"]["traceorder"] = "normal"
     layout |= {"barmode": "group", "bargap": 0.3, "bargroupgap": 0.05, "showlegend": len(rounds) > 1}
-    layout["legend"] = dict(LEGEND) | {"traceorder": "normal"}
-    layout["margin"]["t"] = 92 if len(rounds) > 1 else layout["margin"]["t"]
     layout["height"] = _AROUND + _BAR * len(choices) * len(rounds) + _BAR * len(choices) // 2
-    bars = [_bars(*one, choices) for one in zip(_NAMES, _COLORS, rounds, strict=False)]
+    texts, bars = [bold(choice) for choice in choices], []
+    for name, colour, counts in zip(_NAMES, _COLORS, rounds, strict=False):
+        look = {"text": [str(count) for count in counts], "textposition": "outside", "cliponaxis": False}
+        look |= {"marker": {"color": colour}}
+        says = hover("%{hovertext}", with_number(name, "%{x}"))
+        bars.append(layer("lying", list(counts), places, look, name=name, says=says, texts=texts))
     if large:
         _enlarge(layout, bars)
     return {"data": bars, "layout": layout}
 
 
 votes = as_figure(votes_spec)
-
-
-def _bars(name: str, colour: str, counts: Sequence[int], choices: Sequence[str]) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": name,
-        "x": list(counts),
-        "y": list(range(len(choices))),
-        "text": [str(count) for count in counts],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertext": [bold(choice) for choice in choices],
-        "hovertemplate": hover("%{hovertext}", with_number(name, "%{x}")),
-        "marker": {"color": colour},
-    }
 
 
 def _enlarge(layout: dict[str, Any], bars: list[dict[str, Any]]) -> None:

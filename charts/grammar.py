@@ -1,0 +1,267 @@
+"""What every chart is made of, each thing made once: named axes, layers of marks, lines and notes over them, a table.
+
+A chart is a layout (`theme.base_layout`) whose axes are named by pieces (`along`) or by rows of text (`listed`), with
+layers on it: `cells` of a map, and `layer` for curves, points and bars. A layer is plain data, so what only one chart
+has is added to it: `layer("lines", x, y, says=...) | stroke(colour, 2)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from charts import theme
+from charts.hover import bold, hover
+from charts.theme import Colour, Spec, ticks
+
+Kind = Literal["bar", "lying", "markers", "lines", "lines+markers", "markers+text", "text"]
+
+SIDES: dict[Colour, tuple[str, str]] = {
+    "source": (theme.SOURCE_PALE, theme.SOURCE_COLOR),
+    "target": (theme.TARGET_PALE, theme.TARGET_COLOR),
+    "neutral": (theme.GUIDE_COLOR, theme.NEUTRAL_COLOR),
+}
+"""A pale and a full shade of each side."""
+PALE_FROM = 0.6
+"""Share of a scale from which a cell needs pale text: there both are about equally readable, in both themes."""
+PALE = str(theme.SCALES["neutral"][0][1])
+PLACES: Spec = {"x0": 0, "dx": 1, "y0": 0, "dy": 1}
+"""Cells on integer places."""
+GREY = [[0, theme.MASK_COLOR], [1, theme.MASK_COLOR]]
+UNSEEN: Spec = {"marker": {"color": "rgba(0,0,0,0)", "line": {"width": 0}}}
+"""Bars that only take hover and clicks."""
+NO_DATA: Spec = {"marker": {"color": "rgba(0,0,0,0)"}}
+"""A line that is not saved as data."""
+HATCHED: Spec = {
+    "color": theme.MASK_COLOR,
+    "line": {"width": 0},
+    "pattern": {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": theme.MASK_COLOR, "size": 7, "solidity": 0.14},
+}
+
+# ------------------------------------------------------------------------------------------------ axes and table
+
+
+def along(
+    layout: Spec, pieces: Sequence[str], *, title: str, axis: str = "xaxis", room: float = 0.5, revised: bool = True
+) -> None:
+    """Name the places of an axis by pieces, the first at the left or on top.
+
+    Args:
+        layout: Of the figure.
+        pieces: A label for each place; equal labels stay apart.
+        title: What they are.
+        axis: "xaxis", or one from top to bottom.
+        room: From the first and the last place to the edge.
+        revised: Whether a zoom ends when there are other pieces.
+    """
+    labels = ticks(pieces, title=title)
+    ends = [-room, len(pieces) - (1 - room)]
+    layout[axis] = {**labels["axis"], "range": ends if axis == "xaxis" else ends[::-1]}
+    layout[axis] |= {"uirevision": "\n".join(pieces)} if revised else {}
+    layout.setdefault("meta", {}).setdefault("ticks", {})[axis] = labels["spec"]
+
+
+def listed(layout: Spec, labels: Iterable[str]) -> None:
+    """Name rows from top to bottom by texts that are already escaped."""
+    names = list(labels)
+    layout["yaxis"] |= {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
+    layout["yaxis"] |= {"range": [len(names) - 0.5, -0.5], "showgrid": False, "fixedrange": True}
+
+
+def legend(layout: Spec, top: int) -> None:
+    """Name the layers between the title and the plot, where so many pixels are kept for it."""
+    layout |= {"showlegend": True, "legend": dict(theme.LEGEND)}
+    layout["margin"]["t"] = top
+
+
+def table(layout: Spec, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """What is saved of a chart as a table; returns its rows."""
+    cells_of_rows = [list(row) for row in rows]
+    layout.setdefault("meta", {})["table"] = {"columns": list(columns), "rows": cells_of_rows}
+    return cells_of_rows
+
+
+def table_of(layout: Spec, *columns: tuple[str, Iterable[Any]]) -> list[list[Any]]:
+    """The same, column by column."""
+    return table(layout, [name for name, _ in columns], zip(*(values for _, values in columns), strict=True))
+
+
+def finite(value: float) -> float | None:
+    """A number that JSON can say."""
+    return float(value) if np.isfinite(value) else None
+
+
+def numbered(pieces: Iterable[str], *, start: int = 1) -> list[str]:
+    """Each piece on hover, with its place."""
+    return [f"{place}: {bold(piece)}" for place, piece in enumerate(pieces, start)]
+
+
+# ------------------------------------------------------------------------------------------------ layers
+
+
+def layer(
+    kind: Kind,
+    x: Sequence[Any] | np.ndarray,
+    y: Sequence[Any] | np.ndarray,
+    look: Spec | None = None,
+    *,
+    name: str | None = None,
+    says: str | None = None,
+    texts: Iterable[Any] | None = None,
+    clicks: Iterable[Any] | None = None,
+) -> Spec:
+    """A layer of marks.
+
+    Args:
+        kind: What stands at each place; "lying" are bars from left to right.
+        x, y: The places.
+        look: What else it has, such as a `stroke`.
+        name: In the legend and over a column that is saved; already escaped.
+        says: The template of its hover; None says the texts, or nothing if there are none.
+        texts: What is said of each mark.
+        clicks: What a click on each gives.
+    """
+    found: Spec = {"type": "bar"} if kind in ("bar", "lying") else {"type": "scatter", "mode": kind}
+    found |= {"orientation": "h"} if kind == "lying" else {}
+    found |= {"x": x, "y": y} | (look or {})
+    found |= {} if name is None else {"name": name}
+    found |= {} if clicks is None else {"customdata": list(clicks)}
+    found |= {} if texts is None else {"hovertext": list(texts)}
+    if says is None and texts is None:
+        return found | {"hoverinfo": "skip"}
+    return found | {"hovertemplate": hover("%{hovertext}") if says is None else says}
+
+
+def whole_rows(ids: Sequence[int], texts: Sequence[str], *, width: float = 1.0) -> Spec:
+    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at.
+
+    Args:
+        ids: What a click on each row tells.
+        texts: What is said of it.
+        width: Where the axis ends, or beyond.
+    """
+    x = np.full(len(ids), width, dtype=np.float32)
+    return layer("lying", x, np.arange(len(ids)), UNSEEN | {"showlegend": False}, texts=texts, clicks=ids)
+
+
+def stroke(colour: str, width: float, dash: str = "", *, size: float | None = None, symbol: str = "") -> Spec:
+    """How a curve looks, and its marks if they have a size."""
+    line = {"color": colour, "width": width} | ({"dash": dash} if dash else {})
+    if size is None:
+        return {"line": line}
+    return {"line": line, "marker": {"color": colour, "size": size} | ({"symbol": symbol} if symbol else {})}
+
+
+def edge(width: Any, colour: Any = MARK_COLOR) -> Spec:
+    """The line around marks: one width and colour, or one for each."""
+    return {"color": colour, "width": width}
+
+
+def cells(
+    z: np.ndarray,
+    ends: tuple[float, float],
+    colours: list[list[Any]],
+    says: str,
+    *,
+    bar: Spec | None = None,
+    gaps: tuple[int, int] | None = None,
+    named: bool = True,
+) -> Spec:
+    """The cells of a map.
+
+    Args:
+        z: `[row, column]`; NaN is left out.
+        ends: Of the scale.
+        colours: Of the scale.
+        says: The template of its hover; `%{customdata[0]}` and `[1]` are the row and the column.
+        bar: The scale beside the map; None draws none.
+        gaps: Between columns and between rows, in pixels.
+        named: Whether `layout.meta.cells` names rows and columns.
+    """
+    found: Spec = {"type": "heatmap", "z": z, "zmin": ends[0], "zmax": ends[1], "colorscale": colours, **PLACES}
+    found |= {"hovertemplate": says}
+    found |= {"showscale": False} if bar is None else {"colorbar": bar}
+    found |= {} if gaps is None else {"xgap": gaps[0], "ygap": gaps[1]}
+    return found | ({"meta": theme.CELLS} if named else {})
+
+
+def hatching(x: np.ndarray, y: np.ndarray) -> Spec:
+    """Hatch an outline; it takes no hover and no click, so those reach what lies under it."""
+    pattern = {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.14}
+    return layer("lines", x, y) | {"line": {"width": 0}, "fill": "toself", "fillpattern": pattern}
+
+
+def one_side(values: Iterable[Any], *, least: float = 1.0) -> float:
+    """The largest number whichever its sign, what is not finite left out; `least` where that is 0."""
+    numbers = np.abs(np.asarray(values))
+    return float(numbers[np.isfinite(numbers)].max(initial=0)) or least
+
+
+# ------------------------------------------------------------------------------------------------ lines and notes
+
+
+def frame(
+    x: tuple[float, float], y: tuple[float, float], *, width: float = 2, dash: str = "", yref: str = ""
+) -> Spec:
+    """A line around a rectangle."""
+    line = {"color": theme.MARK_COLOR, "width": width} | ({"dash": dash} if dash else {})
+    found = {"type": "rect", "x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1], "line": line}
+    return found | ({"yref": yref} if yref else {})
+
+
+def upright(
+    place: float, colour: str = theme.GUIDE_COLOR, *, width: float = 1, dash: str = "dot", below: bool = True
+) -> Spec:
+    """A line from top to bottom."""
+    line = {"color": colour, "width": width} | ({"dash": dash} if dash else {})
+    found = {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
+    return found | ({"layer": "below"} if below else {})
+
+
+def level(
+    height: float, dash: str = "dot", *, colour: str = theme.GUIDE_COLOR, width: float = 1.5, xref: str = "paper"
+) -> Spec:
+    """A line from side to side."""
+    line = {"color": colour, "width": width, "dash": dash}
+    return {"type": "line", "xref": xref, "x0": 0, "x1": 1, "y0": height, "y1": height, "line": line}
+
+
+def note(x: float, y: float, text: str) -> Spec:
+    """A text on the plot, already escaped."""
+    return {"x": x, "y": y, "text": text, "showarrow": False}
+
+
+def at_a_line(x: float, y: float, text: str, *, left: bool) -> Spec:
+    """A text beside an upright line, at a height from 0 to 1."""
+    side = {"xanchor": "right", "xshift": -4} if left else {"xanchor": "left", "xshift": 4}
+    return note(x, y, text) | side | {"yref": "y domain"}
+
+
+def at_ends(ends: Iterable[float], texts: Iterable[str], *, signed: bool = False) -> list[Spec]:
+    """A text at the end of each lying bar; `signed` puts those of bars to the left on their left."""
+    left, right = {"xanchor": "left", "xshift": 4}, {"xanchor": "right", "xshift": -4}
+    return [
+        note(end, place, text) | (left if end >= 0 or not signed else right)
+        for place, (end, text) in enumerate(zip(ends, texts, strict=True))
+    ]
+
+
+def in_cells(
+    values: np.ndarray, shares: np.ndarray, text: Callable[[float, int], str], *, pale_from: float = PALE_FROM
+) -> list[Spec]:
+    """The numbers of a map in its cells, pale on dark ones.
+
+    Args:
+        values: `[row, column]`; what is not finite is not written.
+        shares: How strong each cell is, from 0 to 1 or to -1.
+        text: Writes the number of a column.
+        pale_from: From which share on a cell is dark.
+    """
+    return [
+        note(column, row, text(value, column))
+        | {"font": {"color": PALE if abs(shares[row, column]) > pale_from else theme.MARK_COLOR}}
+        for (row, column), value in np.ndenumerate(values)
+        if np.isfinite(value)
+    ]
