@@ -13,7 +13,7 @@ from transformer.analysis import position_study as study
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.clocks import FOLLOWS, MOST_POSITIONS, angle_of, table_of
-from transformer.runs.interventions.wiring import ShiftPositions
+from transformer.runs.interventions import ShiftPositions
 from words import say
 
 SAME: Final = 1e-4

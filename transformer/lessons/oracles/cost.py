@@ -12,8 +12,7 @@ import numpy as np
 
 from transformer.analysis import costs
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
-from transformer.runs.interventions import Intervention
-from transformer.runs.interventions.wiring import NoFeedForward, NoPositions, NoResidual, ScoreScale
+from transformer.runs.interventions import Intervention, NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.runs.trace import Trace
 
 PARTS: Final[dict[str, Intervention]] = {

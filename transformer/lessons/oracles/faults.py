@@ -17,8 +17,7 @@ from transformer.model.tap import Recorder
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import first_site
 from transformer.runs.given import Reference
-from transformer.runs.interventions import Intervention, Pads, write
-from transformer.runs.interventions.wiring import CausalMask, HeadsTold, NoGuard, PaddingMask
+from transformer.runs.interventions import CausalMask, HeadsTold, Intervention, NoGuard, PaddingMask, Pads, write
 from transformer.runs.teacher_forcing import judge
 
 EXAMPLES: Final = 2

@@ -12,8 +12,7 @@ from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.differences import first_difference, largest_difference
 from transformer.lessons.picks.heads import self_maps, without_heads, written_shares
 from transformer.lessons.picks.steps import written
-from transformer.runs.interventions import ZeroHead
-from transformer.runs.interventions.wiring import KeyBias
+from transformer.runs.interventions import KeyBias, ZeroHead
 from words import say
 
 MOST_CHOICES: Final = 4

@@ -15,7 +15,7 @@ from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.picks.inside import Place, place_of, spelled_alike, table_of
 from transformer.lessons.picks.looking import own_pieces
 from transformer.model.tap import Replacer, tap_of
-from transformer.runs.interventions.wiring import NoFeedForward
+from transformer.runs.interventions import NoFeedForward
 from transformer.runs.replay import replay
 
 ROUNDING: Final = 1e-4

@@ -18,8 +18,7 @@ from transformer.lessons.case import Answer, Case, NotHere, worded
 from transformer.lessons.differences import first_difference, largest_difference
 from transformer.lessons.picks.steps import written
 from transformer.model.tap import Replacer, tap_of
-from transformer.runs.interventions import Intervention, Replace, Shuffle
-from transformer.runs.interventions.wiring import NoPositions
+from transformer.runs.interventions import Intervention, NoPositions, Replace, Shuffle
 from transformer.runs.replay import replay
 from transformer.runs.trace import Trace
 

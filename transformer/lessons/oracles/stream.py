@@ -16,8 +16,7 @@ from transformer.lessons.picks.inside import place_of
 from transformer.lessons.picks.looking import own_pieces
 from transformer.model.anatomy import anatomy
 from transformer.model.tap import Replacer, tap_of
-from transformer.runs.interventions import Replace, Skip, write
-from transformer.runs.interventions.wiring import NoResidual
+from transformer.runs.interventions import NoResidual, Replace, Skip, write
 from transformer.runs.replay import replay
 from words import say
 

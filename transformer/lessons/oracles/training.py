@@ -16,8 +16,7 @@ from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.oracles.amounts import amount
 from transformer.lessons.picks.training import curve_of, first_miss
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import Intervention
-from transformer.runs.interventions.wiring import CausalMask
+from transformer.runs.interventions import CausalMask, Intervention
 from transformer.runs.teacher_forcing import Score, judge
 from words import Sentence, say
 

@@ -10,7 +10,7 @@ from transformer.analysis.one_weight import Walk, place
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.picks.weights import keys_of, walk_of
 from transformer.model.anatomy import EVERY_PART
-from transformer.runs.interventions.sharpness import Temper
+from transformer.runs.interventions.heads import Temper
 from transformer.runs.replay import replay
 
 MOST_CHOICES: Final = 4

@@ -12,7 +12,7 @@ from transformer.lessons.case import Case, NotHere
 from transformer.lessons.picks.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.model.features import TABLES
-from transformer.runs.interventions.wiring import ShiftPositions
+from transformer.runs.interventions import ShiftPositions
 
 FOLLOWS: Final = 1e-3
 """A table nearer to the paper's formula than this is the formula, rounded."""

@@ -17,9 +17,8 @@ from transformer.lessons.case import Case, NotHere
 from transformer.lessons.picks.masks import exchanged, positions_read
 from transformer.model.tap import Tap
 from transformer.runs.changing import tap_for
-from transformer.runs.interventions import Intervention, Replace
+from transformer.runs.interventions import CausalMask, Intervention, Replace
 from transformer.runs.interventions.pieces import own_places
-from transformer.runs.interventions.wiring import CausalMask
 
 MASK_FAULTS: Final[dict[str, tuple[Intervention, ...]]] = {
     "none": (),

@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.picks.looking import own_pieces
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import Replace, Shuffle, write
-from transformer.runs.interventions.wiring import NoPositions
+from transformer.runs.interventions import NoPositions, Replace, Shuffle, write
 
 MOST_SEEDS: Final = 20
 

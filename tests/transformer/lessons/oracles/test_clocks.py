@@ -12,7 +12,7 @@ from transformer.lessons.oracles import clocks as oracles
 from transformer.lessons.picks import clocks as picks
 from transformer.lessons.reading import lessons
 from transformer.lessons.survey import case_of
-from transformer.runs.interventions.wiring import ShiftPositions
+from transformer.runs.interventions import ShiftPositions
 
 SENTENCES = {"zh-en": "他昨天看见那只猫。", "en-fr": "The old man wants bread.", "reverse": "house"}
 SINUSOIDAL = ("zh-en", "en-fr")

@@ -10,7 +10,7 @@ from transformer.lessons.case import Case, NotHere
 from transformer.lessons.oracles import cost as oracles
 from transformer.lessons.picks import cost as picks
 from transformer.lessons.survey import case_of
-from transformer.runs.interventions.wiring import NoFeedForward, NoPositions, NoResidual, ScoreScale
+from transformer.runs.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 
 SENTENCES = {"zh-en": "他看见那只猫。", "en-fr": "She wants bread.", "reverse": "house"}
 

@@ -10,8 +10,7 @@ from transformer.lessons.case import Case, NotHere
 from transformer.lessons.oracles import masks as oracles
 from transformer.lessons.picks import masks as picks
 from transformer.lessons.survey import case_of
-from transformer.runs.interventions import Pads
-from transformer.runs.interventions.wiring import PaddingMask
+from transformer.runs.interventions import PaddingMask, Pads
 
 SENTENCES = {"zh-en": "他昨天看见那只猫。", "en-fr": "The old man wants bread.", "reverse": "house"}
 ROUNDING = 1e-4
