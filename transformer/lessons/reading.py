@@ -19,9 +19,8 @@ from typing import Any, get_args
 
 from transformer.errors import shown
 from transformer.lessons.lesson import ALWAYS, PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
-from transformer.lessons.oracles import ORACLES
 from transformer.lessons.parsing import parsed
-from transformer.lessons.picks import PICKS
+from transformer.lessons.subjects import ORACLES, PICKS
 from words import ENGLISH, Sentence, say
 
 PLAN = Path(__file__).resolve().parent / "plan"
