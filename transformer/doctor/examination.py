@@ -76,7 +76,6 @@ def examine(
         reported: The loss that the training reported on texts it had not seen, in nats a piece; None for what the
             checkpoint's training.csv says, if it has one.
         pause: Called now and then.
-        progress: Told how far it is.
     """
     patient, findings = Patient(checkpoint, pairs, seed, pause, reported), []
     for n, test in enumerate(TESTS):

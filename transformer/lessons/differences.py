@@ -63,10 +63,5 @@ def largest_difference(one: Trace, other: Trace) -> Difference:
 
 
 def logits(trace: Trace, n_steps: int) -> np.ndarray:
-    """The logits of the first steps, float64 [step, tgt_vocab].
-
-    Args:
-        trace: The run.
-        n_steps: How many steps.
-    """
+    """The logits of the first steps, float64 [step, tgt_vocab]."""
     return trace.log_probs[:n_steps].astype(np.float64) + trace.log_sums[:n_steps, None]

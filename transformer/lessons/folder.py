@@ -20,9 +20,6 @@ def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...
 
     Their texts may be given in one language only.
 
-    Args:
-        folder: The folder.
-
     Returns:
         The lessons by name, and a sentence for each file that cannot be used.
     """
@@ -58,8 +55,6 @@ def _own(file: Path, record: Mapping[str, Any], known: Sequence[Lesson]) -> Less
     """Read a lesson that somebody wrote.
 
     Args:
-        file: Its file.
-        record: What that holds.
         known: The lessons that it may take steps from, and whose names it may not have.
 
     Raises:

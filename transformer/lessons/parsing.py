@@ -18,9 +18,6 @@ MAX_DOTS: Final = 200  # of a line: all beginnings of a dotted key are kept, and
 def parsed(file: Path) -> dict[str, Any]:
     """What a file holds.
 
-    Args:
-        file: A TOML file.
-
     Raises:
         LessonError: It cannot be read, is too large or is no TOML; says so of this file.
     """

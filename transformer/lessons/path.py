@@ -61,9 +61,6 @@ def shown_row(config: ModelConfig | None) -> dict[str, str]:
 def words_on(case: Case) -> dict[str, Any]:
     """What the words name of a run: the first row of the first head of its first layer.
 
-    Args:
-        case: The run.
-
     Raises:
         NotHere: The sentence is too short for a row with two keys.
     """

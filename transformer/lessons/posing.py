@@ -96,10 +96,6 @@ class Posed:
 def pose(step: Step, case: Case) -> Posed:
     """Pose a step to a run.
 
-    Args:
-        step: The step.
-        case: The run.
-
     Raises:
         NotHere: The step makes no sense for it; the message says why.
         QueryError: The model cannot run what the step needs.

@@ -52,7 +52,6 @@ def read_lesson(
     """Read one lesson.
 
     Args:
-        file: A TOML file.
         languages: Which every text must be given in; a lesson for one class may do with one, and then English need
             not be it.
         known: Lessons by name that a step may be taken from.
@@ -74,7 +73,6 @@ class _Reader:
     """Reads the record of one file; says where it is when something is wrong.
 
     Args:
-        file: Its name.
         languages: Which every text must be given in.
         known: Lessons that a step may be taken from.
     """

@@ -15,8 +15,6 @@ def check_type(name: str, value: object, kind: Any) -> None:
     """Check one value.
 
     Args:
-        name: The field.
-        value: What it was given.
         kind: `int`, `float`, `bool`, a `Literal` of names, a tuple of one of these, or one of these or `None`.
 
     Raises:

@@ -43,7 +43,6 @@ def write_again(case: Case, *, cached: bool) -> Written:
     """Write the run's output once more, and count.
 
     Args:
-        case: The run.
         cached: Whether keys and values are kept from step to step.
 
     Raises:

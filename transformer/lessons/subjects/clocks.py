@@ -89,9 +89,6 @@ def lengths(case: Case) -> dict[str, Any]:
 def table_of(case: Case) -> np.ndarray:
     """The table of positions of the stack that reads the sentence, [position, d_model].
 
-    Args:
-        case: The run.
-
     Raises:
         NotHere: The model adds none to its embeddings.
     """

@@ -79,7 +79,6 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
     """The weights of a self-attention, [layer, head, query, key], without a batch's padding.
 
     Args:
-        case: The run.
         kind: The encoder's or the decoder's.
 
     Raises:
@@ -98,8 +97,6 @@ def written_shares(case: Case, kind: Kind, layer: int) -> np.ndarray:
     """How much each head of a layer writes, in the mean over the rows, as a share of all of them [head].
 
     Args:
-        case: The run.
-        kind: Which attention.
         layer: From 0.
     """
     site = head_norms.site(kind, layer)
@@ -114,8 +111,6 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     """By how much the output's log-probability changes without each head, all others in place, in nats.
 
     Args:
-        case: The run.
-        kind: Which attention.
         layer: From 0.
         heads: Which of its heads, from 0; at most `MOST_HEADS` of them are measured.
 

@@ -97,9 +97,6 @@ def closed_key(case: Case) -> dict[str, Any]:
 def positions_read(case: Case) -> int:
     """How many tokens the decoder reads.
 
-    Args:
-        case: The run.
-
     Raises:
         NotHere: There is no decoder, or there are too few.
     """

@@ -41,7 +41,6 @@ def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote.
 
     Args:
-        case: The run.
         least: How many a step needs.
 
     Raises:

@@ -103,7 +103,6 @@ def place_of(case: Case, picked: Mapping[str, Any]) -> Place:
     """Where in the model a pick of this module looks.
 
     Args:
-        case: The run.
         picked: What `stream_row` found.
     """
     parts = anatomy(case.checkpoint.config)

@@ -94,9 +94,6 @@ def smoothing_of(case: Case) -> float:
 def curve_of(case: Case) -> Curve:
     """How the training of the checkpoint went.
 
-    Args:
-        case: The run.
-
     Raises:
         NotHere: Its folder does not say.
     """

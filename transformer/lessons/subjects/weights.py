@@ -87,23 +87,13 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
 
 
 def keys_of(case: Case, kind: Kind) -> tuple[str, ...]:
-    """The pieces that an attention's keys are made of.
-
-    Args:
-        case: The run.
-        kind: Which attention.
-    """
+    """The pieces that an attention's keys are made of."""
     stack = EVERY_PART.attention(kind).keys_from
     return case.trace.read_pieces if stack == "decoder" else case.trace.src_pieces
 
 
 def queries_of(case: Case, kind: Kind) -> tuple[str, ...]:
-    """The pieces that an attention's queries are made of.
-
-    Args:
-        case: The run.
-        kind: Which attention.
-    """
+    """The pieces that an attention's queries are made of."""
     stack = EVERY_PART.attention(kind).stack
     return case.trace.read_pieces if stack == "decoder" else case.trace.src_pieces
 
@@ -112,7 +102,6 @@ def walk_of(case: Case, picked: dict[str, Any] | None = None) -> Walk:
     """The way of the row's strongest weight, from q · k to the output.
 
     Args:
-        case: The run.
         picked: What a pick of this module found; None for the case's own.
     """
     place = case.picked if picked is None else picked
