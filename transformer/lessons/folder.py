@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from transformer.errors import shown
 from transformer.lessons.lesson import Lesson, LessonError
-from transformer.lessons.parsing import parsed
-from transformer.lessons.reading import lesson_of, lessons
+from transformer.lessons.reading import lesson_of, lessons, parsed
 from words import Sentence, say
 
 MAX_FILES: Final = 100

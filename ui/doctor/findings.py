@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
+from transformer.doctor.calibration import COLUMNS
 from transformer.doctor.causes import ordered
-from transformer.doctor.pairs import COLUMNS
 from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, Shown, Verdict
 from transformer.doctor.whole import Report, follows
 from ui.doctor.places import LABELS, leads_to

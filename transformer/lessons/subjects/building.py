@@ -13,8 +13,8 @@ import torch
 
 from transformer.analysis import head_norms
 from transformer.analysis.one_weight import place
-from transformer.lessons.amounts import amount
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.differences import amount
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay

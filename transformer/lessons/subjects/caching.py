@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.lessons.amounts import amount
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.differences import amount
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache

@@ -13,8 +13,8 @@ import numpy as np
 
 from transformer.analysis import position_study as study
 from transformer.analysis.position_tables import own_table
-from transformer.lessons.amounts import amount
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.differences import amount
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.model.features import TABLES

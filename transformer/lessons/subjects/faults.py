@@ -17,9 +17,8 @@ import torch
 from transformer.analysis.another_piece import another_piece
 from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.patient import Patient
-from transformer.lessons.amounts import amount
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
-from transformer.lessons.differences import first_difference, largest_difference
+from transformer.lessons.differences import amount, first_difference, largest_difference
 from transformer.lessons.subjects.masks import exchanged, positions_read
 from transformer.model.anatomy import anatomy
 from transformer.model.tap import Recorder, Tap

@@ -21,8 +21,8 @@ from transformer.analysis.mask_checks import (
     check_padding,
     record_attention,
 )
-from transformer.lessons.amounts import amount
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.differences import amount
 from transformer.model.anatomy import anatomy
 from transformer.model.scores import masked_softmax
 from words import say_n

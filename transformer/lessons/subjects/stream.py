@@ -15,8 +15,8 @@ import torch
 from transformer.analysis import neurons, stream
 from transformer.analysis.logit_lens import logit_lens, paths
 from transformer.analysis.worth_seeing import hardest_step as least_sure
-from transformer.lessons.amounts import amount
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.differences import amount
 from transformer.lessons.subjects.looking import own_pieces
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import StackName, anatomy

@@ -20,8 +20,8 @@ import numpy as np
 from transformer.analysis.at_once import read_at_once
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.errors import CheckpointError
-from transformer.lessons.amounts import amount
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.differences import amount
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import CausalMask, Intervention
 from transformer.runs.query import Beam
