@@ -53,7 +53,6 @@ def confine(
     """Confine this process and all that it starts, for good.
 
     Args:
-        writable: The one folder that it may change.
         readable: What else it may read, beside programs and libraries.
         memory: Bytes of address space beyond what it has now.
         seconds: Of CPU; None for a process that lives on and counts them itself.

@@ -57,7 +57,6 @@ class ConfigError(GlassformerError):
     """A field of a `ModelConfig` is missing, of the wrong type or out of range.
 
     Args:
-        field: Its name.
         message, **values: What is wrong with it; see `SaidError`.
     """
 

@@ -154,7 +154,6 @@ def count_links(sources: NDArray[np.int64], links: Links, *, n_source: int) -> C
     Args:
         sources: For each way of linking the source word of each target word [..., J].
         links: The gold links; their words exist.
-        n_source: Number of source words.
 
     Returns:
         Counts of shape [...].

@@ -122,8 +122,6 @@ def score_alignment(
     """Measure every head of the cross-attention.
 
     Args:
-        checkpoint: What to measure.
-        gold: What to measure it against.
         source_text, target_text: How words become the text that is given to the tokenizer, keys of `SPACINGS`.
         done: Told after each batch how many sentences it held.
 

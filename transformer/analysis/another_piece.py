@@ -20,7 +20,6 @@ def another_piece(trace: Trace, place: int, *, config: ModelConfig) -> int:
     Args:
         trace: The sentence's run.
         place: Which token that the decoder reads, from 1; the first, number 0, is the mark that all begins with.
-        config: Of its model.
     """
     step = place - 1 - trace.first_row
     log_probs = trace.log_probs[step].copy() if step >= 0 else -trace.log_probs[0]

@@ -55,7 +55,6 @@ def read_at_once(
     """Give a model a whole output to read, with the changes of a query.
 
     Args:
-        checkpoint: The model.
         query: Its source and its changes; how it decodes is of no matter.
         written: The output, by id, with its end piece.
         sites: Names or patterns of what is recorded.

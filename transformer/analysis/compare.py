@@ -49,9 +49,6 @@ def first_difference(left: Sequence[object], right: Sequence[object]) -> int | N
 def aligned(left: Sequence[object], right: Sequence[object]) -> tuple[Aligned, ...]:
     """Put two outputs beside each other with the fewest differences; what both begin with stays together.
 
-    Args:
-        left, right: The pieces.
-
     Returns:
         Each place of both, in order.
     """
@@ -137,7 +134,6 @@ def read_output(
     Nothing is decoded: one pass over the output, as the recording pass of a run makes it.
 
     Args:
-        checkpoint: Which model.
         query: Names the source and what is changed; how it would decode says nothing here.
         ids: The output, in the model's own vocabulary.
         most_map_bytes: As in `transformer.runs.keeping.Keeping`.

@@ -97,11 +97,7 @@ def part_of(name: str) -> Part:
 
 
 def parts_of(config: ModelConfig) -> tuple[Part, ...]:
-    """The components that a model has, in the order of a pass; of one stack, its one table is the source's.
-
-    Args:
-        config: The features of the model.
-    """
+    """The components that a model has, in the order of a pass; of one stack, its one table is the source's."""
     has = anatomy(config)
     lacks = {part for one in EVERY_PART.attentions if one.kind not in has.kinds for part in _OF_ATTENTION[one.kind]}
     lacks |= {_OF_FFN[stack.name] for stack in EVERY_PART.stacks} - {_OF_FFN[stack.name] for stack in has.stacks}
@@ -112,9 +108,6 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
 
 def holdings(model: Transformer) -> dict[Part, Holding]:
     """The parameters of each component, read off the model itself; a tensor that is shared counts once.
-
-    Args:
-        model: The model.
 
     Returns:
         Every component of `PARTS`, in that order; their parameters add up to `config.count_parameters()`.
@@ -132,11 +125,7 @@ def holdings(model: Transformer) -> dict[Part, Holding]:
 
 
 def buffers(model: Transformer) -> dict[str, tuple[int, ...]]:
-    """What a model keeps that is not learned: the shape of each buffer by its name.
-
-    Args:
-        model: The model.
-    """
+    """What a model keeps that is not learned: the shape of each buffer by its name."""
     return {name: tuple(tensor.shape) for name, tensor in model.named_buffers()}
 
 
@@ -179,7 +168,6 @@ def overtakes(config: ModelConfig, *, parts: tuple[Part, ...] | None = None) -> 
     """The length from which the n² part needs more than parts that are linear, with n tokens on both sides.
 
     Args:
-        config: The features of the model.
         parts: The linear parts to compare with; all of them when not given.
     """
     one = multiply_adds(config, n_source=1, n_target=1)  # so every component's coefficient

@@ -67,7 +67,6 @@ def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pa
     """What a query draws with each of some seeds.
 
     Args:
-        checkpoint: What to run it on.
         query: One that samples; its own seed does not matter.
         seeds: Others in its place.
         pause: Called between two rounds of decoding.

@@ -92,7 +92,6 @@ def head_effects(
 
     Args:
         checkpoint: What the trace was made with.
-        trace: The run.
         hidden: For an encoder alone with an MLM head: a token, from 0, and the id of the mask piece that takes its
             place. The one step is then the piece that was there. None: of an encoder, vectors alone are compared.
         tap: What the run was given beside its query.
@@ -154,7 +153,6 @@ def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list
     as many as make up enough tokens, and no more than there is memory for.
 
     Args:
-        config: Of the model.
         n_source, n_target: Tokens that each stack reads.
     """
     longest = max(n_source, n_target)

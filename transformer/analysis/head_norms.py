@@ -18,7 +18,6 @@ def site(kind: Kind, layer: int) -> str:
     """The site of a layer's head outputs, as `transformer.tap.SITES` names it.
 
     Args:
-        kind: Which attention.
         layer: From 0.
     """
     return f"{one_weight.place(kind, layer)}.heads"
@@ -49,8 +48,6 @@ def output_projections(model: Transformer, kind: Kind, *, n_heads: int | None = 
     """The part of every layer's W_O that each head is multiplied with.
 
     Args:
-        model: The model.
-        kind: Which attention.
         n_heads: Into how many heads a run cut it, where that was changed; None: as many as the model has.
 
     Returns:

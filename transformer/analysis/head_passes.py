@@ -63,7 +63,6 @@ class Zeroed:
 
     Args:
         heads: A row's head.
-        config: Of the model.
     """
 
     causal = True

@@ -229,8 +229,6 @@ def measure(
     go by relative places.
 
     Args:
-        trace: The run.
-        kind: Which attention.
         eos_id: The end piece.
         shares: What `head_norms.norm_share` gives for this kind and run, [L, H, Q]; None leaves it out.
         n_rows: Only the decoder's first rows, those that may be seen; None for all. The source is always seen.

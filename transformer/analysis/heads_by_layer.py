@@ -24,8 +24,6 @@ def measure_by_layer(
 
     Args:
         checkpoint: What the trace was made with.
-        trace: The run.
-        kind: Which attention.
         shares, n_rows: As for `measure`.
 
     Returns:

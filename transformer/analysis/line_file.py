@@ -53,8 +53,6 @@ def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tu
 
     Args:
         content: UTF-8, with or without a byte order mark.
-        limits: How much is taken.
-        label: How messages call it.
 
     Raises:
         DataError: It is not UTF-8, or as `read_text`.
@@ -77,8 +75,6 @@ def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Li
 
     Args:
         text: Lines, each a source or `source TAB reference`.
-        limits: How much is taken.
-        label: How messages call it.
 
     Returns:
         The lines that are not empty; one that is too long or has more columns has its `problem`.

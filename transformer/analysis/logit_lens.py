@@ -82,7 +82,6 @@ def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
 
     Args:
         checkpoint: What the trace was made with.
-        trace: The run.
         top: Candidates to list, K at most.
 
     Raises:

@@ -87,7 +87,6 @@ def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) ->
     """Lines of like length together, the batch with the first line first.
 
     Args:
-        checkpoint: Whose pieces are counted.
         lines: In any order.
         rows: Most lines of a batch.
     """
@@ -102,8 +101,6 @@ def run_lines(
     """Run lines, those of like length together.
 
     Args:
-        checkpoint: What to run them on.
-        lines: What to run.
         how: A query, of which all but the source is taken.
         rows: Most lines that are decoded together.
         pause: Called between two rounds of decoding and between two lines. What it raises ends the run if it is no

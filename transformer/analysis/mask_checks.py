@@ -74,7 +74,6 @@ def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
     """The masks that the model makes for a batch.
 
     Args:
-        model: The model.
         src_ids: Padded source ids [B, S].
         tgt_ids: Padded ids that the decoder reads [B, T], each row beginning with the start id or the prompt.
     """
@@ -118,10 +117,8 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
     """Read a padded batch once and record one attention.
 
     Args:
-        model: The model.
         src_ids: Padded source ids [B, S].
         tgt_ids: Padded ids that the decoder reads [B, T].
-        kind: Which attention.
         layer: Which layer, from 0.
 
     Raises:
@@ -172,7 +169,6 @@ def check_causality(
     Without the causal mask, the padding alone decides what decoder self-attention sees.
 
     Args:
-        model: The model.
         src_ids: Padded source ids [B, S].
         tgt_ids: Padded ids that the decoder reads [B, T].
         sentence: Which row of the batch is changed.
@@ -222,7 +218,6 @@ def check_padding(
     """Add pads to one sentence and see how far the rows of its own pieces move.
 
     Args:
-        model: The model.
         src_ids: Source ids without padding [S].
         tgt_ids: Ids that the decoder reads, without padding [T].
         n_pads: How many pads to add, from 1: once to the source, once to the target.

@@ -55,7 +55,6 @@ def nearest(
     Args:
         table: [V, D].
         norms: What `row_norms` returned [V].
-        row: Which one.
         count: The most to return.
         by: What nearness is.
         allowed: Rows that may be returned, bool [V].

@@ -176,7 +176,6 @@ def direct_effect(
     """What an activation of 1 of one decoder neuron adds to the logits at one token, directly.
 
     Args:
-        model: The model.
         layer, neuron: Which one, from 0.
         inputs: The sites of `effect_sites`, each [T, D].
         token: Row of those: the token whose deviations the norms keep.
@@ -196,7 +195,6 @@ def through_norm(norm: Norm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """What a norm makes of one part of a sum, if it divides by the deviation of the whole.
 
     Args:
-        norm: The norm.
         part: [D].
         whole: What the norm read, of which `part` is a part [D].
 

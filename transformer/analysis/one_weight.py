@@ -85,7 +85,6 @@ def place(kind: Kind, layer: int) -> str:
     """The name that all sites of an attention begin with, such as `decoder.0.cross_attn`.
 
     Args:
-        kind: Which attention.
         layer: From 0.
     """
     return EVERY_PART.attention(kind).place(layer)
@@ -100,7 +99,6 @@ def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple
     """The sites that `walk` needs, for `transformer.runs.replay.replay`.
 
     Args:
-        kind: Which attention.
         layer: From 0.
         config: Of the model; None stands for one whose positions add nothing to the scores.
     """
@@ -134,8 +132,6 @@ def walk(
 
     Args:
         recorded: The values of `sites(kind, layer)`, without a batch axis.
-        model: Whose W_O it is.
-        kind: Which attention.
         layer: From 0.
         head: From 0.
         query: Row from 0.

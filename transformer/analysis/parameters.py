@@ -103,11 +103,7 @@ class _Moments:
 
 
 def parameters(model: nn.Module) -> tuple[Parameter, ...]:
-    """The learned tensors of a model in its order, each once.
-
-    Args:
-        model: Any module.
-    """
+    """The learned tensors of a model in its order, each once."""
     names: dict[int, list[str]] = {}
     tensors: dict[int, Tensor] = {}
     for name, tensor in model.named_parameters(remove_duplicate=False):
@@ -118,9 +114,6 @@ def parameters(model: nn.Module) -> tuple[Parameter, ...]:
 
 def statistics(model: nn.Module) -> tuple[Statistics, ...]:
     """What numbers each learned tensor of a model holds.
-
-    Args:
-        model: Any module.
 
     Returns:
         One record a tensor, in the order of the model; one that several components share is there once.

@@ -38,8 +38,6 @@ def formula(n_positions: int, d_model: int, *, first: int = 0) -> np.ndarray:
         table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
 
     Args:
-        n_positions: Number of rows.
-        d_model: Width.
         first: Position of the first row.
 
     Returns:

@@ -21,7 +21,6 @@ def own_table(model: Transformer, stack: StackName) -> np.ndarray:
 
     Args:
         model: A model whose positions are a table (`transformer.model.features.TABLES`).
-        stack: Whose.
     """
     positions: Any = model.stack(stack).embedding.positions  # its table is a buffer or a parameter
     return in_turns(positions.table.detach().numpy(), model.config)
@@ -32,7 +31,6 @@ def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
 
     Args:
         table: [position, d_model].
-        config: Of its model.
     """
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
         return table

@@ -146,7 +146,6 @@ def search_tree(checkpoint: Runnable, query: Query, *, pause: Pause = go_on) -> 
     """Search as a run of this query does, and keep what was looked at.
 
     Args:
-        checkpoint: What to run it on.
         query: One that decodes by beam search; its interventions and forced pieces hold here, too.
         pause: Called between two rounds.
 

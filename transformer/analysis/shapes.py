@@ -47,7 +47,6 @@ def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]
 
     Args:
         model: The model in evaluation mode.
-        src_ids: Ids of the source.
         tgt_ids: Ids that the decoder reads, its start id or its prompt first.
 
     Raises:

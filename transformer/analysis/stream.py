@@ -65,10 +65,6 @@ class Place:
 def places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
     """Where the stream of a stack can be read, in the order of the computation.
 
-    Args:
-        config: Of the model.
-        stack: Which stack.
-
     Returns:
         The embedding, each sub-layer, and the final norm if there is one [P].
 
@@ -92,12 +88,7 @@ def sublayers(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
 
 
 def sites(config: ModelConfig, stack: StackName) -> tuple[str, ...]:
-    """The sites that `measure` and `normed` need, for `transformer.runs.replay.replay`.
-
-    Args:
-        config: Of the model.
-        stack: Which stack.
-    """
+    """The sites that `measure` and `normed` need, for `transformer.runs.replay.replay`."""
     needed = [place.site for place in places(config, stack)]
     for place in sublayers(config, stack):
         needed += [f"{_prefix(place)}.{name}" for name in ("norm", _added(config), "residual")]
@@ -138,8 +129,6 @@ def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: Stac
 
     Args:
         recorded: The values of `sites(config, stack)`, without a batch axis.
-        config: Of the model.
-        stack: Which stack.
         n_tokens: Measure the first tokens only.
     """
     where, adding = places(config, stack), sublayers(config, stack)
@@ -210,8 +199,6 @@ def normed(
 
     Args:
         recorded: The values of `sites(config, stack)`, without a batch axis.
-        model: Whose γ and β they are.
-        stack: Which stack.
         place: One of `norm_places`.
         n_tokens: Look at the first tokens only.
     """

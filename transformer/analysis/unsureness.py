@@ -39,7 +39,6 @@ def entropy_of_smoothed(smoothing: float, n_pieces: int) -> float:
 
     Args:
         smoothing: The share that goes to all pieces alike, 0 to 1.
-        n_pieces: How many there are.
     """
     each = smoothing / n_pieces
     probs = np.full(n_pieces, each)

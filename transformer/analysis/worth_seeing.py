@@ -50,8 +50,6 @@ def worth_seeing(
     """The cell that is worth a first look.
 
     Args:
-        trace: The run.
-        kind: Which attention.
         n_steps: Steps that may be seen; None for all.
         layer: The only layer to look in, from 0; None for any.
         each: Hands the maps of some layers over, one after the other, where the trace keeps none.

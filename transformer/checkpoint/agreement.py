@@ -117,10 +117,8 @@ def check_vocabularies(
     """Compare each vocabulary's three sizes: the config's, the rows of the embedding, the tokenizer's pieces.
 
     Args:
-        config: The config.
         shapes: Of the tensors, by name.
         pieces_of: Tokenizer file and number of its pieces, source before target.
-        label: How messages call the folder.
 
     Raises:
         CheckpointError: They differ; names all three.

@@ -53,7 +53,6 @@ def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
     """Read the `training.csv` of a checkpoint folder.
 
     Args:
-        folder: The folder.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
 
     Returns:
@@ -73,7 +72,6 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
 
     Args:
         content: The bytes of training.csv; the caller has limited their number to `MAX_BYTES`.
-        label: How messages call the file.
 
     Raises:
         CheckpointError: It is no table of text, or holds no row or column that means anything here.

@@ -62,10 +62,7 @@ def fill(config: ModelConfig, values: Values, *, label: str, progress: Progress 
     """A model with these values.
 
     Args:
-        config: Its features.
         values: Of exactly the tensors that the config calls for.
-        label: How messages call the file.
-        progress: Is told how far it is.
 
     Raises:
         CheckpointError: The model does not fit into memory, or the file of the values changed.

@@ -28,12 +28,7 @@ def is_foreign_file(file: Path) -> bool:
 
 
 def is_marians(file: BinaryIO, size: int) -> bool:
-    """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is taken apart.
-
-    Args:
-        file: The open file.
-        size: Its bytes.
-    """
+    """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is taken apart."""
     file.seek(max(0, size - _END))
     return _MARIANS in file.read(_END)
 

@@ -18,7 +18,6 @@ class ContentHash:
     Args:
         files: The bytes of the small files, by name.
         large: Name of the large one.
-        size: Its length in bytes.
     """
 
     def __init__(self, files: Mapping[str, bytes], *, large: str, size: int) -> None:

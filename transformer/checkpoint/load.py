@@ -138,7 +138,6 @@ def load(folder: Path | str, *, inside: Path | None = None, progress: Progress =
     """Load a checkpoint folder.
 
     Args:
-        folder: The folder.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
         progress: Is told how many bytes of how many are loaded.
 
@@ -219,9 +218,7 @@ def assembled(
     """A checkpoint of what another program saved, put together without a folder of this one's.
 
     Args:
-        config: The features of the model.
         values: Its parameters: all that the config calls for, and no others.
-        tokenizers: As `save.Parts` has them.
         source: The file or folder that it was read from.
         card: What `card.json` would say.
         inside, progress: As `load` has them.

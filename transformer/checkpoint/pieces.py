@@ -42,7 +42,6 @@ def stored_tokenizers(tokenizers: tuple[bytes, ...] | Vocabularies, config: Mode
 
     Args:
         tokenizers: The bytes of SentencePiece models, source and target or one for both; or those of another family.
-        config: Of the model.
     """
     if isinstance(tokenizers, Vocabularies):
         return tokenizers.stored()
@@ -54,8 +53,6 @@ def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: s
 
     Args:
         files: The bytes of the files that `tokenizer_files` names.
-        config: Of the model.
-        label: How messages call the folder.
 
     Raises:
         CheckpointError: A file is damaged; names it.

@@ -52,7 +52,6 @@ def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> Non
     """Write a checkpoint folder; an existing `training.csv` is kept, and so is what is no part of a checkpoint.
 
     Args:
-        parts: What to write.
         folder: Where; an existing checkpoint is replaced. Where it is a link, what it leads to is.
         dtype: Of the parameters in the file; None for float16 where they are in memory, and for the least that each
             needs where they are elsewhere.

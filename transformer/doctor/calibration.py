@@ -1,8 +1,8 @@
-"""How well a model guesses the pieces of pairs, and whether what it writes is as good.
+"""How well a model guesses the pieces of pairs, whether what it writes is as good, and whether it was reported so.
 
 Each piece of a reference is guessed from those before it (teacher forcing): its loss, whether the likeliest piece was
 the right one, and where it stood. A model that has learnt its task guesses far better than chance, as well at the end
-of a text as at its beginning, and writes about as well as it guesses.
+of a text as at its beginning, writes about as well as it guesses, and knows pairs as well as its training reported.
 
 Source: Bengio et al. (2015), "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", for texts
 that are given against texts that are written. Knows nothing of Streamlit.
@@ -19,14 +19,122 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from transformer.checkpoint.curve import load_curve
 from transformer.doctor.outputs import outputs
-from transformer.doctor.pairs import worst
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
-from transformer.errors import GlassformerError
+from transformer.errors import CheckpointError, GlassformerError
 from transformer.runs.guesses import ROWS, logits_of
+from transformer.runs.trace import Trace
 from transformer.trying.losses import Row, loss_of, row_of
 from words import Sentence, say
+
+REPORTED_GAP = 0.15
+"""Nats a piece by which the loss may be above what the training reported; where that is more, as much again."""
+COLUMNS: tuple[Sentence, ...] = (say("Source"), say("Right"), say("Written"), say("Loss"))
+"""Of a table of pairs."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One pair."""
+
+    source: str  # the text
+    right: str  # what should come out
+    written: str  # what the model wrote; empty if it could not be run
+    loss: float | None  # mean of a piece of `right`, in nats; None if it could not be read
+    is_right: bool  # whether the model wrote what is right
+
+
+def pairs_of(patient: Patient) -> tuple[Pair, ...]:
+    """The pairs of a patient, the worst first; none if it has none, or writes nothing."""
+    return patient.once(_pairs)
+
+
+def _pairs(patient: Patient) -> tuple[Pair, ...]:
+    samples = patient.samples
+    if not samples.targets or not patient.anatomy.writes:
+        return ()
+    found = []
+    for i, (source, right) in enumerate(zip(samples.sources, samples.targets, strict=True)):
+        patient.pause()
+        run = patient.runs[i]
+        written = run.output_text if isinstance(run, Trace) else ""
+        found.append(Pair(source, right, written, _loss(patient, i), _bare(written) == _bare(right)))
+    return tuple(sorted(found, key=lambda one: (one.loss is not None, -(one.loss or 0.0))))
+
+
+def _loss(patient: Patient, i: int) -> float | None:
+    try:
+        mean = loss_of(patient.checkpoint, patient.samples.only([i])).mean
+    except (GlassformerError, IndexError, RuntimeError):  # it does not fit, or the model is damaged
+        return None
+    return mean if math.isfinite(mean) else None
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split())
+
+
+def worst(patient: Patient) -> Shown:
+    """Teacher forcing of the pair that the model knows worst; the page alone if there is none."""
+    pairs = [one for one in pairs_of(patient) if one.loss is not None]
+    return Shown(page="forcing", source=pairs[0].source, reference=pairs[0].right) if pairs else Shown(page="forcing")
+
+
+def reported(patient: Patient) -> Measured:
+    """Whether the loss on the pairs is about that of the training."""
+    was = patient.reported if patient.reported is not None else _of_curve(patient)
+    if was is None:
+        return not_applicable(say("Nobody says what the training reported: give its loss on texts it had not seen."))
+    if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
+        return not_applicable(say("There are no pairs whose loss could be compared with that of the training."))
+    losses = loss_of(patient.checkpoint, patient.samples)
+    gap = losses.mean - was
+    needed = max(REPORTED_GAP, was)
+    said = say(
+        "On the pairs the loss is {loss:.3g} nats a piece; the training reported {was:.3g}.",
+        loss=losses.mean,
+        was=was,
+    )
+    why = say(
+        "The difference. On pairs of the same kind a model that is opened as it was trained has about the loss that "
+        "its training reported; up to twice as much may be the pairs."
+    )
+    if gap < needed:
+        return well(said, gap, needed, why)
+    return Measured(
+        verdict="look",
+        number=gap,
+        threshold=needed,
+        said=said,
+        why=why,
+        meaning=say(
+            "Something is computed here in another way than in the training, the parameters are not those that the "
+            "training ended with, or the pairs are of another kind."
+        ),
+        causes=say(
+            "A setting that the file does not say (heads, scale of the scores, norms, start id, marks around source "
+            "and target), the mask of the training, another tokenizer, a tensor that was not loaded; or dropout and "
+            "label smoothing in the reported loss. Look at the other findings first."
+        ),
+        shown=worst(patient),
+    )
+
+
+def _of_curve(patient: Patient) -> float | None:
+    """The loss on texts that were not trained on, of the epoch that was kept."""
+    checkpoint = patient.checkpoint
+    try:
+        curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
+    except (CheckpointError, OSError):
+        return None
+    best = None if curve is None else curve.best_epoch()
+    if curve is None or best is None or "dev_loss" not in curve.columns:
+        return None
+    found = curve.columns["dev_loss"][curve.epochs.index(best)]
+    return found if math.isfinite(found) else None
+
 
 LATER_WORSE = 2.0
 """Nats a piece."""
@@ -255,4 +363,5 @@ TESTS: tuple[Test, ...] = (
     Test("loss", "behaviour", say("Pieces of pairs are guessed far better than by chance"), learnt),
     Test("loss_by_position", "behaviour", say("Late pieces are guessed as well as early ones"), by_place),
     Test("free_running", "behaviour", say("It writes as well as it guesses"), free_running),
+    Test("reported", "behaviour", say("The loss is the one of the training"), reported),
 )

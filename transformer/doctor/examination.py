@@ -15,7 +15,18 @@ import time
 from collections.abc import Callable
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.doctor import attention, behaviour, feed_forward, foresight, settings, tokenizers, weights, wiring
+from transformer.doctor import (
+    attention,
+    calibration,
+    feed_forward,
+    foresight,
+    outputs,
+    settings,
+    tables,
+    tokenizers,
+    weights,
+    wiring,
+)
 from transformer.doctor.patient import Patient, Test, go_on
 from transformer.doctor.report import Finding, not_applicable
 from transformer.doctor.whole import Report
@@ -25,10 +36,12 @@ from words import Sentence, say
 
 TESTS: tuple[Test, ...] = (
     *weights.TESTS,
+    *tables.TESTS,
     *wiring.TESTS,
     *foresight.TESTS,  # before settings: those of a model that was trained on a leak cannot be compared
     *settings.TESTS,
-    *behaviour.TESTS,
+    *outputs.TESTS,
+    *calibration.TESTS,
     *attention.TESTS,
     *feed_forward.TESTS,
     *tokenizers.TESTS,
@@ -76,7 +89,6 @@ def examine(
         reported: The loss that the training reported on texts it had not seen, in nats a piece; None for what the
             checkpoint's training.csv says, if it has one.
         pause: Called now and then.
-        progress: Told how far it is.
     """
     patient, findings = Patient(checkpoint, pairs, seed, pause, reported), []
     for n, test in enumerate(TESTS):

@@ -47,7 +47,6 @@ class Drawing:
     """Draws pieces that are nothing special.
 
     Args:
-        checkpoint: Whose.
         seed: Decides what is drawn.
     """
 
@@ -123,10 +122,8 @@ def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -
     """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
 
     Args:
-        model: The model.
         src: What the encoder reads [B, S].
         tgt: What the decoder reads [B, T].
-        tap: Sees and changes values.
 
     Raises:
         QueryError: A value is not finite; names the first site.

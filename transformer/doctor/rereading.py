@@ -44,7 +44,6 @@ def random_texts(patient: Patient, *, most: int = MOST_TOKENS, longest: int = LE
     """Texts of pieces that are drawn by the patient's seed, as many as can be read in a few seconds.
 
     Args:
-        patient: The patient.
         most: No more tokens than this.
         longest: No more pieces in a text than this.
     """

@@ -13,7 +13,7 @@ import torch
 
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.report import MOST_PLACES, Measured, Shown
-from transformer.doctor.tensors import each, verdict_on
+from transformer.doctor.weights import each, verdict_on
 from words import say, say_n
 
 ALIKE = 0.9

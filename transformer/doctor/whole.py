@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from transformer.doctor.calibration import COLUMNS as COLUMNS_OF_PAIRS
+from transformer.doctor.calibration import Pair, pairs_of
 from transformer.doctor.causes import ordered
-from transformer.doctor.pairs import COLUMNS as COLUMNS_OF_PAIRS
-from transformer.doctor.pairs import Pair, pairs_of
 from transformer.doctor.patient import Origin, Patient
 from transformer.doctor.report import AREAS, VERDICTS, Finding, Health, Verdict
 from words import Sentence, joined, say, say_n, through

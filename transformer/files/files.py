@@ -26,7 +26,6 @@ class FolderFiles:
     """The files of one folder.
 
     Args:
-        folder: An existing folder.
         inside: A real path that the folder and its files may not leave, not even by links that appeared since
             somebody looked; None if any folder will do.
 

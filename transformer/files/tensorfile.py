@@ -60,8 +60,6 @@ def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = Non
 
     Args:
         file: Open at its start; no more than the header is read.
-        size: Length of the whole file in bytes.
-        label: How messages call the file.
         most: How many tensors the caller has a use for; a file with over twice as many is refused before they are
             looked at one by one. None for any number.
 
@@ -101,11 +99,9 @@ def read_into(
     It is read, not mapped: a mapped file that somebody cuts off would end the whole process.
 
     Args:
-        file: The open file.
         header: What `read_header` returned for it.
         name: Of the tensor; its dtype must be in `FLOATS`.
         out: Where it goes: of its shape, of any floating point, laid out in memory in any way.
-        label: How messages call the file.
         seen: Is handed the bytes as they are read, all of the tensor's in their order.
 
     Returns:

@@ -24,11 +24,9 @@ def account(
 
     Args:
         found: What becomes of the tensors.
-        weights: The file.
         shapes: Of the tensors of the model, as far as they are known.
         needed: Names that the model must have; a `*` stands for each layer of the stack before it. What one layer
             has all layers of its stack must have, too.
-        fields: Of the config.
         notes: Beside those about the file.
     """
     sources = found.sources

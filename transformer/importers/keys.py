@@ -113,7 +113,6 @@ def match(table: Table, names: Sequence[str], *, prefix: str = "") -> Match:
     """Match names with one table.
 
     Args:
-        table: The rules.
         names: Of the tensors of a file.
         prefix: Begins each name and is left out.
     """

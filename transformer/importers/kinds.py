@@ -21,7 +21,6 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
     """What something is: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
 
     Args:
-        source: The file or folder.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
 
     Returns:

@@ -44,11 +44,6 @@ class Arrays:
 def read_arrays(file: BinaryIO, size: int, *, label: str) -> Arrays:
     """Read the list of arrays and their headers.
 
-    Args:
-        file: The open file.
-        size: Its bytes.
-        label: How messages call it.
-
     Raises:
         CheckpointError: It is damaged, or an array cannot be read where it lies.
     """

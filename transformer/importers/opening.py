@@ -109,8 +109,6 @@ def ranked(
     """The report with the choices of what is asked ranked by how well the model does with them.
 
     Args:
-        source: What was examined.
-        report: What that gave.
         samples: Texts that the model was made for.
         answers, given, inside: As they were.
         progress: Is told how many combinations of how many were tried.
@@ -156,7 +154,6 @@ def load(
     """Load a checkpoint: a folder of this program's, or what `preview` understands.
 
     Args:
-        source: The file or folder.
         answers: To what it leaves open.
         given: Tokenizers, for weights that have none beside them.
         inside: The real path of a folder that it may not leave by a link; None if any will do.

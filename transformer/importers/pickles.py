@@ -59,10 +59,6 @@ class Odd:
 def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
     """Open a file of `torch.save`.
 
-    Args:
-        files: The folder.
-        name: Of the file.
-
     Yields:
         What the file holds, as dictionaries, lists, plain values, `Tied` and `Odd`; and the tensor file, which is
         gone afterwards.
@@ -194,7 +190,6 @@ def outline_in(folder: Path, *, label: str) -> Any:
 
     Args:
         folder: Where it wrote.
-        label: How messages call the file.
 
     Raises:
         CheckpointError: It refused the file, or was ended.

@@ -50,7 +50,6 @@ def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mappin
     """Compare an index with what the files hold.
 
     Args:
-        files: The folder.
         weight_map: Tensor -> file, by the index.
         found: Tensor -> file, by the files.
 

@@ -21,7 +21,6 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
     Args:
         fields: What is known of them so far, by name, and how many layers each stack has.
         tokenizers: None while the sizes of the vocabularies are asked; then nothing of it is asked yet.
-        answers: Of the user.
     """
     if tokenizers is None:
         return []

@@ -56,7 +56,6 @@ def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found
     """Match a file with the names of tutorials; reads no more of it than its tables of positions.
 
     Args:
-        weights: The file.
         settle: Adds to what the names say, such as what a user says of names that nobody knows.
 
     Raises:

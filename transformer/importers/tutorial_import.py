@@ -41,7 +41,6 @@ def import_weights(
     """Read a file of weights, or the one in a folder.
 
     Args:
-        source: The file or folder.
         answers: To what an earlier report asked, or would ask; any field of config.json may be answered.
         also: Tokenizers.
         inside: The real path of a folder that it may not leave by a link; None if any will do.

@@ -89,7 +89,6 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
     """Open a file of weights, or the one in a folder.
 
     Args:
-        source: The file or folder.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
 
     Raises:

@@ -37,7 +37,6 @@ def unwrapped(content: Any, *, label: str) -> Unwrapped:
 
     Args:
         content: What the file holds; see `pickles.opened`.
-        label: How messages call the file.
 
     Raises:
         CheckpointError: It holds no dictionary of tensors, or one with a tensor that is no plain array of numbers.

@@ -4,8 +4,7 @@
     reading    from a TOML file to one, with clear errors; the lessons of the plan are in plan/
     case       what picks and oracles are given, and what they answer with
     folder     lessons that somebody wrote for a class
-    picks      find in a run what is worth looking at
-    oracles    compute the answer to a question from the run
+    subjects   picks, which find in a run what is worth looking at, and oracles, which compute the answer from it
     posing     a step posed to one run
     length     how long a lesson takes, estimated from its texts
     survey     what the answers are over many sentences

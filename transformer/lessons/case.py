@@ -71,9 +71,5 @@ class Case:
         return self.checkpoint.run(query) if self.run is None else self.run(query)
 
     def changed(self, *interventions: Intervention) -> Trace:
-        """The run with changes inside the model.
-
-        Args:
-            interventions: Which.
-        """
+        """The run with changes inside the model."""
         return self.another(interventions=interventions)

@@ -1,4 +1,4 @@
-"""How two runs differ: from which step on, and how far their logits are apart.
+"""How two runs differ: from which step on, how far their logits are apart, and how such an amount is written.
 
 Knows nothing of what is drawn.
 """
@@ -12,6 +12,7 @@ import numpy as np
 
 from transformer.lessons.case import NotHere
 from transformer.runs.trace import Trace
+from words import say
 
 ROUNDING: Final = 1e-4
 """Differences below this share of the largest logit are those of float32; what a change does is far larger."""
@@ -63,10 +64,20 @@ def largest_difference(one: Trace, other: Trace) -> Difference:
 
 
 def logits(trace: Trace, n_steps: int) -> np.ndarray:
-    """The logits of the first steps, float64 [step, tgt_vocab].
+    """The logits of the first steps, float64 [step, tgt_vocab]."""
+    return trace.log_probs[:n_steps].astype(np.float64) + trace.log_sums[:n_steps, None]
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def amount(value: float) -> str:
+    """A difference to two digits; only 0 itself is called so.
 
     Args:
-        trace: The run.
-        n_steps: How many steps.
+        value: At least 0.
     """
-    return trace.log_probs[:n_steps].astype(np.float64) + trace.log_sums[:n_steps, None]
+    if value == 0:
+        return say("exactly 0")
+    mantissa, exponential, exponent = f"{value:.2g}".partition("e")
+    return f"{mantissa} × 10{str(int(exponent)).translate(_RAISED)}" if exponential else mantissa

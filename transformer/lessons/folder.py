@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from transformer.errors import shown
 from transformer.lessons.lesson import Lesson, LessonError
-from transformer.lessons.parsing import parsed
-from transformer.lessons.reading import lesson_of, lessons
+from transformer.lessons.reading import lesson_of, lessons, parsed
 from words import Sentence, say
 
 MAX_FILES: Final = 100
@@ -19,9 +18,6 @@ def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...
     """Lessons that somebody wrote for a class: every TOML file of a folder, in the order of their names.
 
     Their texts may be given in one language only.
-
-    Args:
-        folder: The folder.
 
     Returns:
         The lessons by name, and a sentence for each file that cannot be used.
@@ -58,8 +54,6 @@ def _own(file: Path, record: Mapping[str, Any], known: Sequence[Lesson]) -> Less
     """Read a lesson that somebody wrote.
 
     Args:
-        file: Its file.
-        record: What that holds.
         known: The lessons that it may take steps from, and whose names it may not have.
 
     Raises:

@@ -36,12 +36,7 @@ def minutes(steps: Iterable[Step], language: str) -> float:
 
 
 def reading(texts: Iterable[Text], language: str) -> float:
-    """How long texts take to be read, such as those at the ends of a path.
-
-    Args:
-        texts: Which.
-        language: As for `minutes`.
-    """
+    """How long texts take to be read, such as those at the ends of a path."""
     return sum(_time(text, language) for text in texts)
 
 

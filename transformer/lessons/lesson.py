@@ -84,7 +84,7 @@ class Text:
 class Ask:
     """The question of a step."""
 
-    oracle: str  # name of the function in `transformer.lessons.oracles` that knows the answer; "" of a plain question
+    oracle: str  # the function of `transformer.lessons.subjects` that knows the answer; "" of a plain question
     kind: Kind  # law or finding
     form: Form  # how the answer is given
     question: Text  # what is asked
@@ -106,7 +106,7 @@ class Step:
     page: str  # the path of a page of the app
     link: Mapping[str, str]  # parameters of its address
     then: Mapping[str, str]  # those that change once the learner has answered
-    pick: str  # name of the function in `transformer.lessons.picks` that finds what to look at; "" for none
+    pick: str  # the function of `transformer.lessons.subjects` that finds what to look at; "" for none
     on: str  # A shipped checkpoint that the step runs on, with an example of its card; "" for the learner's own
     # Keys of the charts that are not sent before the learner has answered; "*" for all of the page below the
     # sentence.

@@ -18,7 +18,7 @@ import numpy as np
 
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.lesson import Text
-from transformer.lessons.picks.weights import keys_of, queries_of, walk_of
+from transformer.lessons.subjects.weights import keys_of, queries_of, walk_of
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 
@@ -60,9 +60,6 @@ def shown_row(config: ModelConfig | None) -> dict[str, str]:
 
 def words_on(case: Case) -> dict[str, Any]:
     """What the words name of a run: the first row of the first head of its first layer.
-
-    Args:
-        case: The run.
 
     Raises:
         NotHere: The sentence is too short for a row with two keys.

@@ -16,8 +16,7 @@ from typing import Any
 from transformer.errors import GlassformerError, shown
 from transformer.lessons.case import Answer, Case, NotHere, Option
 from transformer.lessons.lesson import USUAL, LessonError, Step, Text
-from transformer.lessons.oracles import ORACLES
-from transformer.lessons.picks import PICKS
+from transformer.lessons.subjects import ORACLES, PICKS
 from words import Sentence
 
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
@@ -96,10 +95,6 @@ class Posed:
 
 def pose(step: Step, case: Case) -> Posed:
     """Pose a step to a run.
-
-    Args:
-        step: The step.
-        case: The run.
 
     Raises:
         NotHere: The step makes no sense for it; the message says why.

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import re
 import string
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from transformer.errors import shown
 from transformer.lessons.lesson import ALWAYS, PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
-from transformer.lessons.oracles import ORACLES
-from transformer.lessons.parsing import parsed
-from transformer.lessons.picks import PICKS
+from transformer.lessons.subjects import ORACLES, PICKS
 from words import ENGLISH, Sentence, say
 
 PLAN = Path(__file__).resolve().parent / "plan"
@@ -53,7 +52,6 @@ def read_lesson(
     """Read one lesson.
 
     Args:
-        file: A TOML file.
         languages: Which every text must be given in; a lesson for one class may do with one, and then English need
             not be it.
         known: Lessons by name that a step may be taken from.
@@ -75,7 +73,6 @@ class _Reader:
     """Reads the record of one file; says where it is when something is wrong.
 
     Args:
-        file: Its name.
         languages: Which every text must be given in.
         known: Lessons that a step may be taken from.
     """
@@ -298,3 +295,38 @@ class _Reader:
                 problem=problem,
             )
         return LessonError("The lesson {file} cannot be used: {problem}.", file=self._file, problem=problem)
+
+
+MAX_BYTES: Final = 200_000
+MAX_DOTS: Final = 200  # of a line: all beginnings of a dotted key are kept, and 100,000 of them fill any memory
+
+
+def parsed(file: Path) -> dict[str, Any]:
+    """What a file holds.
+
+    Raises:
+        LessonError: It cannot be read, is too large or is no TOML; says so of this file.
+    """
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise LessonError(
+            "{file} cannot be read: {problem}.", file=file.name, problem=error.strerror or "?"
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise LessonError(
+            "{file} has more than {most:,} bytes, and a lesson may not; split it.", file=file.name, most=MAX_BYTES
+        )
+    dots = max(line.count(b".") for line in content.split(b"\n"))
+    if dots > MAX_DOTS:
+        raise LessonError(
+            "{file} has a line with {n:,} dots; at most {most} are read. Split the line.",
+            file=file.name,
+            n=dots,
+            most=MAX_DOTS,
+        )
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
+        raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error

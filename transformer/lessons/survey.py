@@ -65,11 +65,7 @@ class Row:
         return Counter(answer for answer in self.answers if answer is not None)
 
     def add(self, case: Case) -> None:
-        """Pose the step to one more run.
-
-        Args:
-            case: The run.
-        """
+        """Pose the step to one more run."""
         begun = time.perf_counter()
         try:
             posed = pose(self.step, case)
@@ -95,11 +91,7 @@ class Row:
 
 
 def right_answer(posed: Posed) -> str:
-    """The right answer as a table has it.
-
-    Args:
-        posed: A step posed to a run.
-    """
+    """The right answer as a table has it."""
     right = posed.answer.right
     return right if isinstance(right, str) else f"{right:.3g}"
 
@@ -110,7 +102,6 @@ def survey(
     """Pose every step to every sentence of every checkpoint.
 
     Args:
-        plan: The lessons.
         checkpoints: By name.
         sentences: Those of each checkpoint.
     """
@@ -134,7 +125,6 @@ def case_of(checkpoint: Checkpoint, sentence: str, *, given: str = "") -> Case:
     """The case of a sentence; runs that several steps ask for are made once.
 
     Args:
-        checkpoint: What is open.
         sentence: The learner's.
         given: What the learner typed.
 
@@ -149,8 +139,6 @@ def case_for(step: Step, case: Case, checkpoints: Mapping[str, Checkpoint]) -> C
     """The case that a step is posed to: the learner's own, or an example of the checkpoint that the step runs on.
 
     Args:
-        step: The step.
-        case: The learner's own.
         checkpoints: By name; that of the step among them.
     """
     if step.on in ("", case.checkpoint.name):
@@ -160,11 +148,7 @@ def case_for(step: Step, case: Case, checkpoints: Mapping[str, Checkpoint]) -> C
 
 
 def constant(rows: Sequence[Row]) -> list[str]:
-    """What is wrong with the kinds of questions: findings that are none, laws that do not hold; in words.
-
-    Args:
-        rows: Of a survey.
-    """
+    """What is wrong with the kinds of questions: findings that are none, laws that do not hold; in words."""
     steps: dict[tuple[str, int], Counter[str]] = {}
     kinds: dict[tuple[str, int], Kind] = {}
     for row in rows:
@@ -201,11 +185,7 @@ def listed(counts: Counter[str], *, most: int = 6, between: str = ", ") -> str:
 
 
 def sentences_of(file: Path) -> list[str]:
-    """The sentences of a file: a line each, or the first column of a table.
-
-    Args:
-        file: UTF-8.
-    """
+    """The sentences of a file: a line each, or the first column of a table."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return [line.split("\t")[0] for line in lines if line.strip()]
 
@@ -214,7 +194,6 @@ def table(rows: Sequence[Row], *, before: str = "") -> str:
     """A table with tabs: the rows, and those of a table before that are of other steps of the plan.
 
     Args:
-        rows: Of a survey.
         before: What stood in the table.
     """
     old = [tuple(line.split("\t")) for line in before.splitlines()[1:]]

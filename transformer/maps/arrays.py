@@ -48,8 +48,6 @@ def given_maps(
         row: Which sentence of the batch, from 0.
         skip: Tokens whose rows and columns are left out, such as "[PAD]".
         sums_to_one: False if rows are known not to sum to 1.
-        checkpoint: Name of the model.
-        sentence: What it read.
         special: Tokens that stand for no text, such as "[CLS]".
 
     Raises:

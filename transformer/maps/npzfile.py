@@ -58,7 +58,6 @@ def save_maps(maps: GivenMaps, path: str | Path) -> None:
     """Write a file of maps; one that is there is replaced once the new one is whole.
 
     Args:
-        maps: What to write.
         path: Ends in ".npz".
 
     Raises:
@@ -101,8 +100,6 @@ def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
 
     Args:
         file: At its start; must allow seeking.
-        size: Length in bytes.
-        label: How messages call it.
 
     Raises:
         MapsError: It holds no maps that can be shown.

@@ -13,11 +13,11 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_origin, get_type_hints
 
 from transformer.errors import ConfigError, shown
+from transformer.model.checks import check_type
 from transformer.model.config_ids import Ids
 from transformer.model.config_layers import Activation, Layers
 from transformer.model.config_writing import Writing
 from transformer.model.features import TABLES, AttentionFeatures, PositionKind
-from transformer.model.field_types import check_type
 from words import say_n
 
 FORMAT_VERSION = 1

@@ -29,9 +29,7 @@ def causal_mask(n_queries: int, *, offset: int = 0, device: torch.device | None 
     """A query sees itself and what came before it.
 
     Args:
-        n_queries: Number of query tokens.
         offset: Number of tokens before the first query (those in a KV cache).
-        device: Where to make the mask.
 
     Returns:
         Bool [1, 1, query, offset + query]; query i sees keys 0 to offset + i.
@@ -46,9 +44,7 @@ def window_mask(window: int, n_queries: int, *, offset: int = 0, device: torch.d
 
     Args:
         window: How many keys, from 1.
-        n_queries: Number of query tokens.
         offset: Number of tokens before the first query (those in a KV cache).
-        device: Where to make the mask.
 
     Returns:
         Bool [1, 1, query, offset + query].

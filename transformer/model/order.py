@@ -37,8 +37,6 @@ class StackOrder(nn.Module):
     """The orders of a stack's layers; it holds the table of relative positions, if there is one.
 
     Args:
-        config: The features of the model.
-        n_layers: Of the stack.
         causal: Whether a query sees nothing that comes after it.
     """
 

@@ -58,8 +58,6 @@ def fairseq_table(max_len: int, d_model: int, *, first: int) -> Tensor:
         table[p, n + i]          = cos((first + p) / 10000^(i / (n - 1)))
 
     Args:
-        max_len: Number of rows.
-        d_model: Width.
         first: Position of the first row: 0 in tensor2tensor; fairseq leaves those up to the padding id to padding.
 
     Source: Ott et al., "fairseq" (2019), whose program took the formula from tensor2tensor.

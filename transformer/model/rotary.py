@@ -26,7 +26,6 @@ def frequencies(rotary: Rotary, d_head: int, *, max_len: int, local: bool = Fals
     """By how many radians each pair turns from one token to the next, float64 [n / 2].
 
     Args:
-        rotary: The numbers.
         d_head: Width of a query.
         max_len: Most tokens, which `original_len` may stand for.
         local: For a layer with a window.

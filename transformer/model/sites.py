@@ -57,7 +57,6 @@ def site_table(parts: Anatomy, config: ModelConfig | None = None) -> dict[str, s
     """Every site of such models, `{layer}` in the place of a number, with its axes and what it is.
 
     Args:
-        parts: The stacks.
         config: The features; None for those of the paper.
     """
     both, gated = config is not None and config.norm == "both", config is not None and config.gated

@@ -130,11 +130,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Encoder, decoder and the projection to logits, or as many of them as the config implies.
-
-    Args:
-        config: The features of the model.
-    """
+    """Encoder, decoder and the projection to logits, or as many of them as the config implies."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -268,7 +264,6 @@ class Transformer(nn.Module):
         Args:
             src_ids: What the encoder reads [B, S].
             tgt_ids: What the decoder reads [B, T], beginning with its start id, or with the prompt.
-            tap: Sees every site.
 
         Returns:
             Logits [B, T, V]; row t is the score of the piece that follows `tgt_ids[:, : t + 1]`. An encoder alone

@@ -40,7 +40,6 @@ def each_layer(
     Args:
         checkpoint: What the trace was made with.
         trace: The run; if it keeps its maps, nothing is computed again.
-        kind: Which attention.
         work: Makes of a layer's maps [head, query, key] and its place what is kept of them; called in order.
         layers: Which, from 0; None for all.
         tap: What the run was given beside its query.

@@ -25,7 +25,6 @@ def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
     """Refuse a recorded pass in which the model computed what is not finite.
 
     Args:
-        values: What was recorded.
         again: Makes the pass once more.
         tap: What it was made with, the recorder left out.
 

@@ -39,7 +39,6 @@ def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with
     Args:
         checkpoint: Whose pieces they are.
         query: Its source is taken; what it says of decoding has no part in this.
-        reference: The right output.
         with_end: Whether the end piece after it is judged, too; None: of a model with an encoder, whose outputs end.
 
     Raises:

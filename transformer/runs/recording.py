@@ -68,7 +68,6 @@ def read_target(
     """Read an output and record; nothing without a decoder.
 
     Args:
-        model: The model.
         read_ids: What the decoder reads [B, T].
         memory, src_mask: As `Transformer.decode` takes them.
         patterns: The sites to record.

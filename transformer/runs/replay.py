@@ -24,7 +24,6 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
 
     Args:
         checkpoint: What the trace was made with.
-        trace: The run.
         sites: Names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`.
         tap: What the run was given beside its query.
 

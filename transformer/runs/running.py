@@ -40,7 +40,6 @@ def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP, pause: Pause =
 
     Args:
         checkpoint: What to run it on; many threads may share it.
-        query: What to do.
         tap: Sees or changes values in every call of the model, after the query's own interventions. Whoever keeps
             traces by their query leaves it out: the query does not know of it.
         pause: Called between two rounds of decoding; what it does is no matter of this run.
@@ -70,7 +69,6 @@ def run_batch(
     """Run several queries as one batch, the shorter sources and outputs padded.
 
     Args:
-        checkpoint: What to run them on.
         queries: What to do, all with the same interventions.
         maps: Keep attention weights. Without, the traces' maps are empty, [layer, head, 0, 0]: at 512 pieces they
             are nearly all of a trace's memory.

@@ -179,7 +179,6 @@ def score(
     """How probable a model finds a right output, beside what it writes by itself.
 
     Args:
-        checkpoint: The model.
         source: A sentence, which is decoded greedily, or a query of this checkpoint.
         reference: The right output as text or as ids; of a decoder alone what follows the source, and None for the
             source's own pieces.
@@ -200,7 +199,6 @@ def judge(
     """The same without letting the model write: one pass.
 
     Args:
-        checkpoint: The model.
         query: Its source is read, with what it changes inside the model.
         reference, with_end: As in `score`.
         tap: Sees or changes values, after the query's own interventions.

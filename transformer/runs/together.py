@@ -46,7 +46,6 @@ def run_together(
     """Run queries, decoding together those that can be.
 
     Args:
-        checkpoint: What to run them on.
         queries: What to do, about `MOST_ROWS` at most.
         most_map_bytes: Most memory for the maps of one run; one with more keeps none, and `each_layer` of
             `transformer.runs.by_layer` gives them. None: every run keeps its maps.

@@ -144,7 +144,6 @@ class Trace:
         """The mask of one kind as used, bool [query, key]; True = may attend.
 
         Args:
-            kind: Which attention.
             layer: Of which layer, from 0; None: where any layer is open. They differ only where layers have windows.
 
         Raises:

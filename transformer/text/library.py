@@ -34,7 +34,6 @@ class LibraryTokenizer(Rows):
     """A tokenizer.json.
 
     Args:
-        content: The bytes of the file.
         size: Rows of the model, where it has more than pieces.
 
     Raises:

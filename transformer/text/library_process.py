@@ -52,7 +52,6 @@ class LibraryProcess:
 
     Args:
         content: The file, which has been tried out.
-        limits: What it may take.
     """
 
     def __init__(self, content: bytes, limits: Limits = OURS) -> None:

@@ -30,7 +30,6 @@ class ListTokenizer(Rows):
     """Pieces that are looked up as they are: characters of a text, or its words.
 
     Args:
-        table: The pieces of the rows.
         by_words: Whether a text is cut at its spaces; if not, into characters.
         unknown: The row of what has no piece; None if such a thing is left unread.
     """

@@ -64,11 +64,7 @@ def unused(i: int) -> str:
 
 
 class Rows(ABC):
-    """A vocabulary as `transformer.text.tokenizer.AnyTokenizer` describes it, without the way of splitting.
-
-    Args:
-        table: Its pieces.
-    """
+    """A vocabulary as `transformer.text.tokenizer.AnyTokenizer` describes it, without the way of splitting."""
 
     continuation = ""
     notes: tuple[str, ...] = ()

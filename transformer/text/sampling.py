@@ -66,7 +66,6 @@ class Sampler:
         """Draw one split of a text, as ids; every call may give another one.
 
         Args:
-            text: Any text.
             alpha: For a unigram model how much better splits are preferred: from 0, where all are alike, to about
                 10, where hardly any but that of `encode` comes. For a BPE model the share of merges left out, 0 to
                 1: at 0 it gives the split of `encode`, at 1 single characters.

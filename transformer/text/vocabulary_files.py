@@ -47,7 +47,6 @@ def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
 
     Args:
         files: Of a folder.
-        name: Of the file.
         whole: Every row must have a piece.
 
     Raises:

@@ -59,7 +59,6 @@ def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:
     """Read a file of `source TAB target` lines.
 
     Args:
-        path: The file.
         max_pairs: Keep only the first; None keeps all.
 
     Raises:
@@ -78,9 +77,6 @@ def evaluate(
     """Translate every pair's source and compare with its target.
 
     Args:
-        checkpoint: What to score.
-        held_out: On what.
-        decoding: How to translate.
         done: Told again and again how many more sentences are done.
 
     Raises:

@@ -83,13 +83,7 @@ class TrainSettings:
 
 
 class Trainer:
-    """Holds what changes while a model is trained.
-
-    Args:
-        model: A new model on its device.
-        batches: What to learn from.
-        settings: How.
-    """
+    """Holds what changes while a model is trained."""
 
     def __init__(self, model: Transformer, batches: Batches, settings: TrainSettings) -> None:
         self.model = model

@@ -25,7 +25,6 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
     """Hold the place of a checkpoint folder while a training writes there.
 
     Args:
-        out: The checkpoint folder to be written.
         resume: The training goes on with what stands there.
         force: It may replace a checkpoint.
 

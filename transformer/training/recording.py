@@ -28,7 +28,6 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     """Add records to the scores of a checkpoint's card.
 
     Args:
-        checkpoint: What was scored.
         records: What was found; each has its file's name and SHA-256.
 
     Raises:

@@ -131,8 +131,6 @@ def score(outputs: Sequence[str], references: Sequence[str], *, words: str = "13
     """Compare outputs with one reference each.
 
     Args:
-        outputs: Of the model.
-        references: As many.
         words: How sacrebleu finds words for BLEU: "13a" for languages with spaces, "zh" for Chinese, "char".
     """
     bleu, chrf = sacrebleu.BLEU(tokenize=words), sacrebleu.CHRF()

@@ -63,7 +63,6 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
     """Draw test, then dev, from the small components; the rest is train.
 
     Args:
-        pairs: Sources and targets.
         dev, test: Pairs of each. Up to `SMALL - 1` fewer are drawn when no component fits into the last places.
         seed: Decides what is drawn. Test does not depend on `dev`.
 

@@ -79,7 +79,6 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     """Read the state that belongs to the checkpoint folder `out`.
 
     Args:
-        out: The checkpoint folder.
         identity: What the training that goes on was started with, by name; the state holds its own under "job".
 
     Returns:
@@ -191,9 +190,6 @@ def has_state(out: Path) -> bool:
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
     """Say in a sentence what keeps an epoch from being written, such as a full disk.
-
-    Args:
-        out: The checkpoint folder.
 
     Raises:
         DataError: Nothing could be written; says what there is to go on from.

@@ -66,7 +66,6 @@ def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Los
 
     Args:
         tried: The model and its tokenizers.
-        samples: The texts.
         with_end: For a decoder alone: the text is a whole one, so the end piece after it counts too.
 
     Raises:

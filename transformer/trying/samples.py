@@ -59,7 +59,6 @@ def samples_of(text: str, *, label: str) -> Samples:
 
     Args:
         text: Lines; empty ones are skipped.
-        label: How messages call it.
 
     Raises:
         DataError: There are none, one is too long, has an empty half, or has more or fewer tabs than the first one.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
+from transformer.doctor.calibration import COLUMNS
 from transformer.doctor.causes import ordered
-from transformer.doctor.pairs import COLUMNS
 from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, PageName, Shown, Verdict
 from transformer.doctor.whole import Report, follows
 from ui.shared import drawing, menu

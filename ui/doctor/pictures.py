@@ -22,7 +22,7 @@ from transformer.analysis.spectra import Spectrum, work_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.linear import widened
 from transformer.text.tokenizer import AnyTokenizer
-from ui.runs.picture import Page, Picture, Plot
+from ui.runs.picture import Page, Part, Picture, Plot
 from ui.runs.seen import Seen, Work
 from ui.state.view import MAIN, Slot
 from words import say
@@ -146,7 +146,7 @@ def scene(run: Seen) -> OneParameter:
 
 
 DOCTOR = Page("doctor", say("Doctor"), panel="doctor_panel")
-FINDINGS = DOCTOR.part("findings", say("Findings"), lambda run: None)
+FINDINGS: Part[None] = DOCTOR.part("findings", say("Findings"), lambda run: None)
 PARAMETERS = DOCTOR.part("parameters", say("Parameters"), scene)
 
 

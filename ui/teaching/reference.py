@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson, Posed, Step, lessons
-from transformer.lessons.oracles import ORACLES
-from transformer.lessons.picks import PICKS
+from transformer.lessons.subjects import ORACLES, PICKS
 from ui.lessons import asking
 from ui.shared import drawing
 from ui.shared.door import frame, st

@@ -8,7 +8,7 @@ import torch
 from tests.transformer.doctor.changed import changed
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.one_stack import alone
-from transformer.doctor import behaviour, calibration, foresight
+from transformer.doctor import calibration, foresight, outputs
 from transformer.doctor.outputs import loops
 from transformer.doctor.patient import Patient
 from transformer.doctor.rereading import random_texts
@@ -16,7 +16,7 @@ from transformer.model.tap import NO_TAP
 from transformer.trying.losses import loss_of
 from transformer.trying.samples import Samples
 
-TESTS = {test.name: test.measure for test in behaviour.TESTS}
+TESTS = {test.name: test.measure for test in (*outputs.TESTS, *calibration.TESTS)}
 WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")
 PAIRS = Samples(WORDS, tuple(word[::-1] for word in WORDS))
 

@@ -6,7 +6,7 @@ import torch
 from tests.transformer.doctor.changed import changed
 from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
-from transformer.doctor import attention, attention_maps
+from transformer.doctor import attention
 from transformer.doctor.patient import Patient
 from transformer.doctor.report import not_applicable
 from transformer.trying.samples import Samples
@@ -123,4 +123,4 @@ def test_a_head_that_rests_on_the_first_token_is_named_and_no_fault(healthy):
 
 def test_what_could_not_be_run_is_not_judged(healthy):
     sick = changed(healthy, lambda model: model.encoder.layers[0].ffn.up_proj.weight.fill_(float("nan")))
-    assert look("dead_heads", sick) == not_applicable(attention_maps.NO_RUN)
+    assert look("dead_heads", sick) == not_applicable(attention.NO_RUN)

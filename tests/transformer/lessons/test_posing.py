@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transformer.lessons.posed import case
-from transformer.lessons import oracles
 from transformer.lessons.case import Answer, NotHere, Option
 from transformer.lessons.lesson import Text
 from transformer.lessons.posing import number_in, pose
 from transformer.lessons.reading import lessons
+from transformer.lessons.subjects import ORACLES
 from words import in_languages
 
 ROOT = Path(__file__).parents[3]
@@ -127,7 +127,7 @@ def test_choices_that_differ_in_every_language_are_posed(answering):
 
 def test_every_oracle_of_the_plan_is_there_and_used():
     used = {step.ask.oracle for lesson in lessons().values() for step in lesson.steps}
-    assert used <= set(oracles.ORACLES)
+    assert used <= set(ORACLES)
 
 
 @pytest.mark.parametrize(

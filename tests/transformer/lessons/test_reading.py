@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import AT_ONCE
 from transformer.lessons.lesson import Lesson
-from transformer.lessons.parsing import MAX_BYTES
-from transformer.lessons.reading import MAX_CHARACTERS, MAX_STEPS, PLAN, LessonError, lessons, read_lesson
+from transformer.lessons.reading import MAX_BYTES, MAX_CHARACTERS, MAX_STEPS, PLAN, LessonError, lessons, read_lesson
 from words import Sentence
 
 BOTH = {"en": "One {piece}.", "zh": "一个 {piece}。"}

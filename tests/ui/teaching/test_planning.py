@@ -4,8 +4,7 @@ import pytest
 
 import transformer
 from transformer.lessons import Case, NotHere, lessons, pose
-from transformer.lessons.oracles import ORACLES
-from transformer.lessons.picks import PICKS
+from transformer.lessons.subjects import ORACLES, PICKS
 from ui.teaching import planning, reference
 
 

@@ -87,7 +87,6 @@ def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = No
 
     Args:
         checkpoint: What the trace was made with.
-        trace: The run.
         step: From 0.
         piece: The id of another piece, which the step could have written; None for the one that it wrote.
         tap: What the run was given beside its query.
@@ -105,7 +104,6 @@ def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[
 
     Args:
         checkpoint: What the trace was made with.
-        trace: The run.
         tap: What the run was given beside its query.
 
     Raises:

@@ -65,7 +65,6 @@ def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
 
     Args:
         asked: The step, and the piece whose logit comes first.
-        pieces: Ids of other pieces.
 
     Returns:
         The parts of each logit. Those of the difference of two logits are the differences of their parts.

@@ -46,7 +46,6 @@ def unpack(file: BinaryIO, into: Path, *, label: str, limits: Limits = OURS) -> 
     Args:
         file: The archive, open for reading.
         into: An empty folder; files get numbers for names in it.
-        label: How messages call the archive.
         limits: Of all that is handed in.
 
     Raises:

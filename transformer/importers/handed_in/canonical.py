@@ -51,8 +51,6 @@ def write(name: str, source: Path, target: Path, *, work: Path) -> None:
 
     Args:
         name: What it was handed in as; one that `is_opened`.
-        source: Where it is.
-        target: The folder that it is written into.
         work: An empty folder for what is needed meanwhile.
 
     Raises:

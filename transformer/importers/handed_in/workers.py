@@ -68,8 +68,6 @@ class Worker:
             folder: A folder for this request alone.
             title: A plain name, of the new folder.
             pickles: Whether files of torch.save are taken.
-            limits: What it may take.
-            progress: Is told how far it is.
             stop: Asked now and then; once it says so, the process is ended.
 
         Raises:

@@ -58,9 +58,7 @@ def read_generation(
 
     Args:
         own: What generation_config.json holds, None if there is none.
-        config: What config.json holds.
         ids: What a family's models have where neither file says it, by transformers' names.
-        label: How messages call the folder.
 
     Raises:
         CheckpointError: Something is no id.

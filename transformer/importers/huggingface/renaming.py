@@ -64,7 +64,6 @@ def settle_tables(
 
     Args:
         found: The match, with roles among its targets.
-        weights: The file.
         settings: The config, whose `tie_word_embeddings` decides where the file has one table only.
         tied: What it is where the config does not have it.
         has_output: Whether the model gives logits.

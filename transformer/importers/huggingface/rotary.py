@@ -42,7 +42,6 @@ def rotary(
     """The numbers of rotary positions.
 
     Args:
-        settings: The config.
         base: The base where no key says it.
         share: How much of a head turns where no key says it; None: all, whatever the keys say.
         share_key: What version 4 calls it.
@@ -71,9 +70,6 @@ def of_record(
     """The numbers of one record of them, as `Rotary` takes them.
 
     Args:
-        settings: The config.
-        key: Where the record stands.
-        said: The record.
         base: The base, if the record does not say it.
         whole: A head turns as a whole, so that no record may say a share of it.
     """

@@ -67,12 +67,7 @@ def inferred(value: Any, evidence: Sentence) -> Known:
 
 
 class Settings:
-    """The keys of one config.json.
-
-    Args:
-        record: What it holds.
-        label: How messages call the file.
-    """
+    """The keys of one config.json."""
 
     def __init__(self, record: Mapping[str, Any], *, label: str) -> None:
         self.label = label
@@ -98,7 +93,6 @@ class Settings:
         """A whole number.
 
         Args:
-            key: Where it stands.
             absent: What it is where the key is missing, as a number or a `Known`.
             null: What null stands for, if that is not an error.
             least, most: Which numbers make sense.

@@ -70,7 +70,6 @@ def choose(
     """Find and open the tokenizers.
 
     Args:
-        files: The folder.
         names: Families of tokenizers that the model may have, first choice first.
         sizes: Rows of both tables of embeddings.
         answers: Of the user: `source_language` and `target_language`.
@@ -176,7 +175,6 @@ def around(chosen: Chosen, ids: Fields) -> Fields:
     """What the tokenizers put around a text, as fields of a config.
 
     Args:
-        chosen: The tokenizers.
         ids: The ids that the folder's other files say, by the names of our config.
     """
     source = chosen.source

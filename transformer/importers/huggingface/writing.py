@@ -34,7 +34,6 @@ def rules_of(record: Mapping[str, Any], ends: tuple[int, ...], *, label: str) ->
     Args:
         record: What generation_config.json holds, or config.json.
         ends: The ids that end an output, which nothing but length keeps back.
-        label: How messages call the file.
 
     Raises:
         CheckpointError: A value is of another kind than its key calls for; names the key.

@@ -52,8 +52,6 @@ def import_toolkit(
     """Read what a toolkit saved.
 
     Args:
-        toolkit: Which one.
-        place: The open file, with what lies beside it.
         answers: None is asked for, so each is refused.
         also: Tokenizers; a toolkit's own list of pieces is read instead.
         open_again: Opens the file.

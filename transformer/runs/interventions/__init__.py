@@ -17,33 +17,31 @@ from typing import Any, Final
 
 from transformer.errors import QueryError, shown
 from transformer.model.config import ModelConfig
+from transformer.runs.interventions.around import EmbeddingScale, NoFeedForward, NoNorm, NoResidual, Skip, SwapNorms
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
-from transformer.runs.interventions.base import Intervention as Intervention
-from transformer.runs.interventions.copying import CopyMap as CopyMap
-from transformer.runs.interventions.copying import Patch as Patch
-from transformer.runs.interventions.heads import MeanHead as MeanHead
-from transformer.runs.interventions.heads import ZeroHead as ZeroHead
-from transformer.runs.interventions.insisting import Insist as Insist
-from transformer.runs.interventions.pieces import Blank as Blank
-from transformer.runs.interventions.pieces import Drop as Drop
-from transformer.runs.interventions.pieces import Pads as Pads
-from transformer.runs.interventions.pieces import Replace as Replace
-from transformer.runs.interventions.pieces import Shuffle as Shuffle
-from transformer.runs.interventions.pieces import Swap as Swap
-from transformer.runs.interventions.rows import Force as Force
-from transformer.runs.interventions.rows import Mute as Mute
-from transformer.runs.interventions.rows import Weigh as Weigh
-from transformer.runs.interventions.sharpness import Temper as Temper
-from transformer.runs.interventions.sharpness import Uniform as Uniform
-from transformer.runs.interventions.skipping import Skip as Skip
-from transformer.runs.interventions.wiring import WIRING
+from transformer.runs.interventions.base import Intervention
+from transformer.runs.interventions.copying import CopyMap, Patch
+from transformer.runs.interventions.heads import MeanHead, Temper, Uniform, ZeroHead
+from transformer.runs.interventions.masking import CausalMask, DilatedWindow, GlobalTokens, LocalWindow, PaddingMask
+from transformer.runs.interventions.pieces import Blank, Drop, Insist, Pads, Replace, Shuffle, Swap
+from transformer.runs.interventions.positions import NoPositions, ScalePositions, ShiftPositions, ShufflePositions
+from transformer.runs.interventions.rounding import KeepDropout, RoundWeights
+from transformer.runs.interventions.rows import Force, Mute, Weigh
+from transformer.runs.interventions.scoring import FillValue, HeadsTold, LowRank, NoGuard, ScoreScale, SoftmaxTwice
+from transformer.runs.interventions.similarity import AddAlibi, KeyBias, OtherSimilarity, RandomFeatures
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
 MAX_CHARACTERS: Final = 6_000  # of all of them in an address
 _SEPARATOR: Final = "_"
 
+WIRING: Final[tuple[type[Intervention], ...]] = (
+    *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi),
+    *(CausalMask, PaddingMask, FillValue, NoGuard, LocalWindow, DilatedWindow, GlobalTokens),
+    *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, HeadsTold),
+    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale, KeepDropout, RoundWeights),
+)
 _ALL: tuple[type[Intervention], ...] = (
     ZeroHead, MeanHead, Uniform, Temper, Skip,
     Mute, Force, Weigh, CopyMap, Patch,

@@ -1,25 +1,29 @@
 """Changes of what stands around the sub-layers: the residual stream, norms, feed-forward, the embedding's scale.
 
+A layer or a sub-layer can also be skipped: the stream passes by it.
+
 Source: Vaswani et al. (2017), sections 3.1, 3.3 and 3.4; He et al., "Deep Residual Learning" (2016), for the stream;
-Xiong et al., "On Layer Normalization in the Transformer Architecture" (2020), for the two places of a norm.
+Xiong et al., "On Layer Normalization in the Transformer Architecture" (2020), for the two places of a norm; Fan et
+al., "Reducing Transformer Depth on Demand with Structured Dropout" (2020), section 3.1, for layers that are skipped;
+Veit et al., "Residual Networks Behave Like Ensembles of Relatively Shallow Networks" (2016), section 4.1, who take
+single blocks out of a trained network.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final, Literal, get_args
 
 import torch
 
-from transformer.model.anatomy import StackName, anatomy
-from transformer.model.config import MAX_LAYERS, ModelConfig
+from transformer.model.anatomy import Sublayer, anatomy
+from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import unchanged
 from transformer.model.layers import Around
 from transformer.model.tap import Replacer, Rewirer, Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
-from transformer.runs.interventions.heads import check_layer
-from transformer.runs.interventions.spelling import choice, number, place
-from transformer.runs.interventions.where import ALL, STACKS, stack, stacks
+from transformer.runs.interventions.base import ChangeError, Ground
+from transformer.runs.interventions.spelling import choice, number
+from transformer.runs.interventions.where import ALL, ANY_STACK, STACKS, LayerChange, PartChange, StackChange
 from words import Sentence, say
 
 SUBLAYERS: Final[dict[str, str]] = {
@@ -32,84 +36,46 @@ NORMS: Final[dict[str, str]] = SUBLAYERS | {"final": say("The final norm")}
 _NAMES: Final = {"selfattn": "self_attn", "crossattn": "cross_attn", "ffn": "ffn"}
 
 
-@dataclass(frozen=True)
-class _OfLayers(Intervention):
-    """What can be done to one layer of a stack or to all."""
-
-    stack: str = stack()
-    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
-
-    group: ClassVar[Group] = "layers"
-
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this stack and this layer."""
-        super().check(config)
-        most = max(anatomy(config).stack(name).n_layers for name in stacks(config, self.stack))
-        check_layer(self, self.layer, most)
-
-    def _place(self) -> str:
-        """The stack and the layer, in words."""
-        if self.layer is None:
-            return say("{stack}, every layer", stack=STACKS[self.stack])
-        return say("{stack}, layer {layer}", stack=STACKS[self.stack], layer=self.layer + 1)
-
-    def _of(self, config: ModelConfig, name: str) -> list[str]:
-        """Patterns of what each layer that is named has under this name."""
-        layer = "*" if self.layer is None else self.layer
-        return [f"{one}.{layer}.{name}" for one in stacks(config, self.stack)]
-
-
-def _check_sublayer(change: Intervention, config: ModelConfig, named: Sequence[StackName], sublayer: str) -> None:
-    """See whether any of these stacks has a sub-layer.
-
-    Raises:
-        ChangeError: None has.
-    """
-    if sublayer == "crossattn" and ("decoder" not in named or "cross" not in anatomy(config).kinds):
-        raise ChangeError("{change} names cross-attention; there is none there in this model.", change=str(change))
-
-
-@dataclass(frozen=True)
-class NoResidual(_OfLayers):
-    """A sub-layer's output takes the place of the stream.
-
-    Attributes:
-        stack, layer: Where.
-        sublayer: Around which sub-layer.
-    """
+class _OfSublayer(LayerChange):
+    """What can be done around one sub-layer of a layer or around all."""
 
     sublayer: str = choice(say("Sub-layer"), SUBLAYERS, ALL, target=True)
 
-    word: ClassVar[str] = "noresidual"
-    title: ClassVar[Sentence] = say("No residual connection")
-    about: ClassVar[Sentence] = say(
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        if self.sublayer == "crossattn" and (
+            "decoder" not in self.stacks(config) or "cross" not in anatomy(config).kinds
+        ):
+            raise ChangeError("{change} names cross-attention; there is none there in this model.", change=str(self))
+
+    def around(self, config: ModelConfig) -> list[str]:
+        """Patterns of what stands around the sub-layers that are named."""
+        return self.patterns(config, f"{_NAMES.get(self.sublayer, '*')}.around")
+
+
+class NoResidual(_OfSublayer):
+    """A sub-layer's output takes the place of the stream."""
+
+    word = "noresidual"
+    title = say("No residual connection")
+    about = say(
         "What a sub-layer computes takes the place of the residual stream instead of being added to it, so that a "
         "token's own vector is gone; He et al. (2016), section 3.1."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """Some models of tutorials have none."""
         return None if config.residual else say("This model has no residual connections anyway.")
 
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this sub-layer."""
-        super().check(config)
-        _check_sublayer(self, config, stacks(config, self.stack), self.sublayer)
-
     def told(self) -> str:
-        """In words."""
         if self.sublayer == ALL:
-            return say("{place}: no residual connections", place=self._place())
+            return say("{place}: no residual connections", place=self.name)
         return say(
-            "{place}: no residual connection around {sublayer}", place=self._place(), sublayer=_INSIDE[self.sublayer]
+            "{place}: no residual connection around {sublayer}", place=self.name, sublayer=_INSIDE[self.sublayer]
         )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Does not add the stream."""
-        name = f"{_NAMES.get(self.sublayer, '*')}.around"
-        change = partial(replace, adds=False)
-        return (Rewirer(dict.fromkeys(self._of(ground.config, name), change)),)
+        return (Rewirer(dict.fromkeys(self.around(ground.config), partial(replace, adds=False))),)
 
 
 _INSIDE: Final[dict[str, str]] = {
@@ -119,55 +85,44 @@ _INSIDE: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class NoNorm(_OfLayers):
-    """Vectors are not brought to one size.
+class NoNorm(_OfSublayer):
+    """Vectors are not brought to one size."""
 
-    Attributes:
-        stack, layer: Where.
-        sublayer: The norms around which sub-layer, or the final norm, or all of these; a final norm has no layer.
-    """
-
+    # The norms around which sub-layer, or the final norm, or all of these; a final norm has no layer.
     sublayer: str = choice(say("Norm"), NORMS, ALL, target=True)
 
-    word: ClassVar[str] = "nonorm"
-    title: ClassVar[Sentence] = say("No norm")
-    about: ClassVar[Sentence] = say(
+    word = "nonorm"
+    title = say("No norm")
+    about = say(
         "Vectors go on as they are, neither brought to one size nor scaled by what the norm has learned. All norms "
         "of all layers include the final norm, and that of the embedding where there is one."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """Some models of tutorials have none."""
         return say("This model has no norms anyway.") if config.norm_kind == "none" else None
 
     def check(self, config: ModelConfig) -> None:
-        """See whether a model has this norm."""
         super().check(config)
-        _check_sublayer(self, config, stacks(config, self.stack), self.sublayer)
         if self.sublayer == "final" and not config.final_norm:
             raise ChangeError("{change} names the final norm; this model has none.", change=str(self))
         if self.sublayer == "final" and self.layer is not None:
             raise ChangeError("{change} names a layer; the final norm comes after all layers.", change=str(self))
 
     def told(self) -> str:
-        """In words."""
         if self.sublayer == "final":
-            return say("{stack}: no final norm", stack=STACKS[self.stack])
+            return say("{stack}: no final norm", stack=ANY_STACK[self.stack])
         if self.sublayer == ALL:
-            return say("{place}: no norms", place=self._place())
-        return say("{place}: no norm around {sublayer}", place=self._place(), sublayer=_INSIDE[self.sublayer])
+            return say("{place}: no norms", place=self.name)
+        return say("{place}: no norm around {sublayer}", place=self.name, sublayer=_INSIDE[self.sublayer])
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Puts what changes nothing in the place of norms."""
         config, changes = ground.config, dict[str, Callable[[Any], Any]]()
         if self.sublayer != "final":
-            name = f"{_NAMES.get(self.sublayer, '*')}.around"
-            changes = dict.fromkeys(self._of(config, name), partial(replace, norms=False))
+            changes = dict.fromkeys(self.around(config), partial(replace, norms=False))
         if self.sublayer == "final" or (self.sublayer == ALL and self.layer is None):
             names = ["final_norm"] if self.sublayer == "final" else ["final_norm", "embedding.norm"]
-            changes |= {f"{one}.{name}": _nothing for one in stacks(config, self.stack) for name in names}
+            changes |= {f"{one}.{name}": _nothing for one in self.stacks(config) for name in names}
         return (Rewirer(changes),)
 
 
@@ -175,23 +130,19 @@ def _nothing(norm: object) -> object:
     return unchanged
 
 
-@dataclass(frozen=True)
-class SwapNorms(Intervention):
+class SwapNorms(StackChange):
     """Norms before the sub-layers stand after the sums, and those after before."""
 
-    stack: str = stack()  # in which stack
-
-    word: ClassVar[str] = "swapnorms"
-    group: ClassVar[Group] = "layers"
-    title: ClassVar[Sentence] = say("Pre-norm and post-norm swapped")
-    about: ClassVar[Sentence] = say(
+    word = "swapnorms"
+    group = "layers"
+    title = say("Pre-norm and post-norm swapped")
+    about = say(
         "A norm before the sub-layer stands after the sum, or the other way round, as when trained weights are put "
         "into a program of the other kind. A final norm stays, and none comes to it; Xiong et al. (2020), section 3."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """Where there is one norm a sub-layer, it can stand in the other place."""
         if config.norm_kind == "none":
             return say("This model has no norms to swap.")
         if config.norm == "both":
@@ -203,74 +154,98 @@ class SwapNorms(Intervention):
             )
         return None
 
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this stack."""
-        super().check(config)
-        stacks(config, self.stack)
-
     def told(self) -> str:
-        """In words."""
-        return say("{stack}: norms stand in the other place, pre for post", stack=STACKS[self.stack])
+        return say("{stack}: norms stand in the other place, pre for post", stack=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Says the other place."""
-        return (Rewirer({f"{one}.*.around": _swapped for one in stacks(ground.config, self.stack)}),)
+        return (Rewirer({f"{one}.*.around": _swapped for one in self.stacks(ground.config)}),)
 
 
 def _swapped(around: Around) -> Around:
     return replace(around, post=not around.post)
 
 
-@dataclass(frozen=True)
-class NoFeedForward(_OfLayers):
-    """A feed-forward network writes nothing.
+class NoFeedForward(LayerChange):
+    """A feed-forward network writes nothing."""
 
-    Attributes:
-        stack, layer: Which.
-    """
-
-    word: ClassVar[str] = "noffn"
-    title: ClassVar[Sentence] = say("No feed-forward")
-    about: ClassVar[Sentence] = say(
+    word = "noffn"
+    title = say("No feed-forward")
+    about = say(
         "What the feed-forward network writes is 0, its bias included; norms and the stream stay. Vaswani et al. "
         "(2017), section 3.3."
     )
 
     def told(self) -> str:
-        """In words."""
-        return say("{place}: feed-forward writes nothing", place=self._place())
+        return say("{place}: feed-forward writes nothing", place=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Sets its output to 0."""
-        return (Replacer(dict.fromkeys(self._of(ground.config, "ffn.output"), torch.zeros_like), causal=True),)
+        return (Replacer(dict.fromkeys(self.patterns(ground.config, "ffn.output"), torch.zeros_like), causal=True),)
 
 
-@dataclass(frozen=True)
-class EmbeddingScale(Intervention):
+class EmbeddingScale(StackChange):
     """Token embeddings are multiplied by another number before positions are added."""
 
-    stack: str = stack()  # of which stack
     by: float = number(say("Factor"), 0, 1000, 1)  # the number
 
-    word: ClassVar[str] = "embed"
-    group: ClassVar[Group] = "layers"
-    title: ClassVar[Sentence] = say("Another scale of embeddings")
-    about: ClassVar[Sentence] = say(
+    word = "embed"
+    group = "layers"
+    title = say("Another scale of embeddings")
+    about = say(
         "Token embeddings are multiplied by this number before positions are added to them: by √d_model in Vaswani "
         "et al. (2017), section 3.4, by 1 where there is no scale. Too large, and positions drown; too small, and "
         "the tokens do."
     )
 
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this stack."""
-        super().check(config)
-        stacks(config, self.stack)
-
     def told(self) -> str:
-        """In words."""
-        return say("{stack}: token embeddings times {factor:g}", stack=STACKS[self.stack], factor=self.by)
+        return say("{stack}: token embeddings times {factor:g}", stack=self.name, factor=self.by)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Says the number."""
-        names = [f"{one}.embedding.scale" for one in stacks(ground.config, self.stack)]
+        names = [f"{one}.embedding.scale" for one in self.stacks(ground.config)]
         return (Rewirer({name: lambda scale: self.by for name in names}),)
+
+
+Part = Literal["whole", "self", "cross", "ffn"]
+
+PARTS: Final[dict[Part, str]] = {
+    "whole": say("The whole layer"),
+    "self": say("Self-attention"),
+    "cross": say("Cross-attention"),
+    "ffn": say("Feed-forward"),
+}
+_SKIPPED: Final[dict[Part, Sublayer]] = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}
+assert tuple(PARTS) == get_args(Part)
+
+
+class Skip(PartChange):
+    """A sub-layer is skipped, or all of a layer: what it computes is let go, and so is the norm around it."""
+
+    part: Part = choice(say("Skipped part"), PARTS, "whole", target=True)  # which sub-layer, or the whole layer
+
+    word = "skip"
+    group = "layers"
+    title = say("A layer or a sub-layer is skipped")
+    about = say("The stream passes by it as it came, without the norm around it. Veit et al. (2016), section 4.1.")
+
+    @property
+    def sublayer(self) -> Sublayer | None:
+        return _SKIPPED.get(self.part)
+
+    def told(self) -> str:
+        stack, part = STACKS[self.stack], PARTS[self.part]
+        if self.layer is None:
+            if self.part == "whole":
+                return say("{stack}: every layer is skipped", stack=stack)
+            return say("{stack}, every layer: {part} is skipped", stack=stack, part=part)
+        if self.part == "whole":
+            return say("{stack}, layer {layer}: skipped", stack=stack, layer=self.layer + 1)
+        return say("{stack}, layer {layer}: {part} is skipped", stack=stack, layer=self.layer + 1, part=part)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        layer = "*" if self.layer is None else str(self.layer)
+        names = anatomy(ground.config).stack(self.stack).sublayers
+        parts = names if self.sublayer is None else (self.sublayer,)
+        return (Rewirer({f"{self.stack}.{layer}.{part}.around": _skipping for part in parts}),)
+
+
+def _skipping(around: Around) -> Around:
+    return replace(around, skips=True)

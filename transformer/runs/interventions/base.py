@@ -8,7 +8,7 @@ is edited, and there is no second model.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
 from torch import Tensor
 
@@ -46,9 +46,9 @@ class Ground:
     other: Callable[[str, Sequence[str]], Other]
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
 class Intervention:
-    """One change.
+    """One change; each class that extends it is a frozen dataclass.
 
     Raises:
         QueryError: A value is of the wrong type or out of any model's range.
@@ -58,6 +58,9 @@ class Intervention:
     group: ClassVar[Group]  # where a menu offers it
     title: ClassVar[Sentence]  # what a menu calls it
     about: ClassVar[Sentence]  # one sentence on what it does, with its source if it has one
+
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        dataclass(frozen=True, kw_only=kw_only)(cls)
 
     def __post_init__(self) -> None:
         for field, (name, spelling) in spelled(self).items():

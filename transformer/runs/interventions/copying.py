@@ -10,23 +10,21 @@ Shapes: B batch, H heads, Q queries, K keys.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import ClassVar, Final
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
-from transformer.model.anatomy import StackName, anatomy
-from transformer.model.config import MAX_LAYERS, MAX_LENGTH, ModelConfig
+from transformer.model.anatomy import StackName, Sublayer, anatomy
+from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.sites import sites
 from transformer.model.tap import Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention, Other
-from transformer.runs.interventions.heads import HeadChange
-from transformer.runs.interventions.skipping import STACKS, check_part
+from transformer.runs.interventions.base import ChangeError, Ground, Intervention, Other
 from transformer.runs.interventions.spelling import choice, place, text
 from transformer.runs.interventions.visiting import AtPlace, UnderMask, of_heads, seen_keys
+from transformer.runs.interventions.where import STACKS, HeadChange, PartChange, check_read, check_readable
 from words import Sentence, say
 
 Values = Callable[[], dict[str, Tensor]]
@@ -68,26 +66,23 @@ def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopyMap(HeadChange):
+class CopyMap(HeadChange, kw_only=True):
     """A head's map is that of another sentence."""
 
     text: str = text(say("Other sentence"))  # the other sentence
 
-    word: ClassVar[str] = "copy"
-    group: ClassVar[Group] = "rows"
-    title: ClassVar[Sentence] = say("A head's map is taken from another sentence")
-    about: ClassVar[Sentence] = say(
+    word = "copy"
+    group = "rows"
+    title = say("A head's map is taken from another sentence")
+    about = say(
         "Maps over the source need a sentence with as many tokens; a decoder's rows that the other run does not have "
         "stay. Vig et al. (2020), section 3."
     )
 
     def told(self) -> str:
-        """In words."""
         return say("{head}: its map is that of “{text}”", head=self.name, text=self.text)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Puts the other map in the place of this one."""
         one = self.attention(ground.config)
         layers = range(one.n_layers) if self.layer is None else (self.layer,)
         values = taken(ground, self.text, [one.site(layer, "weights") for layer in layers])
@@ -143,7 +138,7 @@ _FEED_FORWARD: Final = {
     "output": say("output", about="a patched value"),
     "residual": say("stream behind it", about="a patched value"),
 }
-_SUBLAYERS: Final = {
+_SUBLAYERS: Final[dict[str, tuple[Sublayer, Sentence, dict[str, Sentence]]]] = {
     "self": ("self_attn", say("Self-attention"), _ATTENTION),
     "cross": ("cross_attn", say("Cross-attention"), _ATTENTION),
     "ffn": ("ffn", say("Feed-forward"), _FEED_FORWARD),
@@ -174,28 +169,23 @@ def _site(stack: StackName, layer: int, what: str) -> str:
     return f"{stack}.{layer}.{_SUBLAYERS[part][0]}.{what.removeprefix(part)}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Patch(Intervention):
+class Patch(PartChange, kw_only=True):
     """What a model computes at one site is taken from the run of another sentence."""
 
-    stack: StackName = choice(say("Stack"), STACKS, target=True)  # the encoder or the decoder
-    # Which, from 0; None for all, or for what is not in a layer.
-    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
     value: str = choice(say("Value"), PATCHED, "layer", target=True)  # which value, a key of `PATCHED`
     # Of which token, from 0; None: of all that both runs have.
     token: int | None = place(say("Token"), MAX_LENGTH, what="query", optional=True)
     text: str = text(say("Other sentence"))  # the other sentence
 
-    word: ClassVar[str] = "patch"
-    group: ClassVar[Group] = "rows"
-    title: ClassVar[Sentence] = say("A value is taken from another sentence")
-    about: ClassVar[Sentence] = say(
+    word = "patch"
+    group = "rows"
+    title = say("A value is taken from another sentence")
+    about = say(
         "Activation patching: of all tokens what both runs have is taken, and the rest stays. Meng et al. (2022), "
         "section 2.1."
     )
 
     def agree(self) -> None:
-        """What a stack has once has no layer."""
         if self.value in _OF_STACK and self.layer is not None:
             raise QueryError(
                 "{value} is not in a layer; found layer {layer}, expected all.",
@@ -203,35 +193,19 @@ class Patch(Intervention):
                 layer=self.layer + 1,
             )
 
+    @property
+    def sublayer(self) -> Sublayer | None:
+        return next((name for part, (name, *_) in _SUBLAYERS.items() if self.value.startswith(part)), None)
+
     def check(self, config: ModelConfig) -> None:
-        """See whether a model has this site."""
         super().check(config)
-        part = next((part for part in _SUBLAYERS if self.value.startswith(part)), "")
-        check_part(self, config, self.stack, self.layer, _SUBLAYERS[part][0] if part else None)  # type: ignore[arg-type]
-        if self.token is not None and self.token >= config.max_len:
-            raise ChangeError(
-                "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
-                change=str(self),
-                place=self.token + 1,
-                n=config.max_len,
-            )
+        check_readable(self, self.token, config)
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """See whether the source has this token, where it is the source's."""
-        if self.token is not None and self.token >= len(ids) and self._of_source:
-            raise ChangeError(
-                "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",
-                change=str(self),
-                place=self.token + 1,
-                n=len(ids),
-            )
-
-    @property
-    def _of_source(self) -> bool:
-        return self.stack == "encoder" or self.value in ("crosskeys", "crossvalues")
+        if self.stack == "encoder" or self.value in ("crosskeys", "crossvalues"):  # the source's
+            check_read(self, self.token, ids)
 
     def told(self) -> str:
-        """In words."""
         what = say("{stack}, {value}", stack=STACKS[self.stack], value=PATCHED[self.value])
         if self.layer is not None:
             what = say("{stack}, layer {layer}, {value}", stack=STACKS[self.stack], layer=self.layer + 1,
@@ -241,7 +215,6 @@ class Patch(Intervention):
         return say("{what}, token {token}: taken from “{text}”", what=what, token=self.token + 1, text=self.text)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Puts the other run's values in the place of these."""
         n_layers = anatomy(ground.config).stack(self.stack).n_layers
         layers = range(n_layers) if self.layer is None else (self.layer,)
         has = sites(ground.config)

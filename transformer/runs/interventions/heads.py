@@ -1,64 +1,52 @@
-"""Changes of what whole heads write: nothing, or at every token the same.
+"""Changes of whole heads: they write nothing, or at every token the same; they look more sharply, or more softly.
+
+    softmax(scores / T): T below 1 sharpens, above 1 softens; T = 0 looks the best key up; T without limit is uniform
 
 Source: Michel et al., "Are Sixteen Heads Really Better than One?" (2019), section 2.3, for heads set to 0; Wang et
-al., "Interpretability in the Wild" (2022), section 2, for a mean in the place of an output.
+al., "Interpretability in the Wild" (2022), section 2, for a mean in the place of an output; Guo et al., "On
+Calibration of Modern Neural Networks" (2017), section 4.2, for a temperature in a softmax; Graves et al., "Neural
+Turing Machines" (2014), section 3.3.1, for one that sharpens attention; Vaswani et al. (2017), section 3.2, which
+calls attention a look-up that is weighted.
 
 Shapes: B batch, H heads, Q queries, K keys, d d_head.
 """
 
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final, get_args
+from typing import Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.errors import QueryError
-from transformer.model.anatomy import Attention, Kind, anatomy
-from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
+from transformer.model.config import MAX_LAYERS, MAX_WIDTH
 from transformer.model.tap import Replacer, Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
-from transformer.runs.interventions.spelling import choice, place
+from transformer.runs.interventions.base import Ground
+from transformer.runs.interventions.spelling import number, place
 from transformer.runs.interventions.visiting import AtPlace, UnderMask, of_heads, seen_keys
-from words import Sentence, say
+from transformer.runs.interventions.where import HeadChange
+from words import say
 
-ATTENTIONS: Final[dict[Kind, str]] = {
-    "encoder": say("Encoder self-attention"),
-    "decoder": say("Decoder self-attention"),
-    "cross": say("Cross-attention"),
-}
-assert tuple(ATTENTIONS) == get_args(Kind)
+LEAST: Final = 0.05
+MOST: Final = 20.0
 
 
-@dataclass(frozen=True)
-class ZeroHead(Intervention):
+class ZeroHead(HeadChange):
     """One head writes nothing: its part of the joined heads is 0 before W_O."""
 
-    # Which attention.
-    kind: Kind = choice(say("Attention"), ATTENTIONS, what="attention", key="attention", target=True)
     layer: int = place(say("Layer"), MAX_LAYERS, what="layer")  # which one, from 0
     head: int = place(say("Head"), MAX_WIDTH, what="head")  # which one, from 0
 
-    word: ClassVar[str] = "zero"
-    group: ClassVar[Group] = "heads"
-    title: ClassVar[Sentence] = say("A head writes nothing")
-    about: ClassVar[Sentence] = say(
-        "Its part of the joined heads is 0 before W_O. Michel et al. (2019), section 2.3."
-    )
-
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this head."""
-        super().check(config)
-        check_head(self, config, self.kind, self.layer, self.head)
+    word = "zero"
+    group = "heads"
+    title = say("A head writes nothing")
+    about = say("Its part of the joined heads is 0 before W_O. Michel et al. (2019), section 2.3.")
 
     def told(self) -> str:
-        """In words."""
-        return say("{head}: writes nothing", head=head_name(self.kind, self.layer, self.head))
+        return say("{head}: writes nothing", head=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Sets the head to 0."""
-        site = anatomy(ground.config).attention(self.kind).site(self.layer, "heads")
-        return (Replacer({site: partial(_without, self.head)}, causal=True),)
+        return (Replacer({f"{self.where(ground.config)}.heads": partial(_without, self.head)}, causal=True),)
 
 
 def _without(head: int, heads: Tensor) -> Tensor:
@@ -67,36 +55,6 @@ def _without(head: int, heads: Tensor) -> Tensor:
     return changed
 
 
-@dataclass(frozen=True)
-class HeadChange(Intervention):
-    """What acts on one head, or on all heads of a layer or of an attention."""
-
-    # Which attention.
-    kind: Kind = choice(say("Attention"), ATTENTIONS, what="attention", key="attention", target=True)
-    # Which one, from 0; None for all.
-    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
-    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which one, from 0; None for all
-
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this attention, layer and head."""
-        super().check(config)
-        check_head(self, config, self.kind, self.layer, self.head)
-
-    @property
-    def name(self) -> str:
-        """How a sentence calls what is changed."""
-        return head_name(self.kind, self.layer, self.head)
-
-    def attention(self, config: ModelConfig) -> Attention:
-        """The one that is changed."""
-        return anatomy(config).attention(self.kind)
-
-    def where(self, config: ModelConfig) -> str:
-        """Its place in the model, or a pattern for all layers."""
-        return self.attention(config).place("*" if self.layer is None else self.layer)
-
-
-@dataclass(frozen=True)
 class MeanHead(HeadChange):
     """A head writes at every token the mean of what it would write.
 
@@ -104,22 +62,20 @@ class MeanHead(HeadChange):
     what comes later weighs nothing, as ever.
     """
 
-    word: ClassVar[str] = "mean"
-    group: ClassVar[Group] = "heads"
-    title: ClassVar[Sentence] = say("A head writes its mean")
-    about: ClassVar[Sentence] = say(
+    word = "mean"
+    group = "heads"
+    title = say("A head writes its mean")
+    about = say(
         "The same at every token: its mean over the source, or over what the decoder has read so far. Wang et al. "
         "(2022), section 2."
     )
 
     def told(self) -> str:
-        """In words."""
         if self.kind == "encoder":
             return say("{head}: writes its mean over the source", head=self.name)
         return say("{head}: writes its mean over the tokens so far", head=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Puts the mean in the place of what is written."""
         where = self.where(ground.config)
         if self.attention(ground.config).stack == "encoder":
             return (UnderMask(where, "heads", partial(_mean_of_all, self.head)),)
@@ -140,56 +96,76 @@ def _mean_so_far(head: int | None, heads: Tensor, offset: int) -> Tensor:
     return of_heads(head, heads, heads.cumsum(-2) / count)
 
 
-def head_name(kind: Kind, layer: int | None, head: int | None) -> str:
-    """How a sentence calls a head, or all of a layer's or an attention's."""
-    if layer is None and head is None:
-        return say("{attention}, all layers and heads", attention=ATTENTIONS[kind])
-    return part_name(ATTENTIONS[kind], layer, head)
+class Uniform(HeadChange):
+    """A head weighs all keys that may be seen alike."""
+
+    word = "uniform"
+    group = "heads"
+    title = say("A head looks everywhere alike")
+    about = say("Every key that may be seen has the same weight, so that the head writes the mean of their values.")
+
+    def told(self) -> str:
+        return say("{head}: looks at all keys alike", head=self.name)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        return (UnderMask(self.where(ground.config), "weights", partial(_alike, self.head)),)
 
 
-def part_name(attention: str, layer: int | None, head: int | None) -> str:
-    """How a sentence calls a head of an attention that has a name; None is all layers or heads, but not both."""
-    if layer is None:
-        return say("{attention}, head {head} of every layer", attention=attention, head=(head or 0) + 1)
-    if head is None:
-        return say("{attention}, layer {layer}, every head", attention=attention, layer=layer + 1)
-    return say("{attention}, layer {layer}, head {head}", attention=attention, layer=layer + 1, head=head + 1)
+def _alike(head: int | None, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+    """Weights [B, H, Q, K] -> equal ones; a row without any open key stays as it is."""
+    seen = _open(mask, weights)
+    count = seen.sum(-1, keepdim=True)  # [B, H, Q, 1]
+    return of_heads(head, weights, torch.where(count > 0, seen.to(weights.dtype) / count.clamp(min=1), weights))
 
 
-def check_head(
-    change: Intervention, config: ModelConfig, kind: Kind, layer: int | None = None, head: int | None = None
-) -> Attention:
-    """See whether a model has an attention, a layer of it and a head, where they are named; returns the attention.
+class Temper(HeadChange, kw_only=True):
+    """A head looks more sharply, or more softly."""
 
-    Raises:
-        ChangeError: It has not; names the limit.
-    """
-    try:
-        attention = anatomy(config).attention(kind)
-    except QueryError as error:
-        raise ChangeError(error.sentence) from None
-    check_layer(change, layer, attention.n_layers)
-    n_heads = config.of(attention.stack).n_heads
-    if head is not None and head >= n_heads:
-        raise ChangeError(
-            "{change} names head {head}; this model has heads 1 to {n_heads}.",
-            change=str(change),
-            head=head + 1,
-            n_heads=n_heads,
-        )
-    return attention
+    # What its scores are divided by, 0.05 to 20; 0: all weight is on the best key.
+    temperature: float = number(say("Temperature"), 0.0, MOST, 0.5)
+
+    word = "temper"
+    group = "heads"
+    title = say("A head looks more sharply or more softly")
+    about = say(
+        "Its scores are divided by a temperature before the softmax; 0 puts all weight on the best key, as a look-up "
+        "does. Graves et al. (2014), section 3.3.1."
+    )
+
+    def agree(self) -> None:
+        """A number between 0 and the least one would only overflow."""
+        if 0.0 < self.temperature < LEAST:
+            raise QueryError(
+                "temperature: found {found:g}, expected 0, or a number from {least:g} to {most:g}.",
+                found=self.temperature,
+                least=LEAST,
+                most=MOST,
+            )
+
+    def told(self) -> str:
+        if self.temperature == 0.0:
+            return say("{head}: all weight is on the best key", head=self.name)
+        return say("{head}: scores are divided by {temperature:g}", head=self.name, temperature=self.temperature)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        where = self.where(ground.config)
+        if self.temperature == 0.0:
+            return (UnderMask(where, "weights", partial(_looked_up, self.head)),)
+        return (AtPlace(f"{where}.scores", partial(_divided, self.head, self.temperature)),)
 
 
-def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
-    """See whether there is a layer, if one is named.
+def _divided(head: int | None, temperature: float, scores: Tensor, offset: int) -> Tensor:
+    return of_heads(head, scores, scores / temperature)  # before the mask, so that what it fills in stays
 
-    Raises:
-        ChangeError: There is not; names the limit.
-    """
-    if layer is not None and layer >= n_layers:
-        raise ChangeError(
-            "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
-            change=str(change),
-            layer=layer + 1,
-            n_layers=n_layers,
-        )
+
+def _looked_up(head: int | None, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+    """Weights [B, H, Q, K] -> 1 at the open key that has most, the first of equals; a closed row stays as it is."""
+    seen = _open(mask, weights)
+    best = weights.masked_fill(~seen, -torch.inf).argmax(-1)  # [B, H, Q]
+    found = F.one_hot(best, weights.size(-1)).to(weights.dtype)
+    return of_heads(head, weights, torch.where(seen.any(-1, keepdim=True), found, weights))
+
+
+def _open(mask: Tensor | None, weights: Tensor) -> Tensor:
+    """The mask in the shape of the weights, bool [B, H, Q, K]."""
+    return torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)

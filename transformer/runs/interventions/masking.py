@@ -1,25 +1,34 @@
-"""Mistakes with masks: the causal mask left out, off by one, the wrong way round, and padding that is not closed.
+"""Other masks: mistakes with those that a model has, and sparse patterns under them.
 
-What a mask closes weighs 0, and a row that it closes throughout weighs nothing, unless the model or another change
-fills masks with a number.
+Mistakes: the causal mask left out, off by one, the wrong way round, and padding that is not closed. What a mask
+closes weighs 0, and a row that it closes throughout weighs nothing, unless the model or another change fills masks
+with a number.
 
-Source: Vaswani et al. (2017), section 3.2.3, for the masks.
+Sparse patterns leave each query a few keys, always under what the model's own masks close:
+
+    local    the keys that are at most so many tokens away
+    dilated  every n-th of them, so many to each side: as many keys, from farther away
+    global   local, and the first tokens see all and are seen by all
+
+Source: Vaswani et al. (2017), section 3.2.3, for the masks; Beltagy et al., "Longformer" (2020), section 3.1, for
+patterns; in cross-attention, where query and key are places of two texts, Luong et al. (2015), section 3.2,
+"local-m".
 
 Shapes: B batch, Q queries, K keys.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from fnmatch import fnmatchcase
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
 from transformer.model.tap import Rewirer, Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
-from transformer.runs.interventions.spelling import choice
-from transformer.runs.interventions.where import WHERE, attentions, check_where, where
+from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.runs.interventions.spelling import choice, whole
+from transformer.runs.interventions.where import ATTENTIONS, SELF, AttentionChange, where
 from words import Sentence, say
 
 CAUSAL: Final[dict[str, str]] = {
@@ -45,16 +54,15 @@ _SEES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {  # of places of 
 }
 
 
-@dataclass(frozen=True)
 class CausalMask(Intervention):
     """The decoder's causal mask is another one; windows and padding stay closed."""
 
     how: str = choice(say("Causal mask"), CAUSAL, "off")  # which
 
-    word: ClassVar[str] = "causal"
-    group: ClassVar[Group] = "masks"
-    title: ClassVar[Sentence] = say("The causal mask wrong")
-    about: ClassVar[Sentence] = say(
+    word = "causal"
+    group = "masks"
+    title = say("The causal mask wrong")
+    about = say(
         "The causal mask lets a token see itself and what came before it; Vaswani et al. (2017), section 3.2.3. "
         "While a model writes there is nothing after the last token, but all tokens before it see what they would "
         "not."
@@ -62,13 +70,11 @@ class CausalMask(Intervention):
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """A model that writes nothing has no causal mask."""
         if not config.n_decoder_layers:
             return say("An encoder alone has no causal mask: each of its tokens sees all others anyway.")
         return None
 
     def told(self) -> str:
-        """In words."""
         return _TOLD[self.how]
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
@@ -89,17 +95,15 @@ PADDING: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class PaddingMask(Intervention):
+class PaddingMask(AttentionChange):
     """Padding is not closed, or its rows are instead of its columns."""
 
-    where: str = where()  # in which attention
     how: str = choice(say("Padding mask"), PADDING, "off")  # which
 
-    word: ClassVar[str] = "padding"
-    group: ClassVar[Group] = "masks"
-    title: ClassVar[Sentence] = say("The padding mask wrong")
-    about: ClassVar[Sentence] = say(
+    word = "padding"
+    group = "masks"
+    title = say("The padding mask wrong")
+    about = say(
         "A padding mask closes the columns of padding, so that nobody reads it. It shows only where there is "
         "padding: in a batch of texts of different lengths, or where padding is put into a source. On the wrong axis "
         "it closes the rows of padding instead; cross-attention, whose rows are another text's tokens, then has none."
@@ -107,15 +111,12 @@ class PaddingMask(Intervention):
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """Without padding nothing is closed."""
         if config.pad_id is None:
             return say("This model has no padding piece, and so no padding mask.")
         return None
 
     def check(self, config: ModelConfig) -> None:
-        """See whether a model has this attention, and rows of padding there."""
         super().check(config)
-        check_where(self, config, self.where)
         if self.how == "rows" and self.where == "cross":
             raise ChangeError(
                 "{change} names the rows of cross-attention; they are the target's tokens, and the padding is the "
@@ -124,15 +125,14 @@ class PaddingMask(Intervention):
             )
 
     def told(self) -> str:
-        """In words."""
         if self.how == "off":
-            return say("{attention}: no padding mask", attention=WHERE[self.where])
-        return say("{attention}: the padding mask closes rows", attention=WHERE[self.where])
+            return say("{attention}: no padding mask", attention=self.name)
+        return say("{attention}: the padding mask closes rows", attention=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Changes what is known of padding before masks are made of it; each token is closed or open by itself."""
         changed = _columns_open if self.how == "off" else _rows_closed
-        kinds = {one.kind for one in attentions(ground.config, self.where)}
+        kinds = {one.kind for one in self.chosen(ground.config)}
         settings: dict[str, Callable[[Tensor], Tensor]] = {}
         if "encoder" in kinds:
             settings["encoder.padding"] = changed
@@ -149,3 +149,101 @@ def _columns_open(mask: Tensor) -> Tensor:
 
 def _rows_closed(mask: Tensor) -> Tensor:
     return mask.transpose(-2, -1)  # [B, 1, 1, K] -> [B, 1, K, 1]
+
+
+PLACES: Final[dict[str, str]] = {**SELF, "cross": ATTENTIONS["cross"]}
+MOST: Final = 4096
+
+
+class LocalWindow(AttentionChange):
+    """A query sees the keys that are at most so many tokens away from it."""
+
+    where: str = where(PLACES)  # in which attention
+    width: int = whole(say("Tokens to each side"), 0, MOST, 1)  # how many, to each side
+
+    word = "window"
+    group = "masks"
+    title = say("A local window")
+    about = say(
+        "A query sees itself and so many tokens to each side, as far as its masks let it; Beltagy et al. (2020), "
+        "section 3.1. In cross-attention the window stands at the query's own place in the source."
+    )
+
+    def told(self) -> str:
+        return say("{attention}: a window of {n:,} to each side", attention=self.name, n=self.width)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        chosen = [one for one in self.chosen(ground.config) if self.where == one.kind or one.kind in SELF]
+        return tuple(_Closing(one.place("*"), self) for one in chosen)
+
+    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+        return (query - key).abs() <= self.width
+
+
+class DilatedWindow(LocalWindow):
+    """A query sees every n-th key to each side."""
+
+    step: int = whole(say("Step", about="a stride"), 2, MOST, 2)  # every how many-th
+
+    word = "dilated"
+    title = say("A dilated window")
+    about = say(
+        "A query sees itself and so many tokens to each side, with gaps between them; Beltagy et al. (2020), section "
+        "3.1."
+    )
+
+    def told(self) -> str:
+        return say(
+            "{attention}: a window of {n:,} to each side in steps of {step:,}",
+            attention=self.name,
+            n=self.width,
+            step=self.step,
+        )
+
+    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+        apart = (query - key).abs()
+        return (apart <= self.width * self.step) & (apart % self.step == 0)
+
+
+class GlobalTokens(LocalWindow):
+    """A local window; and the first tokens see all and are seen by all."""
+
+    first: int = whole(say("Global tokens"), 1, MOST, 1)  # how many
+
+    word = "global"
+    title = say("Global and local attention")
+    about = say(
+        "A query sees itself and so many tokens to each side; the first tokens see all others and are seen by all, "
+        "as far as masks let them. Beltagy et al. (2020), section 3.1."
+    )
+
+    def told(self) -> str:
+        return say(
+            "{attention}: a window of {n:,} to each side, the first {first:,} global",
+            attention=self.name,
+            n=self.width,
+            first=self.first,
+        )
+
+    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+        return ((query - key).abs() <= self.width) | (key < self.first) | (query < self.first)
+
+
+class _Closing:
+    """Closes what a pattern does not have. The queries come by before the mask, and say how many they are."""
+
+    causal = True
+
+    def __init__(self, attention: str, pattern: LocalWindow) -> None:
+        self._sites, self._pattern, self._n_queries = (f"{attention}.queries", f"{attention}.mask"), pattern, 0
+
+    def wants(self, site: str) -> bool:
+        return any(fnmatchcase(site, one) for one in self._sites)
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        if site.endswith(".queries"):
+            self._n_queries = value.size(-2)
+            return value
+        query = torch.arange(offset, offset + self._n_queries, device=value.device)[:, None]
+        key = torch.arange(value.size(-1), device=value.device)[None, :]
+        return value & self._pattern.sees(query, key)  # [B, 1, Q, K]

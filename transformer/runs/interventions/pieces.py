@@ -1,16 +1,22 @@
-"""Changes of what the model reads: pieces of the source replaced, dropped, moved, padded or blanked.
+"""Changes of pieces: of those that the model reads, and one of the output that is insisted on.
 
-For a decoder alone the source is its prompt. A place is counted in the source with the special pieces around it, as
-the changes before this one left it.
+Pieces of the source are replaced, dropped, moved, padded or blanked. For a decoder alone the source is its prompt. A
+place is counted in the source with the special pieces around it, as the changes before this one left it.
+
+A piece of the output that is insisted on is written at one step, whatever the model finds probable. All other steps
+are chosen as ever, on what is then written. Decoding closes every other piece at that step, as the rules of a model's
+config do, so that greedy decoding, beam search and sampling all write it.
 
 Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for erased words; Sinha et
-al., "Masked Language Modeling and the Distributional Hypothesis" (2021), for shuffled ones.
+al., "Masked Language Modeling and the Distributional Hypothesis" (2021), for shuffled ones; Hokamp and Liu,
+"Lexically Constrained Decoding for Sequence Generation Using Grid Beam Search" (2017), for pieces that an output must
+have; here at a place that is named.
 """
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, Final
+from typing import Final
 
 from torch import Tensor
 
@@ -18,7 +24,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import MAX_LENGTH, MAX_VOCAB, ModelConfig
 from transformer.model.tap import Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
+from transformer.runs.interventions.base import ChangeError, Ground, Intervention
 from transformer.runs.interventions.spelling import place, whole
 from transformer.runs.interventions.visiting import AtPlace
 from words import Sentence, say, say_n
@@ -58,7 +64,6 @@ def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
     return range(start, stop)
 
 
-@dataclass(frozen=True)
 class Replace(Intervention):
     """One piece of the source is read as another."""
 
@@ -66,15 +71,14 @@ class Replace(Intervention):
     # The id of the piece that is read there.
     piece: int = whole(say("Piece that is read there"), 0, MAX_VOCAB - 1, what="source_piece")
 
-    word: ClassVar[str] = "replace"
-    group: ClassVar[Group] = "pieces"
-    title: ClassVar[Sentence] = say("A piece of the source is replaced")
-    about: ClassVar[Sentence] = say(
+    word = "replace"
+    group = "pieces"
+    title = say("A piece of the source is replaced")
+    about = say(
         "The model reads another piece in its place, and all else as it stands. Sinha et al. (2021) do it to words."
     )
 
     def check(self, config: ModelConfig) -> None:
-        """See whether there is such a piece."""
         super().check(config)
         if self.piece >= config.src_vocab_size:
             raise ChangeError(
@@ -91,34 +95,27 @@ class Replace(Intervention):
             )
 
     def told(self) -> str:
-        """In words."""
         return say("Source, token {place}: read as piece {piece}", place=self.place + 1, piece=self.piece)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """With the other piece."""
         check_place(self, self.place, ids)
         return (*ids[: self.place], self.piece, *ids[self.place + 1 :])
 
 
-@dataclass(frozen=True)
 class Drop(Intervention):
     """One piece of the source is left out, and those behind it move up."""
 
     place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the source, from 0
 
-    word: ClassVar[str] = "drop"
-    group: ClassVar[Group] = "pieces"
-    title: ClassVar[Sentence] = say("A piece of the source is dropped")
-    about: ClassVar[Sentence] = say(
-        "Those behind it move up by one position. Li et al. (2016), section 4, erase words so."
-    )
+    word = "drop"
+    group = "pieces"
+    title = say("A piece of the source is dropped")
+    about = say("Those behind it move up by one position. Li et al. (2016), section 4, erase words so.")
 
     def told(self) -> str:
-        """In words."""
         return say("Source, token {place}: dropped", place=self.place + 1)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """Without the piece."""
         check_place(self, self.place, ids)
         left = ids[: self.place] + ids[self.place + 1 :]
         if all(i == config.pad_id for i in left):
@@ -129,17 +126,16 @@ class Drop(Intervention):
         return left
 
 
-@dataclass(frozen=True)
 class Swap(Intervention):
     """Two pieces of the source change places."""
 
     first: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which tokens of the source, from 0
     second: int = place(say("Changes places with token"), MAX_LENGTH, what="source")
 
-    word: ClassVar[str] = "swap"
-    group: ClassVar[Group] = "pieces"
-    title: ClassVar[Sentence] = say("Two pieces of the source change places")
-    about: ClassVar[Sentence] = say("The same pieces in another order, with the positions of their new places.")
+    word = "swap"
+    group = "pieces"
+    title = say("Two pieces of the source change places")
+    about = say("The same pieces in another order, with the positions of their new places.")
 
     @property
     def target(self) -> tuple[object, ...]:
@@ -147,16 +143,13 @@ class Swap(Intervention):
         return (self.word, *sorted((self.first, self.second)))
 
     def agree(self) -> None:
-        """They must be two."""
         if self.first == self.second:
             raise QueryError("token {place} cannot change places with itself; name two tokens.", place=self.first + 1)
 
     def told(self) -> str:
-        """In words."""
         return say("Source: tokens {a} and {b} change places", a=self.first + 1, b=self.second + 1)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """With the two in each other's place."""
         for where in (self.first, self.second):
             check_place(self, where, ids)
         found = list(ids)
@@ -164,21 +157,17 @@ class Swap(Intervention):
         return tuple(found)
 
 
-@dataclass(frozen=True)
 class Shuffle(Intervention):
     """The source's pieces stand in a random order; the special ones around them stay."""
 
     seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # decides the order
 
-    word: ClassVar[str] = "shuffle"
-    group: ClassVar[Group] = "pieces"
-    title: ClassVar[Sentence] = say("The source's pieces are shuffled")
-    about: ClassVar[Sentence] = say(
-        "The same pieces in a random order; special pieces at the ends stay. Sinha et al. (2021)."
-    )
+    word = "shuffle"
+    group = "pieces"
+    title = say("The source's pieces are shuffled")
+    about = say("The same pieces in a random order; special pieces at the ends stay. Sinha et al. (2021).")
 
     def told(self) -> str:
-        """In words."""
         return say("Source: its pieces are shuffled (seed {seed})", seed=self.seed)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
@@ -188,22 +177,20 @@ class Shuffle(Intervention):
         return ids[: own.start] + tuple(ids[where] for where in order) + ids[own.stop :]
 
 
-@dataclass(frozen=True)
 class Pads(Intervention):
     """Padding stands behind the source, as behind a short sentence of a batch."""
 
     count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)  # how many pieces of it
 
-    word: ClassVar[str] = "pads"
-    group: ClassVar[Group] = "pieces"
-    title: ClassVar[Sentence] = say("Padding behind the source")
-    about: ClassVar[Sentence] = say(
+    word = "pads"
+    group = "pieces"
+    title = say("Padding behind the source")
+    about = say(
         "As behind a short sentence of a batch: under a padding mask it changes nothing, and without one it does."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """A model without a padding piece has none to append, and no prompt has padding behind it."""
         if config.pad_id is None:
             return say("This model has no padding piece, so that none can be appended.")
         if not anatomy(config).reads:
@@ -213,11 +200,9 @@ class Pads(Intervention):
         return None
 
     def told(self) -> str:
-        """In words."""
         return say_n("Source: {n} piece of padding behind it", "Source: {n} pieces of padding behind it", self.count)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """With padding behind them."""
         room = config.max_len - len(ids)
         if self.count > room:
             raise ChangeError(
@@ -230,29 +215,25 @@ class Pads(Intervention):
         return ids + (config.fill_id,) * self.count
 
 
-@dataclass(frozen=True)
 class Blank(Intervention):
     """The embedding of one token of the source is 0; its position stays."""
 
     place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of what is read, from 0
 
-    word: ClassVar[str] = "blank"
-    group: ClassVar[Group] = "pieces"
-    title: ClassVar[Sentence] = say("A source embedding is 0")
-    about: ClassVar[Sentence] = say(
+    word = "blank"
+    group = "pieces"
+    title = say("A source embedding is 0")
+    about = say(
         "The token says nothing but where it stands: its position is added as ever. Li et al. (2016), section 4."
     )
 
     def told(self) -> str:
-        """In words."""
         return say("Source, token {place}: its embedding is 0", place=self.place + 1)
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """See whether the source has this token."""
         check_place(self, self.place, ids)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Sets the token's vector to 0."""
         site = f"{anatomy(ground.config).stacks[0].name}.embedding.tokens"
         return (AtPlace(site, partial(_zeroed, self.place)),)
 
@@ -264,3 +245,77 @@ def _zeroed(where: int, x: Tensor, offset: int) -> Tensor:
     changed = x.clone()
     changed[:, where - offset] = 0.0
     return changed
+
+
+class Insist(Intervention):
+    """One step writes a piece that is named. If the output ends before it, nothing is insisted on."""
+
+    step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
+    piece: int = whole(say("Piece that is written there"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
+
+    word = "insist"
+    group = "pieces"
+    title = say("A piece of the output is insisted on")
+    about = say(
+        "It is written at that step, and the others are chosen freely; an output that ends before it stays as it is. "
+        "Hokamp and Liu (2017)."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        if anatomy(config).writes:
+            return None
+        return say("This model is an encoder alone: it writes nothing, so that nothing can be insisted on.")
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        if self.piece >= config.tgt_vocab_size:
+            raise ChangeError(
+                "{change} names piece {piece}; the output's pieces have the ids 0 to {last:,}.",
+                change=str(self),
+                piece=self.piece,
+                last=config.tgt_vocab_size - 1,
+            )
+        if self.piece in config.never_written:
+            raise ChangeError(
+                "{change} names a piece that is never written: it is padding, or banned by the model's config. "
+                "Choose another piece.",
+                change=str(self),
+            )
+
+    def told(self) -> str:
+        return say("Output, step {step}: piece {piece} is written", step=self.step + 1, piece=self.piece)
+
+
+def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int) -> dict[int, int]:
+    """The pieces that are insisted on, by their steps from 0.
+
+    Args:
+        changes: All that is changed.
+        forced: What the query forces the output to begin with.
+        most: Most pieces that can be written.
+
+    Raises:
+        ChangeError: A step cannot be reached, or the query forces another piece there.
+    """
+    found: dict[int, int] = {}
+    for one in changes:
+        if not isinstance(one, Insist):
+            continue
+        if one.step >= most:
+            raise ChangeError(
+                "{change} names step {step}; this run writes at most {most}. Choose an earlier one, or let it write "
+                "more pieces.",
+                change=str(one),
+                step=one.step + 1,
+                most=most,
+            )
+        if one.step < len(forced) and forced[one.step] != one.piece:
+            raise ChangeError(
+                "{change} contradicts the forced beginning of the output, which has piece {piece} at that step. "
+                "Leave one of them out.",
+                change=str(one),
+                piece=forced[one.step],
+            )
+        found[one.step] = one.piece
+    return found

@@ -8,9 +8,8 @@ Shapes: O outputs, I inputs, T tokens, D d_model.
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -18,28 +17,26 @@ from torch import Tensor
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
 from transformer.model.tap import Replacer, Rewirer, Visitor
-from transformer.runs.interventions.base import Ground, Group, Intervention
+from transformer.runs.interventions.base import Ground, Intervention
 from transformer.runs.interventions.spelling import choice, number, whole
 from transformer.runs.interventions.visiting import AtPlace
-from words import Sentence, say
+from words import say
 
 
-@dataclass(frozen=True)
 class RoundWeights(Intervention):
     """All matrices and tables of embeddings hold few different numbers."""
 
     bits: str = choice(say("Bits"), {"8": say("8 bits"), "4": say("4 bits")}, "8")  # 8 or 4 of them for each weight
 
-    word: ClassVar[str] = "bits"
-    group: ClassVar[Group] = "layers"
-    title: ClassVar[Sentence] = say("Weights rounded to few bits")
-    about: ClassVar[Sentence] = say(
+    word = "bits"
+    group = "layers"
+    title = say("Weights rounded to few bits")
+    about = say(
         "Every row of a matrix and of a table of embeddings is rounded to whole multiples of its largest number "
         "divided by 127, or by 7 with 4 bits; norms and biases stay. Nagel et al. (2021), section 2.2."
     )
 
     def told(self) -> str:
-        """In words."""
         return say("All weights are rounded to {n} bits", n=self.bits)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
@@ -66,7 +63,6 @@ def rounded(rows: Tensor, *, bits: int) -> Tensor:
 _BLOCK: Final = 32  # places whose numbers are drawn at once
 
 
-@dataclass(frozen=True)
 class KeepDropout(Intervention):
     """Values are dropped as they are in training."""
 
@@ -75,21 +71,19 @@ class KeepDropout(Intervention):
     # it is the same however the run is computed.
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
 
-    word: ClassVar[str] = "dropout"
-    group: ClassVar[Group] = "layers"
-    title: ClassVar[Sentence] = say("Dropout as in training")
-    about: ClassVar[Sentence] = say(
+    word = "dropout"
+    group = "layers"
+    title = say("Dropout as in training")
+    about = say(
         "Of the embedding's sum and of what every sub-layer writes, numbers are set to 0 at random and the others "
         "divided by 1 minus the rate, as in training, where somebody forgot to switch that off; Srivastava et al. "
         "(2014), Vaswani et al. (2017), section 5.4."
     )
 
     def told(self) -> str:
-        """In words."""
         return say("Dropout of {rate:g} as in training, seed {seed}", rate=self.rate, seed=self.seed)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Drops where the model does while it is trained."""
         output = "output_norm" if ground.config.norm == "both" else "output"
         found = []
         for stack in anatomy(ground.config).stacks:

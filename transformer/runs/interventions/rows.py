@@ -11,8 +11,7 @@ is not Explanation" (2019), section 4.2, who both set weights that a model would
 Shapes: B batch, H heads, Q queries, K keys.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -20,17 +19,16 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.tap import Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Group
-from transformer.runs.interventions.heads import HeadChange
+from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import numbers, place, yes
 from transformer.runs.interventions.visiting import UnderMask, of_heads
-from words import Sentence, say
+from transformer.runs.interventions.where import HeadChange, check_read, check_readable
+from words import say
 
 MOST_WEIGHT: Final = 1000.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowChange(HeadChange):
+class RowChange(HeadChange, kw_only=True):
     """What acts on one row of a map, or on all."""
 
     # Which row, from 0; None for all.
@@ -44,31 +42,12 @@ class RowChange(HeadChange):
         return say("{head}, query {query}", head=super().name, query=self.query + 1)
 
     def check(self, config: ModelConfig) -> None:
-        """See whether a model has the head, and may have as many tokens."""
         super().check(config)
-        self._see(config, self.query, config.max_len, longest=True)
+        check_readable(self, self.query, config)
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """See whether the source has as many tokens, where the queries are its own."""
         if self.kind == "encoder":
-            self._see(config, self.query, len(ids))
-
-    def _see(self, config: ModelConfig, where: int | None, n: int, *, longest: bool = False) -> None:
-        if where is None or where < n:
-            return
-        if longest:
-            raise ChangeError(
-                "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
-                change=str(self),
-                place=where + 1,
-                n=n,
-            )
-        raise ChangeError(
-            "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",
-            change=str(self),
-            place=where + 1,
-            n=n,
-        )
+            check_read(self, self.query, ids)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
         """New weights for rows.
@@ -80,7 +59,6 @@ class RowChange(HeadChange):
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Rewrites the rows."""
         return (UnderMask(self.where(ground.config), "weights", self._rewritten),)
 
     def _rewritten(self, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
@@ -95,46 +73,40 @@ class RowChange(HeadChange):
         return of_heads(self.head, weights, changed)
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeyChange(RowChange):
+class KeyChange(RowChange, kw_only=True):
     """What acts on the weight of one key."""
 
     key: int = place(say("Key"), MAX_LENGTH, what="key")  # which one, from 0
 
     def check(self, config: ModelConfig) -> None:
-        """See whether a model may have as many tokens."""
         super().check(config)
-        self._see(config, self.key, config.max_len, longest=True)
+        check_readable(self, self.key, config)
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """See whether the source has as many tokens, where the keys are its own."""
         super().fits(ids, config)
         if self.kind != "decoder":
-            self._see(config, self.key, len(ids))
+            check_read(self, self.key, ids)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mute(KeyChange):
+class Mute(KeyChange, kw_only=True):
     """A key has no weight; a row that had all of its weight there has none then."""
 
     renormalised: bool = yes(say("Renormalised"), True)  # the other weights are divided by their sum
 
-    word: ClassVar[str] = "mute"
-    group: ClassVar[Group] = "rows"
-    title: ClassVar[Sentence] = say("A key is muted")
-    about: ClassVar[Sentence] = say(
+    word = "mute"
+    group = "rows"
+    title = say("A key is muted")
+    about = say(
         "Its weight is 0; renormalised, the other weights of the row sum to 1 again. Serrano and Smith (2019), "
         "section 3."
     )
 
     def told(self) -> str:
-        """In words."""
         if self.renormalised:
             return say("{row}: key {key} is muted, the others renormalised", row=self.name, key=self.key + 1)
         return say("{row}: key {key} is muted, the others stay", row=self.name, key=self.key + 1)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
-        """Without the key."""
         if self.key >= row.size(-1):  # a decoder has not read so far yet
             return row
         changed = row.clone()
@@ -142,14 +114,13 @@ class Mute(KeyChange):
         return normalised(changed) if self.renormalised else changed
 
 
-@dataclass(frozen=True, kw_only=True)
-class Force(KeyChange):
+class Force(KeyChange, kw_only=True):
     """All weight is on one key, in the rows that may see it; the others stay as they are."""
 
-    word: ClassVar[str] = "force"
-    group: ClassVar[Group] = "rows"
-    title: ClassVar[Sentence] = say("All weight is put on one key")
-    about: ClassVar[Sentence] = say(
+    word = "force"
+    group = "rows"
+    title = say("All weight is put on one key")
+    about = say(
         "The key has the weight 1 in every row that may see it; the other rows stay, so that what comes later weighs "
         "nothing. Jain and Wallace (2019), section 4.2, set weights so."
     )
@@ -160,11 +131,9 @@ class Force(KeyChange):
         return (self.word, self.kind, self.layer, self.head, self.query)
 
     def told(self) -> str:
-        """In words."""
         return say("{row}: all weight is on key {key}", row=self.name, key=self.key + 1)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
-        """With all weight there."""
         if self.key >= row.size(-1):
             return row
         forced = torch.zeros_like(row)
@@ -172,28 +141,25 @@ class Force(KeyChange):
         return torch.where(seen[..., self.key, None], forced, row)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weigh(RowChange):
+class Weigh(RowChange, kw_only=True):
     """A row's weights are set by hand."""
 
     # One a key, from the first on, 0 to 1000; keys beyond them, and those that may not be seen, get 0.
     weights: tuple[float, ...] = numbers(say("Weights"), 0.0, MOST_WEIGHT)
     renormalised: bool = yes(say("Renormalised"), True)  # they are divided by their sum
 
-    word: ClassVar[str] = "weigh"
-    group: ClassVar[Group] = "rows"
-    title: ClassVar[Sentence] = say("A row's weights are set by hand")
-    about: ClassVar[Sentence] = say(
+    word = "weigh"
+    group = "rows"
+    title = say("A row's weights are set by hand")
+    about = say(
         "Keys beyond the numbers, and those that may not be seen, get 0. Wiegreffe and Pinter (2019), section 3."
     )
 
     def agree(self) -> None:
-        """What sums to 0 cannot be renormalised."""
         if self.renormalised and sum(self.weights) == 0.0:
             raise QueryError("weights that are all 0 cannot be renormalised; give one of them a weight.")
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """See whether there are as many keys, where they are the source's."""
         super().fits(ids, config)
         if self.kind != "decoder" and len(self.weights) > len(ids):
             raise ChangeError(
@@ -204,14 +170,12 @@ class Weigh(RowChange):
             )
 
     def told(self) -> str:
-        """In words."""
         listed = ", ".join(f"{weight:g}" for weight in self.weights[:8]) + ", …" * (len(self.weights) > 8)
         if self.renormalised:
             return say("{row}: weights in the ratio {weights}", row=self.name, weights=listed)
         return say("{row}: weights {weights}", row=self.name, weights=listed)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
-        """The numbers, where keys may be seen."""
         given = row.new_zeros(row.size(-1))
         n = min(len(self.weights), row.size(-1))
         given[:n] = row.new_tensor(self.weights[:n])

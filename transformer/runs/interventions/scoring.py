@@ -1,24 +1,29 @@
-"""Changes of how a score is made of q . k, and a weight of a score.
+"""Changes of how a map is made: of how a score is made of q . k, of a weight of a score, and of the number of heads.
 
-Source: Vaswani et al. (2017), section 3.2.1 and its footnote 4, for the scale.
+The parameters of attention are the same for any number of heads: only how the vectors are cut says which it was.
+
+Source: Vaswani et al. (2017), section 3.2.1 and its footnote 4, for the scale, and section 3.2.2, for heads; Wang et
+al., "Linformer: Self-Attention with Linear Complexity" (2020), section 3, for maps of low rank.
 
 Shapes: B batch, H heads, Q queries, K keys.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from dataclasses import replace
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-from transformer.model.config import ModelConfig
+from transformer.model.anatomy import anatomy
+from transformer.model.attention import Split
+from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.scores import Scoring, Weigh, masked_softmax
-from transformer.model.tap import Rewirer, Visitor
-from transformer.runs.interventions.base import Ground, Group, Intervention
-from transformer.runs.interventions.spelling import choice, number, yes
-from transformer.runs.interventions.where import WHERE, attentions, check_where, where
+from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.runs.interventions.spelling import choice, number, whole, yes
+from transformer.runs.interventions.where import AttentionChange
 from words import Sentence, say
 
 SCALES: Final[dict[str, str]] = {
@@ -28,90 +33,64 @@ SCALES: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class _InAttentions(Intervention):
-    """What can be done to one attention or to all."""
+class _OfScoring(AttentionChange):
+    """What is done to the way in which one attention or all make weights."""
 
-    where: str = where()
-
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this attention."""
-        super().check(config)
-        check_where(self, config, self.where)
-
-    def _rewired(self, ground: Ground, change: Callable[[Scoring], Scoring], **how: Any) -> tuple[Visitor, ...]:
-        chosen = attentions(ground.config, self.where)
-        return (Rewirer({one.site("*", "scoring"): change for one in chosen}, **how),)
+    def rewired(self, ground: Ground, change: Callable[[Scoring], Scoring], **how: Any) -> tuple[Visitor, ...]:
+        """Puts in another way."""
+        return (Rewirer({one.site("*", "scoring"): change for one in self.chosen(ground.config)}, **how),)
 
 
-@dataclass(frozen=True)
-class ScoreScale(_InAttentions):
-    """Scores are multiplied by another number.
+class ScoreScale(_OfScoring):
+    """Scores are multiplied by another number."""
 
-    Attributes:
-        where: In which attention.
-        how: No scale, 1 / sqrt(d_model), or the number.
-        by: The number.
-    """
-
-    how: str = choice(say("Scale"), SCALES, "off")
+    how: str = choice(say("Scale"), SCALES, "off")  # no scale, 1 / sqrt(d_model), or the number
     by: float = number(say("Number", about="a factor"), 0, 100, 1)
 
-    word: ClassVar[str] = "scale"
-    group: ClassVar[Group] = "attention"
-    title: ClassVar[Sentence] = say("Another scale of the scores")
-    about: ClassVar[Sentence] = say(
+    word = "scale"
+    group = "attention"
+    title = say("Another scale of the scores")
+    about = say(
         "q·k is divided by √d_head, so that the softmax does not end up on one key; Vaswani et al. (2017), section "
         "3.2.1. Here it is multiplied by something else."
     )
 
     def told(self) -> str:
-        """In words."""
         return {
-            "off": say("{attention}: scores are not scaled", attention=WHERE[self.where]),
-            "model": say("{attention}: scores are divided by √d_model", attention=WHERE[self.where]),
-            "number": say(
-                "{attention}: q·k is multiplied by {number:g}", attention=WHERE[self.where], number=self.by
-            ),
+            "off": say("{attention}: scores are not scaled", attention=self.name),
+            "model": say("{attention}: scores are divided by √d_model", attention=self.name),
+            "number": say("{attention}: q·k is multiplied by {number:g}", attention=self.name, number=self.by),
         }[self.how]
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Puts in the number."""
         scale = {"off": 1.0, "model": 1 / math.sqrt(ground.config.d_model), "number": self.by}[self.how]
-        return self._rewired(ground, lambda how: replace(how, scale=scale))
+        return self.rewired(ground, lambda how: replace(how, scale=scale))
 
 
-@dataclass(frozen=True)
-class SoftmaxTwice(_InAttentions):
-    """The weights go through the softmax once more.
+class SoftmaxTwice(_OfScoring):
+    """The weights go through the softmax once more."""
 
-    Attributes:
-        where: In which attention.
-        closed: The mask closes keys for the second softmax as well; if not, closed keys get a weight by it.
-    """
-
+    # The mask closes keys for the second softmax as well; if not, closed keys get a weight by it.
     closed: bool = yes(say("Closed keys stay closed"), True)
 
-    word: ClassVar[str] = "twice"
-    group: ClassVar[Group] = "attention"
-    title: ClassVar[Sentence] = say("The softmax twice")
-    about: ClassVar[Sentence] = say(
+    word = "twice"
+    group = "attention"
+    title = say("The softmax twice")
+    about = say(
         "The weights go through the softmax once more, as happens where a loss or a function that is called takes it "
         "again: what was between 0 and 1 comes out nearly equal."
     )
 
     def told(self) -> str:
-        """In words."""
         if self.closed:
-            return say("{attention}: weights go through the softmax twice", attention=WHERE[self.where])
+            return say("{attention}: weights go through the softmax twice", attention=self.name)
         return say(
             "{attention}: weights go through the softmax twice, and closed keys are open to the second",
-            attention=WHERE[self.where],
+            attention=self.name,
         )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Takes the softmax of what it gave."""
-        return self._rewired(ground, self._rewire, causal=self.closed)
+        return self.rewired(ground, self._rewire, causal=self.closed)
 
     def _rewire(self, how: Scoring) -> Scoring:
         once: Weigh = how.weigh or _once
@@ -126,21 +105,15 @@ def _once(how: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
     return masked_softmax(scores, mask, fill=how.fill)
 
 
-@dataclass(frozen=True)
-class FillValue(_InAttentions):
-    """Closed scores are replaced by a number and take part in the softmax.
-
-    Attributes:
-        where: In which attention.
-        fill: The number.
-    """
+class FillValue(_OfScoring):
+    """Closed scores are replaced by a number and take part in the softmax."""
 
     fill: float = number(say("Fill value"), -1e9, 0, -1)
 
-    word: ClassVar[str] = "fill"
-    group: ClassVar[Group] = "masks"
-    title: ClassVar[Sentence] = say("Another fill value of masks")
-    about: ClassVar[Sentence] = say(
+    word = "fill"
+    group = "masks"
+    title = say("Another fill value of masks")
+    about = say(
         "Closed scores are replaced by this number and take part in the softmax: it closes them only if it is far "
         "below all other scores, and a row that is closed throughout gets equal weights."
     )
@@ -151,26 +124,20 @@ class FillValue(_InAttentions):
         return ("fill", self.where)
 
     def told(self) -> str:
-        """In words."""
-        return say("{attention}: closed scores are {fill:g}", attention=WHERE[self.where], fill=self.fill)
+        return say("{attention}: closed scores are {fill:g}", attention=self.name, fill=self.fill)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Puts in the number. What comes after a query may then weigh something, so that no cache is right."""
-        return self._rewired(ground, lambda how: replace(how, fill=self.fill), causal=False)
+        return self.rewired(ground, lambda how: replace(how, fill=self.fill), causal=False)
 
 
-@dataclass(frozen=True)
-class NoGuard(_InAttentions):
-    """Closed scores are minus infinity, and nothing is done about a row of nothing else: it is NaN.
+class NoGuard(_OfScoring):
+    """Closed scores are minus infinity, and nothing is done about a row of nothing else: it is NaN."""
 
-    Attributes:
-        where: In which attention.
-    """
-
-    word: ClassVar[str] = "unguarded"
-    group: ClassVar[Group] = "masks"
-    title: ClassVar[Sentence] = say("Minus infinity without a guard")
-    about: ClassVar[Sentence] = say(
+    word = "unguarded"
+    group = "masks"
+    title = say("Minus infinity without a guard")
+    about = say(
         "Closed scores are minus infinity, as nearly everywhere, but nothing is done about a row that is closed "
         "throughout: it becomes NaN, and so does whatever reads it. Where no row is closed throughout, nothing "
         "changes."
@@ -182,9 +149,105 @@ class NoGuard(_InAttentions):
         return ("fill", self.where)
 
     def told(self) -> str:
-        """In words."""
-        return say("{attention}: closed scores are −∞, without a guard", attention=WHERE[self.where])
+        return say("{attention}: closed scores are −∞, without a guard", attention=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Fills with minus infinity as with any number."""
-        return self._rewired(ground, lambda how: replace(how, fill=-torch.inf))
+        return self.rewired(ground, lambda how: replace(how, fill=-torch.inf))
+
+
+class LowRank(AttentionChange):
+    """Each map is replaced by the nearest one of a low rank, made a map again."""
+
+    rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 2)  # which
+
+    word = "rank"
+    group = "attention"
+    title = say("Maps of low rank")
+    about = say(
+        "Each map is replaced by the nearest matrix of this rank, by its singular value decomposition; Wang et al. "
+        "(2020), section 3. To be a map again, cells that weighed 0 and negative ones become 0, and each row is "
+        "brought back to its sum."
+    )
+
+    def told(self) -> str:
+        return say("{attention}: maps of rank {rank:,}", attention=self.name, rank=self.rank)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Approximates maps. Those of a text that is still written are others with every row that comes to them."""
+        chosen = self.chosen(ground.config)
+        causal = all(one.stack == "encoder" for one in chosen)
+        return (Replacer({one.site("*", "weights"): self._nearest for one in chosen}, causal=causal),)
+
+    def _nearest(self, weights: Tensor) -> Tensor:
+        if self.rank >= min(weights.shape[-2:]):
+            return weights
+        left, sizes, right = torch.linalg.svd(weights, full_matrices=False)
+        near = left[..., : self.rank] * sizes[..., None, : self.rank] @ right[..., : self.rank, :]  # [B, H, Q, K]
+        near = near.clamp(min=0).masked_fill(weights == 0, 0.0)
+        sums, own = near.sum(-1, keepdim=True), weights.sum(-1, keepdim=True)
+        return near / sums.masked_fill(sums == 0, 1.0) * own
+
+
+class HeadsTold(Intervention):
+    """All attentions cut their vectors into another number of heads; the root of their width divides the scores."""
+
+    n: int = whole(say("Heads"), 1, MAX_WIDTH, 1)  # how many
+
+    word = "heads"
+    group = "attention"
+    title = say("Another number of heads")
+    about = say(
+        "The vectors of all attentions are cut into another number of heads than the model was trained with. No "
+        "shape contradicts that, so that nobody notices a wrong number when weights are loaded; Vaswani et al. "
+        "(2017), section 3.2.2."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        """Where a parameter belongs to a head, or to a width of heads, the number is to be seen."""
+        if config.positions == "rotary":
+            return say("Rotary positions turn pairs inside a head; heads of another width have other pairs.")
+        if config.positions in ("relative", "alibi"):
+            return say("Each head of this model has distances of its own; another number of heads has none.")
+        if config.qk_norm:
+            return say("The norms of queries and keys have the width of a head; heads of another width do not fit.")
+        if config.n_kv_heads != config.n_heads:
+            return say("Heads of this model share keys and values; another number has nothing to share.")
+        return None
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        width = config.n_heads * config.d_head
+        if width % self.n:
+            raise ChangeError(
+                "{change}: vectors of {width} numbers cannot be cut into {n} heads of equal width; choose a divisor, "
+                "such as {divisors}.",
+                change=str(self),
+                width=width,
+                n=self.n,
+                divisors=", ".join(str(n) for n in range(1, min(width, 64) + 1) if width % n == 0),
+            )
+
+    def told(self) -> str:
+        return say("All attentions: cut into heads as if there were {n:,}", n=self.n)
+
+    def seen_by_others(self, config: ModelConfig) -> ModelConfig:
+        """The config with these heads."""
+        width = config.n_heads * config.d_head
+        return replace(config, n_heads=self.n, n_kv_heads=self.n, n_decoder_heads=0, d_head=width // self.n)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        width = ground.config.n_heads * ground.config.d_head // self.n
+        return (Rewirer({"*_attn.split": lambda split: self._split(split),
+                         "*_attn.scoring": lambda how: _scaled(how, ground.config, width)}),)  # fmt: skip
+
+    def _split(self, split: Split) -> Split:
+        return Split(self.n, self.n, split.n_heads * split.d_head // self.n)
+
+
+def _scaled(how: Scoring, config: ModelConfig, width: int) -> Scoring:
+    """Divided by sqrt(width) where the model divides by its own width's root, and nobody has changed that."""
+    own = {1 / math.sqrt(config.of(stack.name).d_head) for stack in anatomy(config).stacks}
+    if config.score_scale is not None or how.scale not in own:
+        return how
+    return replace(how, scale=1 / math.sqrt(width))

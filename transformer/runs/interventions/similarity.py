@@ -17,9 +17,9 @@ Shapes: B batch, H heads, Q queries, K keys, d d_head, r features.
 import math
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Final
+from typing import Final
 
 import torch
 import torch.nn.functional as F
@@ -31,11 +31,11 @@ from transformer.model.linear import widened
 from transformer.model.scores import Scoring, Similarity, scaled_product
 from transformer.model.sites import sites
 from transformer.model.tap import Replacer, Rewirer, Visitor
-from transformer.runs.interventions.base import ChangeError, Ground, Group, Intervention
+from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import choice, number, place, whole
 from transformer.runs.interventions.visiting import AtPlace
-from transformer.runs.interventions.where import SELF, WHERE, attentions, check_where, place_name, where
-from words import Sentence, say
+from transformer.runs.interventions.where import SELF, AttentionChange, part_name, where
+from words import say
 
 SIMILARITIES: Final[dict[str, str]] = {
     "dot": say("Dot product, not scaled"),
@@ -45,28 +45,27 @@ SIMILARITIES: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class OtherSimilarity(Intervention):
+class OtherSimilarity(AttentionChange):
     """Scores of one head, or of several, are another similarity."""
 
-    where: str = where()  # which
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)  # which
     head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which
     how: str = choice(say("Similarity"), SIMILARITIES, "cosine")  # which similarity
     sigma: float = number(say("σ of a kernel"), 0.01, 100, 2)  # of a kernel
 
-    word: ClassVar[str] = "similar"
-    group: ClassVar[Group] = "attention"
-    title: ClassVar[Sentence] = say("Another similarity")
-    about: ClassVar[Sentence] = say(
+    word = "similar"
+    group = "attention"
+    title = say("Another similarity")
+    about = say(
         "A score says how similar a query and a key are. A trained head is general, x W y with W = W_Q W_Kᵀ / "
         "√d_head, plus what biases add; Luong et al. (2015), section 3.1. Kernels: Tsai et al. (2019)."
     )
 
+    def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
+        super().check_part(config, self.layer, self.head)
+
     def check(self, config: ModelConfig) -> None:
-        """See whether a model has this head, and whether nothing stands between W_Q and W_K."""
         super().check(config)
-        check_where(self, config, self.where, self.layer, self.head)
         if self.how == "general" and (config.positions == "rotary" or config.qk_norm):
             raise ChangeError(
                 "{change}: queries and keys of this model are turned or normed between W_Q and W_K, so that no W "
@@ -75,8 +74,8 @@ class OtherSimilarity(Intervention):
             )
 
     def told(self) -> str:
-        """In words."""
-        where = place_name(self.where, self.layer, self.head)
+        whole = self.layer is None and self.head is None
+        where = self.name if whole else part_name(self.name, self.layer, self.head)
         return {
             "dot": say("{place}: similar by q·k, not scaled", place=where),
             "general": say("{place}: similar by x W y, without biases", place=where),
@@ -85,9 +84,8 @@ class OtherSimilarity(Intervention):
         }[self.how]
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Takes it instead of the product."""
         changes: dict[str, Callable[[Scoring], Scoring]] = {}
-        for one in attentions(ground.config, self.where):
+        for one in self.chosen(ground.config):
             for layer in range(one.n_layers) if self.layer is None else [self.layer]:
                 module = f"{one.stack}.layers.{layer}.{one.sublayer}"
                 changes[one.site(layer, "scoring")] = partial(self._rewired, self._function(ground, module))
@@ -133,40 +131,31 @@ def _kernel(sigma: float, q: Tensor, k: Tensor, scale: float) -> Tensor:
     return -(lengths - 2 * scaled_product(q, k, 1.0)) / (2 * sigma**2)
 
 
-@dataclass(frozen=True)
-class RandomFeatures(Intervention):
+class RandomFeatures(AttentionChange):
     """Weights are made of random features of queries and of keys, as linear attention makes them."""
 
-    where: str = where()  # in which attention
     n: int = whole(say("Features"), 1, 4096, 64)  # how many features; the more, the nearer to the softmax
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
-    word: ClassVar[str] = "features"
-    group: ClassVar[Group] = "attention"
-    title: ClassVar[Sentence] = say("Linear attention by random features")
-    about: ClassVar[Sentence] = say(
+    word = "features"
+    group = "attention"
+    title = say("Linear attention by random features")
+    about = say(
         "A weight is φ(q)·φ(k) divided by the sum over the keys that may be seen, with random positive features φ "
         "whose product is exp(q·k / √d_head) on average; Choromanski et al. (2021), section 2.3. Here all weights "
         "are computed, so that they can be drawn; a program that wants to be fast never does."
     )
 
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this attention."""
-        super().check(config)
-        check_where(self, config, self.where)
-
     def told(self) -> str:
-        """In words."""
         return say(
             "{attention}: weights of {n:,} random features, seed {seed}",
-            attention=WHERE[self.where],
+            attention=self.name,
             n=self.n,
             seed=self.seed,
         )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Takes their product's logarithm for a score."""
-        chosen = attentions(ground.config, self.where)
+        chosen = self.chosen(ground.config)
         return (Rewirer({one.site("*", "scoring"): self._rewired for one in chosen}),)
 
     def _rewired(self, how: Scoring) -> Scoring:
@@ -190,35 +179,27 @@ def random_features(n: int, width: int, seed: int) -> Tensor:
     return torch.randn(n, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@dataclass(frozen=True)
-class AddAlibi(Intervention):
+class AddAlibi(AttentionChange):
     """Every score falls with the distance between query and key, for each head by another slope."""
 
     where: str = where(SELF)  # in which self-attention
     by: float = number(say("Times"), 0, 100, 1)  # what the slopes are multiplied by
 
-    word: ClassVar[str] = "alibi"
-    group: ClassVar[Group] = "positions"
-    title: ClassVar[Sentence] = say("ALiBi added")
-    about: ClassVar[Sentence] = say(
+    word = "alibi"
+    group = "positions"
+    title = say("ALiBi added")
+    about = say(
         "Every score falls with the distance between query and key, for each head by another slope; Press et al. "
         "(2022), section 3. In an encoder it falls to both sides."
     )
 
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this attention."""
-        super().check(config)
-        check_where(self, config, self.where)
-
     def told(self) -> str:
-        """In words."""
         if self.by == 1:
-            return say("{attention}: ALiBi is added", attention=SELF[self.where])
-        return say("{attention}: ALiBi times {factor:g} is added", attention=SELF[self.where], factor=self.by)
+            return say("{attention}: ALiBi is added", attention=self.name)
+        return say("{attention}: ALiBi times {factor:g} is added", attention=self.name, factor=self.by)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Adds to scores."""
-        chosen = attentions(ground.config, self.where, SELF)
+        chosen = self.chosen(ground.config)
         return tuple(AtPlace(one.site("*", "scores"), self._added) for one in chosen)
 
     def _added(self, scores: Tensor, offset: int) -> Tensor:
@@ -226,33 +207,25 @@ class AddAlibi(Intervention):
         return scores + distance.alibi(scores.size(1), apart, like=scores) * self.by
 
 
-@dataclass(frozen=True)
-class KeyBias(Intervention):
+class KeyBias(AttentionChange):
     """A random vector is added to all keys of a head, as another bias of W_K would be."""
 
-    where: str = where()  # in which attention
     size: float = number(say("Size"), 0, 100, 3)  # standard deviation of its numbers
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
-    word: ClassVar[str] = "keybias"
-    group: ClassVar[Group] = "attention"
-    title: ClassVar[Sentence] = say("A random bias on all keys")
-    about: ClassVar[Sentence] = say(
+    word = "keybias"
+    group = "attention"
+    title = say("A random bias on all keys")
+    about = say(
         "The same random vector is added to all keys of a head, as another bias of W_K would be. It adds the same to "
         "all scores of a row, which the softmax takes away again, so that nothing changes; only where keys are "
         "turned or normed behind W_K, it does."
     )
 
-    def check(self, config: ModelConfig) -> None:
-        """See whether a model has this attention."""
-        super().check(config)
-        check_where(self, config, self.where)
-
     def told(self) -> str:
-        """In words."""
         return say(
             "{attention}: a random bias of size {size:g} on all keys, seed {seed}",
-            attention=WHERE[self.where],
+            attention=self.name,
             size=self.size,
             seed=self.seed,
         )
@@ -260,7 +233,7 @@ class KeyBias(Intervention):
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Adds it behind W_K, before what turns or norms keys."""
         changes, there = dict[str, Callable[[Tensor], Tensor]](), sites(ground.config)
-        for one in attentions(ground.config, self.where):
+        for one in self.chosen(ground.config):
             for layer in range(one.n_layers):
                 projected, keys = one.site(layer, "projected_keys"), one.site(layer, "keys")
                 changes[projected if projected in there else keys] = partial(self._added, one.place(layer))

@@ -1,24 +1,72 @@
-"""Where the wiring is changed: in all attentions or one, in both stacks or one."""
+"""Where a model is changed: the fields that several changes have, what they are called, and whether a model has it.
+
+A change of a head is a `HeadChange`; one of the wiring is made in all attentions or one (`AttentionChange`), in both
+stacks or one (`StackChange`), in all layers of these or one (`LayerChange`).
+"""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from transformer.errors import QueryError
-from transformer.model.anatomy import Attention, StackName, anatomy
-from transformer.model.config import ModelConfig
+from transformer.model.anatomy import Attention, Kind, StackName, Sublayer, anatomy
+from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.runs.interventions.base import ChangeError, Intervention
-from transformer.runs.interventions.heads import ATTENTIONS, check_head, part_name
-from transformer.runs.interventions.spelling import choice
+from transformer.runs.interventions.spelling import choice, place, spelled
 from words import say
 
 ALL: Final = "all"
+ATTENTIONS: Final[dict[Kind, str]] = {
+    "encoder": say("Encoder self-attention"),
+    "decoder": say("Decoder self-attention"),
+    "cross": say("Cross-attention"),
+}
+assert tuple(ATTENTIONS) == get_args(Kind)
 WHERE: Final[dict[str, str]] = {ALL: say("All attentions"), **{str(kind): name for kind, name in ATTENTIONS.items()}}
 SELF: Final[dict[str, str]] = {
     ALL: say("All self-attentions"),
     "encoder": ATTENTIONS["encoder"],
     "decoder": ATTENTIONS["decoder"],
 }
-STACKS: Final[dict[str, str]] = {ALL: say("Both stacks"), "encoder": say("Encoder"), "decoder": say("Decoder")}
+STACKS: Final[dict[StackName, str]] = {"encoder": say("Encoder"), "decoder": say("Decoder")}
+ANY_STACK: Final[dict[str, str]] = {ALL: say("Both stacks"), "encoder": say("Encoder"), "decoder": say("Decoder")}
+
+
+class HeadChange(Intervention):
+    """What acts on one head, or on all heads of a layer or of an attention."""
+
+    # Which attention.
+    kind: Kind = choice(say("Attention"), ATTENTIONS, what="attention", key="attention", target=True)
+    # Which one, from 0; None for all.
+    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+    head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which one, from 0; None for all
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        check_head(self, config, self.kind, self.layer, self.head)
+
+    @property
+    def name(self) -> str:
+        """How a sentence calls what is changed."""
+        if self.layer is None and self.head is None:
+            return say("{attention}, all layers and heads", attention=ATTENTIONS[self.kind])
+        return part_name(ATTENTIONS[self.kind], self.layer, self.head)
+
+    def attention(self, config: ModelConfig) -> Attention:
+        """The one that is changed."""
+        return anatomy(config).attention(self.kind)
+
+    def where(self, config: ModelConfig) -> str:
+        """Its place in the model, or a pattern for all layers."""
+        return self.attention(config).place("*" if self.layer is None else self.layer)
+
+
+def part_name(attention: str, layer: int | None, head: int | None) -> str:
+    """How a sentence calls a head of an attention that has a name; None is all layers or heads, but not both."""
+    if layer is None:
+        return say("{attention}, head {head} of every layer", attention=attention, head=(head or 0) + 1)
+    if head is None:
+        return say("{attention}, layer {layer}, every head", attention=attention, layer=layer + 1)
+    return say("{attention}, layer {layer}, head {head}", attention=attention, layer=layer + 1, head=head + 1)
 
 
 def where(options: dict[str, str] = WHERE) -> Any:
@@ -26,44 +74,181 @@ def where(options: dict[str, str] = WHERE) -> Any:
     return choice(say("Attention"), options, ALL, target=True)
 
 
-def stack() -> Any:
-    """A field that names one stack, or both."""
-    return choice(say("Stack"), STACKS, ALL, target=True)
+class AttentionChange(Intervention):
+    """What can be done to one attention or to all."""
+
+    where: str = where()
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        self.check_part(config)
+
+    def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
+        """See whether a model has the attention, and a layer and a head of it.
+
+        Raises:
+            ChangeError: It has not.
+        """
+        layers: dict[str, int] = {one.kind: one.n_layers for one in anatomy(config).attentions}
+        found = list(layers) if self.where == ALL else [self.where]
+        deepest = max(found, key=lambda kind: layers.get(kind, 0))
+        check_head(self, config, deepest, layer, head)  # type: ignore[arg-type]  # a field's options are the kinds
+
+    @property
+    def name(self) -> str:
+        """How a sentence calls what is changed."""
+        return spelled(self)["where"][1].options[self.where]
+
+    def chosen(self, config: ModelConfig) -> tuple[Attention, ...]:
+        """The attentions that are changed."""
+        named = spelled(self)["where"][1].options if self.where == ALL else (self.where,)
+        return tuple(one for one in anatomy(config).attentions if one.kind in named)
 
 
-def attentions(config: ModelConfig, named: str, options: dict[str, str] = WHERE) -> tuple[Attention, ...]:
-    """The attentions that a field of `where` names."""
-    return tuple(one for one in anatomy(config).attentions if one.kind in options and named in (ALL, one.kind))
+class StackChange(Intervention):
+    """What can be done to one stack or to both."""
+
+    stack: str = choice(say("Stack"), ANY_STACK, ALL, target=True)
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        self.stacks(config)
+
+    @property
+    def name(self) -> str:
+        """How a sentence calls what is changed."""
+        return ANY_STACK[self.stack]
+
+    def stacks(self, config: ModelConfig) -> Sequence[StackName]:
+        """The stacks that are changed.
+
+        Raises:
+            ChangeError: The model has not the one that is named.
+        """
+        parts = anatomy(config)
+        if self.stack == ALL:
+            return [one.name for one in parts.stacks]
+        try:
+            return [parts.stack("encoder" if self.stack == "encoder" else "decoder").name]
+        except QueryError as error:
+            raise ChangeError(error.sentence) from None
 
 
-def check_where(change: Intervention, config: ModelConfig, named: str, layer: int | None = None,
-                head: int | None = None) -> None:  # fmt: skip
-    """See whether a model has what a field of `where` names, and a layer and a head of it.
+class LayerChange(StackChange):
+    """What can be done to one layer of a stack or to all."""
+
+    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+
+    group = "layers"
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        check_layer(self, self.layer, max(anatomy(config).stack(name).n_layers for name in self.stacks(config)))
+
+    @property
+    def name(self) -> str:
+        """How a sentence calls what is changed."""
+        if self.layer is None:
+            return say("{stack}, every layer", stack=super().name)
+        return say("{stack}, layer {layer}", stack=super().name, layer=self.layer + 1)
+
+    def patterns(self, config: ModelConfig, name: str) -> list[str]:
+        """Patterns of what each layer that is named has under this name."""
+        layer = "*" if self.layer is None else self.layer
+        return [f"{one}.{layer}.{name}" for one in self.stacks(config)]
+
+
+class PartChange(Intervention):
+    """What acts on a layer of one stack or on all, or on a sub-layer of these."""
+
+    stack: StackName = choice(say("Stack"), STACKS, target=True)  # the encoder or the decoder
+    # Which one, from 0; None for all, or for what is not in a layer.
+    layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+
+    @property
+    def sublayer(self) -> Sublayer | None:
+        """Which sub-layer, if it is only one."""
+        raise NotImplementedError
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        try:
+            found = anatomy(config).stack(self.stack)
+            if self.sublayer == "cross_attn" and self.sublayer not in found.sublayers:
+                anatomy(config).attention("cross")  # says why it is missing, unless the encoder was asked
+        except QueryError as error:
+            raise ChangeError(error.sentence) from None
+        if self.sublayer is not None and self.sublayer not in found.sublayers:
+            raise ChangeError(
+                "{change} names the encoder's cross-attention; an encoder has none. Choose the decoder.",
+                change=str(self),
+            )
+        check_layer(self, self.layer, found.n_layers)
+
+
+def check_head(
+    change: Intervention, config: ModelConfig, kind: Kind, layer: int | None = None, head: int | None = None
+) -> None:
+    """See whether a model has an attention, a layer of it and a head, where they are named.
 
     Raises:
-        ChangeError: It has not.
+        ChangeError: It has not; names the limit.
     """
-    found = [one.kind for one in anatomy(config).attentions] if named == ALL else [named]
-    layers = {one.kind: one.n_layers for one in anatomy(config).attentions}
-    deepest = max(found, key=lambda kind: layers.get(kind, 0))
-    check_head(change, config, deepest, layer, head)  # type: ignore[arg-type]  # a field's options are the kinds
-
-
-def stacks(config: ModelConfig, named: str) -> Sequence[StackName]:
-    """The stacks that a field of `stack` names.
-
-    Raises:
-        ChangeError: The model has not the one that is named.
-    """
-    parts = anatomy(config)
-    if named == ALL:
-        return [one.name for one in parts.stacks]
     try:
-        return [parts.stack("encoder" if named == "encoder" else "decoder").name]
+        attention = anatomy(config).attention(kind)
     except QueryError as error:
         raise ChangeError(error.sentence) from None
+    check_layer(change, layer, attention.n_layers)
+    n_heads = config.of(attention.stack).n_heads
+    if head is not None and head >= n_heads:
+        raise ChangeError(
+            "{change} names head {head}; this model has heads 1 to {n_heads}.",
+            change=str(change),
+            head=head + 1,
+            n_heads=n_heads,
+        )
 
 
-def place_name(named: str, layer: int | None, head: int | None) -> str:
-    """How a sentence calls what a field of `where`, a layer and a head name; None is all."""
-    return WHERE[named] if layer is None and head is None else part_name(WHERE[named], layer, head)
+def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
+    """See whether there is a layer, if one is named.
+
+    Raises:
+        ChangeError: There is not; names the limit.
+    """
+    if layer is not None and layer >= n_layers:
+        raise ChangeError(
+            "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
+            change=str(change),
+            layer=layer + 1,
+            n_layers=n_layers,
+        )
+
+
+def check_readable(change: Intervention, token: int | None, config: ModelConfig) -> None:
+    """See whether a model may read as many tokens, if one is named.
+
+    Raises:
+        ChangeError: It may not; names the limit.
+    """
+    if token is not None and token >= config.max_len:
+        raise ChangeError(
+            "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
+            change=str(change),
+            place=token + 1,
+            n=config.max_len,
+        )
+
+
+def check_read(change: Intervention, token: int | None, ids: tuple[int, ...]) -> None:
+    """See whether a source has a token, if one is named.
+
+    Raises:
+        ChangeError: It has not; names its tokens.
+    """
+    if token is not None and token >= len(ids):
+        raise ChangeError(
+            "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",
+            change=str(change),
+            place=token + 1,
+            n=len(ids),
+        )

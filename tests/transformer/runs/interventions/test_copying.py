@@ -8,8 +8,7 @@ from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Refer
 from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs import changing
-from transformer.runs.interventions import Blank, ChangeError, CopyMap, Mute, Patch, Temper
-from transformer.runs.interventions.wiring import HeadsTold
+from transformer.runs.interventions import Blank, ChangeError, CopyMap, HeadsTold, Mute, Patch, Temper
 from transformer.runs.source import read_source
 
 OTHER = "mi ta lo ba"

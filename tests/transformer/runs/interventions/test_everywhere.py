@@ -8,8 +8,17 @@ from transformer import run
 from transformer.analysis.line_file import Line
 from transformer.analysis.many import run_lines
 from transformer.runs.by_layer import each_layer
-from transformer.runs.interventions import CopyMap, Insist, MeanHead, Mute, Pads, Temper, Uniform
-from transformer.runs.interventions.wiring import NoFeedForward, ScoreScale
+from transformer.runs.interventions import (
+    CopyMap,
+    Insist,
+    MeanHead,
+    Mute,
+    NoFeedForward,
+    Pads,
+    ScoreScale,
+    Temper,
+    Uniform,
+)
 from transformer.runs.together import run_together
 
 TEXTS = [SOURCE, "mi", "ta lo", "lo mi ba ta"]

@@ -18,9 +18,8 @@ from transformer.model.tap import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
-from transformer.runs.interventions import KINDS, ChangeError, parse
+from transformer.runs.interventions import KINDS, WIRING, ChangeError, parse
 from transformer.runs.interventions.rounding import drawn, rounded
-from transformer.runs.interventions.wiring import WIRING
 
 SOURCE = [5, 9, 4, 12, 0, 0]  # with padding, where there is an encoder
 WRITTEN = [7, 11, 4, 6, 10]

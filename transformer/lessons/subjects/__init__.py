@@ -1,0 +1,69 @@
+"""What a lesson asks about: a module a subject, each with its picks and its oracles.
+
+A pick says what in a learner's own run a step looks at: a pure function of a case that gives named values; the step's
+link and its texts name them. An oracle says what is right, computed from that run: it gives the right answer, the
+choices and the values that the texts name, and says by its variant which outcome occurred. Any public function of a
+case is one of the two, by what it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Final
+
+from transformer.lessons.case import Answer, Case
+from transformer.lessons.subjects import (
+    building,
+    caching,
+    choosing,
+    clocks,
+    cost,
+    decoding,
+    faults,
+    heads,
+    looking,
+    masks,
+    neurons,
+    order,
+    pieces,
+    recipe,
+    scaling,
+    steps,
+    stream,
+    training,
+    weights,
+)
+
+Oracle = Callable[[Case], Answer]
+Pick = Callable[[Case], Mapping[str, Any]]
+
+_IN: Final = (  # as a list of them is shown
+    *(steps, decoding, looking, weights, scaling, heads, order, masks, choosing, clocks),
+    *(cost, stream, neurons, training, faults, building, caching, pieces, recipe),
+)
+
+
+def oracles_in(*modules: ModuleType) -> dict[str, Oracle]:
+    """The oracles of modules by their names, as they stand there."""
+    return _functions(modules, gives="Answer")
+
+
+def picks_in(*modules: ModuleType) -> dict[str, Pick]:
+    """The picks of modules by their names, as they stand there."""
+    return _functions(modules, gives="dict[str, Any]")
+
+
+def _functions(modules: tuple[ModuleType, ...], *, gives: str) -> dict[str, Any]:
+    return {
+        name: one
+        for module in modules
+        for name, one in vars(module).items()
+        if getattr(one, "__module__", "") == module.__name__
+        and not name.startswith("_")
+        and getattr(one, "__annotations__", None) == {"case": "Case", "return": gives}
+    }
+
+
+ORACLES: Final[Mapping[str, Oracle]] = oracles_in(*_IN)
+PICKS: Final[Mapping[str, Pick]] = picks_in(*_IN)
