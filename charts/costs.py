@@ -151,7 +151,8 @@ def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str)
 
 def _marks(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[Spec], list[Spec]]:
     """The shaded part beyond what the model reads, the chosen length and the crossing; names at the bottom."""
-    shapes, notes = [], []
+    shapes: list[Spec] = []
+    notes: list[tuple[float, float, str]] = []
     if max_len < last:
         beyond = {"type": "rect", "x0": max_len, "x1": last, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below"}
         shapes.append(beyond | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})

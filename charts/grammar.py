@@ -26,7 +26,7 @@ SIDES: dict[Colour, tuple[str, str]] = {
 """A pale and a full shade of each side."""
 PALE_FROM = 0.6
 """Share of a scale from which a cell needs pale text: there both are about equally readable, in both themes."""
-PALE = str(theme.SCALES["neutral"][0][1])
+PALE = theme.SCALES["neutral"][0][1]
 PLACES: Spec = {"x0": 0, "dx": 1, "y0": 0, "dy": 1}
 """Cells on integer places."""
 GREY = [[0, theme.MASK_COLOR], [1, theme.MASK_COLOR]]
@@ -154,7 +154,7 @@ def stroke(colour: str, width: float, dash: str = "", *, size: float | None = No
     return {"line": line, "marker": {"color": colour, "size": size} | ({"symbol": symbol} if symbol else {})}
 
 
-def edge(width: Any, colour: Any = MARK_COLOR) -> Spec:
+def edge(width: Any, colour: Any = theme.MARK_COLOR) -> Spec:
     """The line around marks: one width and colour, or one for each."""
     return {"color": colour, "width": width}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -131,9 +132,11 @@ def row_lengths_spec(
     layout = lying(title, say("Length of the row"), say("Piece"), [shortened(piece) for piece in pieces])
     layout["xaxis"] |= {"range": [0, 1.18 * (max(lengths, default=0.0) or 1.0)], "nticks": 6, "fixedrange": True}
     layout["annotations"] = at_ends(lengths, (f"{length:.3g}" for length in lengths))
-    rows = [[piece, int(i), float(length)] for piece, i, length in zip(pieces, ids, lengths, strict=True)]
+    rows: list[list[Any]] = [
+        [piece, int(i), float(length)] for piece, i, length in zip(pieces, ids, lengths, strict=True)
+    ]
     table(layout, [say("piece"), say("id"), say("length of the row")], rows)
-    pale = str(theme.SCALES["neutral"][1][1])
+    pale = theme.SCALES["neutral"][1][1]
     bars = lying_bars(lengths, [pale if one else theme.NEUTRAL_COLOR for one in special])
     bars["hovertext"] = [
         on_lines(

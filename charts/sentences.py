@@ -68,9 +68,9 @@ def line_points_spec(
             says, look = hover("%{hovertext}", *named), {"marker": marker}
             data.append(layer("markers", across, down, look, name=name, says=says, texts=its_texts, clicks=clicks))
     ring = {"color": theme.MARK_COLOR, "symbol": "circle-open", "size": 16, "line": {"width": 2}}
-    look = {"showlegend": False, "marker": ring}
+    alone = {"showlegend": False, "marker": ring}
     rings = [
-        layer("markers", [float(x[i])], [float(y[i])], look) for i, number in enumerate(numbers) if number == chosen
+        layer("markers", [float(x[i])], [float(y[i])], alone) for i, number in enumerate(numbers) if number == chosen
     ]
     return {"data": [*data, *rings], "layout": layout}
 

@@ -96,9 +96,9 @@ def signed_map(values: np.ndarray, *, name: str, template: str, bar: tuple[float
         bar: Middle and length of the scale beside the map, as shares of its height.
     """
     most = one_side(values)
-    gaps = tuple(1 if size <= _MOST_GAPPED else 0 for size in (max(values.shape), len(values)))
+    across, down = (1 if size <= _MOST_GAPPED else 0 for size in (max(values.shape), len(values)))
     scale = colour_bar() | {"y": bar[0], "len": bar[1]}
-    found = cells(drawable(values), (-most, most), theme.SIGNED_SCALE, template, bar=scale, gaps=gaps)
+    found = cells(drawable(values), (-most, most), theme.SIGNED_SCALE, template, bar=scale, gaps=(across, down))
     return found | {"name": name, "hoverongaps": False}
 
 

@@ -70,7 +70,9 @@ _BELOW_ZERO = ("#0F4A33", "#3F8766", "#7FB79C", "#C2DFD2")
 _DARK_BELOW_ZERO = ("#D3F3E4", "#74BF9F", "#3D7A62", "#1F4437")
 LEFT_COLOR, RIGHT_COLOR = _BELOW_ZERO[1], NEUTRAL_COLOR
 """Two runs beside each other, in the colours of both sides of 0: a difference is right minus left."""
-SCALES = {name: [[index / 4, shade] for index, shade in enumerate(shades)] for name, shades in _SCALES.items()}
+SCALES: dict[str, list[list[Any]]] = {
+    name: [[index / 4, shade] for index, shade in enumerate(shades)] for name, shades in _SCALES.items()
+}
 SIGNED_SCALE = [[index / 8, shade] for index, shade in enumerate((*_BELOW_ZERO, *_SCALES["neutral"]))]
 """For numbers on both sides of 0, which is its middle: green below, purple above, darker the further away."""
 

@@ -146,7 +146,7 @@ def scene(run: Seen) -> OneParameter:
 
 
 DOCTOR = Page("doctor", say("Doctor"), panel="doctor_panel")
-FINDINGS: Part[None] = DOCTOR.part("findings", say("Findings"), lambda run: None)
+FINDINGS: Part[OneParameter] = DOCTOR.part("findings", say("Findings"), lambda run: None)
 PARAMETERS = DOCTOR.part("parameters", say("Parameters"), scene)
 
 
