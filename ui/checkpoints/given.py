@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from transformer.maps.given import GivenAttention, GivenMaps
+from transformer.maps.own_maps import GivenAttention, GivenMaps
 from ui.checkpoints.example import EXAMPLE
 from ui.checkpoints.panels import table
 from ui.runs.open_run import address

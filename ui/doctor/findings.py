@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from transformer.doctor.calibration import COLUMNS
 from transformer.doctor.causes import ordered
-from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, Shown, Verdict
+from transformer.doctor.findings import AREAS, MOST_PLACES, VERDICTS, Finding, Shown, Verdict
 from transformer.doctor.whole import Report, follows
 from ui.doctor.places import LABELS, leads_to
 from ui.shared import drawing, menu

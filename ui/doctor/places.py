@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from transformer.doctor.report import PageName, Shown
+from transformer.doctor.findings import PageName, Shown
 from ui.state.link import Link
 from words import Sentence, say
 
