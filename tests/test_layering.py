@@ -242,7 +242,7 @@ def write(root: Path, path: str, text: str) -> None:
             "not stand below it",
         ),
         ("transformer/model/order.py", "from transformer import training", "not stand below it"),
-        ("transformer/runs/given.py", "from ..importers import keys", "not stand below it"),
+        ("transformer/runs/targets.py", "from ..importers import keys", "not stand below it"),
         ("transformer/doctor/whole.py", "from .. import lessons", "not stand below it"),
         (
             "transformer/training/loop.py",

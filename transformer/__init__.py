@@ -14,11 +14,11 @@ from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import examine
 from transformer.errors import GlassformerError
-from transformer.importers.given import Given
+from transformer.importers.handed_pieces import Given
 from transformer.importers.opening import QuestionsError, load, preview
 from transformer.maps.arrays import given_maps
-from transformer.maps.given import GivenAttention, GivenMaps
 from transformer.maps.npzfile import load_maps, save_maps
+from transformer.maps.own_maps import GivenAttention, GivenMaps
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.interventions import ZeroHead

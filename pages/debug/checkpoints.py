@@ -1,6 +1,6 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from ui.checkpoints import given, panels, scores
 from ui.checkpoints.pictures import CHECKPOINTS
 from ui.frame.sidebar import checkpoint_or_maps

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from transformer.analysis.mask_checks import check_causality, check_padding, record_attention
-from transformer.lessons.subjects.weights import walk_of
+from transformer.lessons.subjects.weights_questions import walk_of
 from ui.components.packing import FINE_LEVELS
 
 DIGITS = 7  # the beginning of however many digits a number is written with

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import DOCTOR, MAIN, check
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
+from transformer.doctor.findings import Measured, Shown, not_applicable
 from transformer.doctor.patient import Test
-from transformer.doctor.report import Measured, Shown, not_applicable
 from ui.doctor import panels
 from ui.doctor.examinations import Asked, Examinations
 from ui.runs import loading

@@ -1,6 +1,6 @@
 """The learning curve of a checkpoint: what its `training.csv` says, one row an epoch.
 
-Columns (see `transformer.training.rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss (nats a
+Columns (see `transformer.training.epoch_rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss (nats a
 target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to 1),
 learning_rate, tokens (target pieces so far), seconds (so far). Older files lack some of them.
 

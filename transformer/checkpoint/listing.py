@@ -18,7 +18,7 @@ from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder, is_marians
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
-from transformer.checkpoint.pieces import TOKENIZER_NAMES, tokenizer_files
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, tokenizer_files
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.files import hidden, tensorfile
 from transformer.files.files import FolderFiles

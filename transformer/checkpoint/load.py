@@ -3,7 +3,7 @@
     config.json         the features of the model (see `transformer.model.config`)
     model.safetensors   its parameters, float16 as a rule
     source.model        SentencePiece models: two, or one `pieces.model` when the vocabulary is shared
-    target.model        (tokenizers of other families: see `transformer.checkpoint.pieces`)
+    target.model        (tokenizers of other families: see `transformer.checkpoint.tokenizer_files`)
     card.json           what it is, for people; may be missing
     training.csv        its learning curve; may be missing
 
@@ -34,7 +34,7 @@ from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.filling import Places, Progress, Values, fill, silent
 from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
 from transformer.checkpoint.memory import Halves
-from transformer.checkpoint.pieces import Named, open_tokenizers, stored_tokenizers, tokenizer_files
+from transformer.checkpoint.tokenizer_files import Named, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles

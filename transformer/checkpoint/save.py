@@ -24,8 +24,8 @@ import torch
 from transformer.checkpoint import tensorwriter
 from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
-from transformer.checkpoint.pieces import TOKENIZER_NAMES, stored_tokenizers
 from transformer.checkpoint.tensorwriter import Held, Reader, State
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, stored_tokenizers
 from transformer.errors import CheckpointError
 from transformer.files import hidden
 from transformer.files.files import FolderFiles

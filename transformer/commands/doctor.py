@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
 
     from transformer.commands.import_model import answers_of
     from transformer.doctor.examination import examine
-    from transformer.importers.given import Given
+    from transformer.importers.handed_pieces import Given
     from transformer.importers.opening import load
     from transformer.trying.samples import read_samples
 

@@ -56,7 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from transformer.checkpoint.load import load
-    from transformer.training.recording import read_open_card, record_scores
+    from transformer.training.card_scores import read_open_card, record_scores
 
     if not options.pairs and not options.alignments:
         raise DataError("there is nothing to score; give --pairs FILE or --alignments SRC TGT GOLD.")

@@ -76,7 +76,7 @@ def answers_of(given: Iterable[str]) -> dict[str, Any]:
 def _run(options: argparse.Namespace) -> None:
     from transformer.checkpoint.save import save
     from transformer.importers import pickles
-    from transformer.importers.given import Given
+    from transformer.importers.handed_pieces import Given
     from transformer.importers.opening import preview
 
     answers = answers_of(options.answers)

@@ -57,7 +57,7 @@ def _add_card(card: Any) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from transformer.training.cleaning import Rules
-    from transformer.training.prepare import Preparation, prepare
+    from transformer.training.preparation import Preparation, prepare
 
     rules = Rules(
         swap=options.swap,

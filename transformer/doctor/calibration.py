@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from transformer.checkpoint.curve import load_curve
+from transformer.doctor.findings import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.doctor.outputs import outputs
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.runs.guesses import ROWS, logits_of
 from transformer.runs.trace import Trace

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from transformer.doctor.report import VERDICTS, Finding
+from transformer.doctor.findings import VERDICTS, Finding
 
 FIRST: Final = (
     "leak", "finite", "causality", "own_token", "cache", "positions", "source", "n_heads", "score_scale", "norm",

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.spectra import effective_number
+from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable, well
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import MOST_PLACES, Measured, Shown, not_applicable, well
 from transformer.model.linear import widened
 from transformer.text.tokenizer import AnyTokenizer
 from words import Sentence, say, say_n

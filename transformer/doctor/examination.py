@@ -16,34 +16,34 @@ from collections.abc import Callable
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor import (
-    attention,
+    attention_tests,
     calibration,
-    feed_forward,
+    feed_forward_tests,
     foresight,
     outputs,
-    settings,
+    parameter_tests,
+    setting_tests,
     tables,
     tokenizers,
-    weights,
     wiring,
 )
+from transformer.doctor.findings import Finding, not_applicable
 from transformer.doctor.patient import Patient, Test, go_on
-from transformer.doctor.report import Finding, not_applicable
 from transformer.doctor.whole import Report
 from transformer.errors import GlassformerError, shown
 from transformer.trying.samples import Samples
 from words import Sentence, say
 
 TESTS: tuple[Test, ...] = (
-    *weights.TESTS,
+    *parameter_tests.TESTS,
     *tables.TESTS,
     *wiring.TESTS,
     *foresight.TESTS,  # before settings: those of a model that was trained on a leak cannot be compared
-    *settings.TESTS,
+    *setting_tests.TESTS,
     *outputs.TESTS,
     *calibration.TESTS,
-    *attention.TESTS,
-    *feed_forward.TESTS,
+    *attention_tests.TESTS,
+    *feed_forward_tests.TESTS,
     *tokenizers.TESTS,
 )
 """Every test, in the order of the examination."""

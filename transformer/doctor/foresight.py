@@ -26,8 +26,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from transformer.doctor.findings import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
 from transformer.doctor.rereading import Texts, random_texts, read
 from transformer.errors import GlassformerError
 from transformer.model.masks import causal_mask

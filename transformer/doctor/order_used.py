@@ -23,9 +23,9 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
+from transformer.doctor.findings import Measured, Shown, not_applicable
 from transformer.doctor.patient import Patient
-from transformer.doctor.reading import Drawing, Row, result
-from transformer.doctor.report import Measured, Shown, not_applicable
+from transformer.doctor.read_rows import Drawing, Row, result
 from transformer.errors import QueryError
 from transformer.model.anatomy import Stack
 from transformer.model.tap import Recorder, tap_of

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable, well
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import MOST_PLACES, Measured, Shown, not_applicable, well
 from transformer.runs.trace import Trace
 from words import Sentence, say
 

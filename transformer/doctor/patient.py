@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.doctor.reading import Row, rows_of
-from transformer.doctor.report import Area, Measured, Verdict
+from transformer.doctor.findings import Area, Measured, Verdict
+from transformer.doctor.read_rows import Row, rows_of
 from transformer.errors import GlassformerError
 from transformer.model.anatomy import Anatomy
 from transformer.model.config import ModelConfig

@@ -11,9 +11,9 @@ from itertools import combinations
 
 import torch
 
+from transformer.doctor.findings import MOST_PLACES, Measured, Shown
+from transformer.doctor.parameter_tests import each, verdict_on
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import MOST_PLACES, Measured, Shown
-from transformer.doctor.weights import each, verdict_on
 from words import say, say_n
 
 ALIKE = 0.9

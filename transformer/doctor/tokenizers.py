@@ -6,9 +6,9 @@ exchanged, with the model's losses either way. Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from transformer.doctor import pieces
+from transformer.doctor import piece_tests as pieces
+from transformer.doctor.findings import Measured, not_applicable, well
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import Measured, not_applicable, well
 from transformer.errors import GlassformerError
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import AnyTokenizer

@@ -18,8 +18,8 @@ from typing import Any, Final
 from transformer.doctor.calibration import COLUMNS as COLUMNS_OF_PAIRS
 from transformer.doctor.calibration import Pair, pairs_of
 from transformer.doctor.causes import ordered
+from transformer.doctor.findings import AREAS, VERDICTS, Finding, Health, Verdict
 from transformer.doctor.patient import Origin, Patient
-from transformer.doctor.report import AREAS, VERDICTS, Finding, Health, Verdict
 from words import Sentence, joined, say, say_n, through
 
 SCHEMA: Final = "glassformer.doctor"

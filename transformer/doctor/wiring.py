@@ -27,9 +27,9 @@ from torch import Tensor
 
 from transformer.analysis.mask_checks import check_causality
 from transformer.doctor import order_used
+from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.reading import Drawing, Row, moved, result
-from transformer.doctor.report import MOST_PLACES, Measured, Shown, not_applicable
+from transformer.doctor.read_rows import Drawing, Row, moved, result
 from transformer.model.anatomy import StackName
 from transformer.model.cache import KVCache
 from transformer.model.tap import Recorder, tap_of

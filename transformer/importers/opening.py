@@ -18,7 +18,7 @@ from transformer.checkpoint.load import Checkpoint, assembled
 from transformer.errors import CheckpointError
 from transformer.importers.answers import as_said, check_names
 from transformer.importers.candidates import scored
-from transformer.importers.given import NOTHING, Given
+from transformer.importers.handed_pieces import NOTHING, Given
 from transformer.importers.huggingface.folder import import_folder
 from transformer.importers.imported import Content, Imported
 from transformer.importers.kinds import kind_of

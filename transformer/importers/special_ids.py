@@ -7,7 +7,7 @@ is typed, but whether its end mark is to be added is tried.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer.importers.given import Tokenizers
+from transformer.importers.handed_pieces import Tokenizers
 from transformer.importers.report import Choice, Field
 from transformer.text.listed import CALLED
 from words import Sentence, say

@@ -15,11 +15,11 @@ from typing import Any
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
-from transformer.importers import asked_names, given, keys
+from transformer.importers import asked_names, handed_pieces, keys
 from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
 from transformer.importers.asked_names import NAMES
-from transformer.importers.given import NOTHING, Given, Tokenizers
-from transformer.importers.huggingface.agreement import check_agreement
+from transformer.importers.handed_pieces import NOTHING, Given, Tokenizers
+from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.special_ids import settled
@@ -58,7 +58,7 @@ def import_weights(
         check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
         understood = understand(weights, lambda found: asked_names.named(found, answers, weights))
         _check_layers(understood, weights)
-        beside = given.beside(source) if source.is_dir() else NOTHING
+        beside = handed_pieces.beside(source) if source.is_dir() else NOTHING
         return _Import(weights, understood, answers, also, beside, inside, open_again).done()
 
 
@@ -120,20 +120,20 @@ class _Import:
         sizes = fields["src_vocab_size"].value, fields["tgt_vocab_size"].value
         shared = fields["shared_vocab"].value
         if self.also.has_tokenizer:
-            return given.opened(self.also, sizes, shared=shared)
+            return handed_pieces.opened(self.also, sizes, shared=shared)
         ids = [answers.get(name, fields[name].value) for name in CALLED]
-        raw = given.without(sizes, [i for i in ids if type(i) is int and i >= 0])
+        raw = handed_pieces.without(sizes, [i for i in ids if type(i) is int and i >= 0])
         if not self.beside.has_tokenizer:
             return raw
         try:
-            return given.opened(self.beside, sizes, shared=shared, inside=self.inside)
+            return handed_pieces.opened(self.beside, sizes, shared=shared, inside=self.inside)
         except CheckpointError as error:  # nobody asked for it
             note = say("The tokenizer beside the weights is not used: {problem}", problem=error.sentence)
             return replace(raw, notes=(*raw.notes, note))
 
     def _later(self) -> Tokenizers | None:
         """What stands for the tokenizers while the sizes of the tables are asked: ids have questions all the same."""
-        return None if self.also.has_tokenizer else given.without((1, 1))
+        return None if self.also.has_tokenizer else handed_pieces.without((1, 1))
 
     def _config(self, report: ImportReport) -> ModelConfig:
         values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}

@@ -16,10 +16,10 @@ Knows nothing of what is drawn.
 """
 
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.folder import read_folder
+from transformer.lessons.class_folder import read_folder
 from transformer.lessons.lesson import Ask, Lesson, LessonError, Step, Text
+from transformer.lessons.lesson_files import lessons, read_lesson
 from transformer.lessons.posing import Posed, pose
-from transformer.lessons.reading import lessons, read_lesson
 
 __all__ = [
     "Answer",

@@ -18,7 +18,7 @@ import numpy as np
 
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.lesson import Text
-from transformer.lessons.subjects.weights import keys_of, queries_of, walk_of
+from transformer.lessons.subjects.weights_questions import keys_of, queries_of, walk_of
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 

@@ -30,8 +30,8 @@ from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.lesson import Kind, Lesson, Step
+from transformer.lessons.lesson_files import lessons
 from transformer.lessons.posing import Posed, pose
-from transformer.lessons.reading import lessons
 
 SHIPPED: Final = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES: Final = ("zh-en", "en-fr", "reverse")

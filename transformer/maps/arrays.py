@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from transformer.errors import MapsError, shown
-from transformer.maps.given import GivenAttention, GivenMaps
-from transformer.maps.limits import check_shape
+from transformer.maps.map_limits import check_shape
+from transformer.maps.own_maps import GivenAttention, GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, StackName
 
 

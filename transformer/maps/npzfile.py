@@ -26,9 +26,9 @@ import numpy as np
 
 from transformer.errors import MapsError, shown
 from transformer.files.files import FolderFiles
-from transformer.maps.given import GivenAttention, GivenMaps
-from transformer.maps.limits import KINDS, MOST_TEXT, check_text
+from transformer.maps.map_limits import KINDS, MOST_TEXT, check_text
 from transformer.maps.npzheaders import ArrayHeader, check_end, headers, read_header
+from transformer.maps.own_maps import GivenAttention, GivenMaps
 
 SUFFIX: Final = ".npz"
 CHUNK: Final = 2**20  # values that are unpacked at a time

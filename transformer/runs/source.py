@@ -7,7 +7,7 @@ from transformer.errors import QueryError, shown
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention, fitted
-from transformer.runs.interventions.pieces import insisted
+from transformer.runs.interventions.piece_changes import insisted
 from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on

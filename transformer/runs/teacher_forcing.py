@@ -29,7 +29,6 @@ from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import check_recorded
-from transformer.runs.given import Given, Reference, read_given
 from transformer.runs.guesses import ROWS, logits_of, ranks_of
 from transformer.runs.parting import Parting, parting
 from transformer.runs.query import Query
@@ -37,6 +36,7 @@ from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
 from transformer.runs.running import run
 from transformer.runs.source import Source
+from transformer.runs.targets import Given, Reference, read_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,8 +204,8 @@ def judge(
         tap: Sees or changes values, after the query's own interventions.
 
     Raises:
-        QueryError: As `transformer.runs.given.read_given`; an intervention names what the model does not have, or the
-            model computes what is not finite.
+        QueryError: As `transformer.runs.targets.read_given`; an intervention names what the model does not have, or
+            the model computes what is not finite.
     """
     given = read_given(checkpoint, query, reference, with_end=with_end)
     tap = both(tap_for(query.interventions, checkpoint), tap)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from transformer.errors import TokenizerError, shown
-from transformer.text.rows import Way
+from transformer.text.piece_rows import Way
 from transformer.text.sentencepiece_check import MAX_PIECES
 from transformer.text.vocabulary_files import MAX_CHARACTERS, Files, json_record
 

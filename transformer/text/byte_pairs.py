@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from transformer.text.rows import Rows, Table, Token
+from transformer.text.piece_rows import Rows, Table, Token
 from transformer.text.tokenizer import SPACE_MARK
 
 Pair = tuple[str, str]

@@ -20,7 +20,7 @@ from transformer.errors import TokenizerError
 from transformer.text import probing
 from transformer.text.byte_pairs import as_bytes, for_people
 from transformer.text.library_process import CHILD, LibraryProcess
-from transformer.text.rows import Rows, Table, Token, padded, unused
+from transformer.text.piece_rows import Rows, Table, Token, padded, unused
 from transformer.text.tokenizer import Encoding, Wrapping
 
 FILE = "tokenizer.json"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from transformer.errors import TokenizerError, shown
 from transformer.text import vocabulary_files
-from transformer.text.rows import Rows, Table, Token
+from transformer.text.piece_rows import Rows, Table, Token
 from transformer.text.tokenizer import Encoding
 from transformer.text.vocabulary_files import Files
 

@@ -1,6 +1,6 @@
 """What several families of tokenizers are made with: their rows, their SentencePiece model, the ids of their pieces.
 
-Which family needs what is said in `transformer.text.families`.
+Which family needs what is said in `transformer.text.family_tokenizers`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from transformer.errors import TokenizerError, shown
 from transformer.text import sentencepiece_check, vocabulary_files
 from transformer.text.options import Options
-from transformer.text.rows import Table, Way, padded, unused
+from transformer.text.piece_rows import Table, Way, padded, unused
 from transformer.text.tokenizer import NO_WRAPPING, Tokenizer, Wrapping
 from transformer.text.vocabulary_files import Files
 

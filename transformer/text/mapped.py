@@ -3,13 +3,13 @@
 fairseq (mBART, NLLB) begins with `<s>`, `<pad>`, `</s>`, `<unk>` and so comes one row later; Pegasus keeps 103 rows
 for its training; Marian and M2M100 were trained elsewhere and list their pieces in a `vocab.json`.
 
-Source: Kudo and Richardson, "SentencePiece" (2018); for each mapping see `transformer.text.families`.
+Source: Kudo and Richardson, "SentencePiece" (2018); for each mapping see `transformer.text.family_tokenizers`.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from transformer.text.rows import Rows, Table, Token
+from transformer.text.piece_rows import Rows, Table, Token
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 
 LANGUAGE = re.compile(">>.*?<<", re.DOTALL)  # of a Marian model of several languages: what a text is translated to

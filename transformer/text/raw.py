@@ -6,7 +6,7 @@ Source: Xue et al., "ByT5: Towards a token-free future with pre-trained byte-to-
 from collections.abc import Collection, Iterable, Sequence
 
 from transformer.text.byte_pairs import for_people
-from transformer.text.rows import Rows, Table, Token, Way, padded
+from transformer.text.piece_rows import Rows, Table, Token, Way, padded
 from transformer.text.tokenizer import Encoding, Wrapping
 from words import say
 

@@ -13,7 +13,7 @@ from itertools import groupby
 import sentencepiece
 
 from transformer.text import protobuf
-from transformer.text.rows import Rows, Table, Token
+from transformer.text.piece_rows import Rows, Table, Token
 from transformer.text.tokenizer import SPACE_MARK
 
 _BYTE = re.compile("<0x([0-9A-F]{2})>")

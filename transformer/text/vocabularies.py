@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from transformer.errors import ClauseError, TokenizerError, shown
 from transformer.files import strictjson
-from transformer.text import families, library, listed
-from transformer.text.families import Two
+from transformer.text import family_tokenizers, library, listed
+from transformer.text.family_tokenizers import Two
 from transformer.text.options import Options, options_from
 from transformer.text.vocabulary_files import Files
 
@@ -36,24 +36,26 @@ _ONE_MODEL, _FAIRSEQ_MODEL = ("spiece.model",), ("sentencepiece.bpe.model",)
 _PAIRS = ("vocab.json", "merges.txt")
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
-        "marian": Family(families.marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)),
-        "t5": Family(families.t5, _ONE_MODEL),
-        "pegasus": Family(families.pegasus, _ONE_MODEL),
-        "mbart": Family(families.mbart, _FAIRSEQ_MODEL),
-        "mbart50": Family(families.mbart50, _FAIRSEQ_MODEL),
-        "nllb": Family(families.nllb, _FAIRSEQ_MODEL),
-        "m2m100": Family(families.m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
-        "gpt2": Family(families.gpt2, _PAIRS),
-        "roberta": Family(families.roberta, _PAIRS),
-        "llama": Family(families.llama, ("tokenizer.model",)),
-        "bert": Family(families.bert, ("vocab.txt",)),
-        "byt5": Family(families.byt5),
-        "json": Family(families.any_json, (library.FILE,), (families.TARGET_JSON,)),
-        "list": Family(
-            families.plain_list,
-            may=(listed.LINES, listed.IDS, families.TARGET_LINES, families.TARGET_IDS),
+        "marian": Family(
+            family_tokenizers.marian, ("source.spm", "target.spm", "vocab.json"), ("target_vocab.json",)
         ),
-        "raw": Family(families.raw_ids),
+        "t5": Family(family_tokenizers.t5, _ONE_MODEL),
+        "pegasus": Family(family_tokenizers.pegasus, _ONE_MODEL),
+        "mbart": Family(family_tokenizers.mbart, _FAIRSEQ_MODEL),
+        "mbart50": Family(family_tokenizers.mbart50, _FAIRSEQ_MODEL),
+        "nllb": Family(family_tokenizers.nllb, _FAIRSEQ_MODEL),
+        "m2m100": Family(family_tokenizers.m2m100, (*_FAIRSEQ_MODEL, "vocab.json")),
+        "gpt2": Family(family_tokenizers.gpt2, _PAIRS),
+        "roberta": Family(family_tokenizers.roberta, _PAIRS),
+        "llama": Family(family_tokenizers.llama, ("tokenizer.model",)),
+        "bert": Family(family_tokenizers.bert, ("vocab.txt",)),
+        "byt5": Family(family_tokenizers.byt5),
+        "json": Family(family_tokenizers.any_json, (library.FILE,), (family_tokenizers.TARGET_JSON,)),
+        "list": Family(
+            family_tokenizers.plain_list,
+            may=(listed.LINES, listed.IDS, family_tokenizers.TARGET_LINES, family_tokenizers.TARGET_IDS),
+        ),
+        "raw": Family(family_tokenizers.raw_ids),
     }
 )
 FILE_NAMES = frozenset(name for family in FAMILIES.values() for name in (*family.files, *family.may))

@@ -9,7 +9,7 @@ from typing import Any
 from transformer.errors import ClauseError, TokenizerError, shown
 from transformer.files import strictjson
 from transformer.text.byte_pairs import SIGNS, Pair
-from transformer.text.rows import unused
+from transformer.text.piece_rows import unused
 from transformer.text.sentencepiece_check import MAX_PIECES
 
 Files = Mapping[str, bytes]

@@ -22,9 +22,9 @@ from transformer.errors import ClauseError, ConfigError, shown
 from transformer.model.tap import NO_TAP
 from transformer.model.transformer import Transformer
 from transformer.training.data import Batch, Batches, make_batch
+from transformer.training.epoch_rows import Cut, Row, Turn, read_cut, read_rows, read_turn
 from transformer.training.leaking import without_causal_mask
 from transformer.training.loss import target_loss
-from transformer.training.rows import Cut, Row, Turn, read_cut, read_rows, read_turn
 from transformer.training.schedule import learning_rate, warmed
 from transformer.training.scoring import Scores
 

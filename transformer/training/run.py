@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from transformer.checkpoint.load import CONFIG, WEIGHTS, load
-from transformer.checkpoint.pieces import TOKENIZER_NAMES
 from transformer.checkpoint.save import Parts, file_sha256, save
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
 from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -19,9 +19,9 @@ from transformer.text.tokenizer import Tokenizer
 from transformer.text.vocabularies import VOCABULARY
 from transformer.training import schedule
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
+from transformer.training.epoch_rows import Row, write_rows
 from transformer.training.loop import Trainer, TrainSettings, has_bf16, keep_freed_memory
 from transformer.training.place import claimed
-from transformer.training.rows import Row, write_rows
 from transformer.training.scoring import Scores, held_out_loss, score, translate
 from transformer.training.state import read_state, read_tokenizers, write_state, writing
 from transformer.training.vocabulary import PieceModel, learn_vocabulary

@@ -22,7 +22,7 @@ from charts.theme import capitalised
 from transformer.analysis.head_norms import norm_share, output_projections, site
 from transformer.analysis.head_statistics import Measure, Name, measure_maps
 from transformer.analysis.heads_by_layer import measure_by_layer
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from ui.attention.head_measures import UNITS, Words, words
 from ui.attention.map_pictures import ATTENTION

@@ -21,7 +21,7 @@ from charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
 from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.prompt import part_map
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
 from ui.attention.maps import (
     DrawnMap,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from transformer.analysis.words import Span, word_spans, word_text
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 from ui.runs.given import GivenLooking, marked

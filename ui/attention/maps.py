@@ -15,7 +15,7 @@ import numpy as np
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.words import Span, by_words, open_words
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.trace import Trace
 from ui.attention.map_sides import both_sides

@@ -6,7 +6,7 @@ from typing import Final
 
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
-from transformer.maps.given import GivenAttention, GivenMaps
+from transformer.maps.own_maps import GivenAttention, GivenMaps
 from ui.checkpoints.panels import table
 from ui.runs.open_run import address
 from ui.runs.sides import KIND_NAMES

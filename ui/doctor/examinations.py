@@ -26,8 +26,8 @@ from cachetools import LRUCache
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import TESTS, run_test
+from transformer.doctor.findings import Finding, not_applicable
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.report import Finding, not_applicable
 from transformer.doctor.whole import Report
 from transformer.trying.samples import Samples
 from ui.server.work import BusyError

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from transformer.doctor.calibration import COLUMNS
 from transformer.doctor.causes import ordered
-from transformer.doctor.report import AREAS, MOST_PLACES, VERDICTS, Finding, PageName, Shown, Verdict
+from transformer.doctor.findings import AREAS, MOST_PLACES, VERDICTS, Finding, PageName, Shown, Verdict
 from transformer.doctor.whole import Report, follows
 from ui.shared import drawing, menu
 from ui.shared.door import here, st, table

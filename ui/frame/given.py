@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from charts.theme import shortened
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from ui.frame.source_box import head
 from ui.shared import drawing
 from ui.shared.door import st

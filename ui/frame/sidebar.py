@@ -10,7 +10,7 @@ from typing import NoReturn
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
 from ui.frame.foreign import open_foreign

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from ui.components.glossary.view import chosen_term, glossary_list, glossary_marks
 from ui.glossary.places import PLACES, Place
 from ui.glossary.terms import APART, TERMS

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.importers.handed_in.reading import Read, Received
+from transformer.importers.handed_in.handed_folder import Read, Received
 from transformer.importers.handed_in.workers import Done, Worker
 from words import Sentence, say
 

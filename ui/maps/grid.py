@@ -19,7 +19,7 @@ from charts.packing import Blocks, block_size, open_blocks, pooled
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.tables import heads_columns, too_many
 from charts.theme import Spec
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
 from transformer.runs.trace import Trace
 from ui.runs.drawn import Drawn

@@ -13,7 +13,7 @@ from transformer.analysis.mask_checks import BatchMasks
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores
-from transformer.runs.interventions.scoring import FillValue, NoGuard
+from transformer.runs.interventions.score_changes import FillValue, NoGuard
 from transformer.runs.interventions.where import ALL
 from transformer.runs.query import Query
 from ui.masks.scene import Batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformer.checkpoint.listing import Entry
 from transformer.confined import can_limit
 from transformer.errors import CheckpointError
-from transformer.importers.handed_in.limits import MEGABYTE, OURS
+from transformer.importers.handed_in.handed_limits import MEGABYTE, OURS
 from ui.inbox.desk import Job
 from ui.inbox.store import KEPT_SECONDS
 from ui.runs import handed_in

@@ -17,7 +17,7 @@ from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.files.files import FolderFiles
 from transformer.importers import candidates, opening, pickles
-from transformer.importers.given import Given
+from transformer.importers.handed_pieces import Given
 from transformer.importers.imported import Imported
 from transformer.importers.kinds import kind_of
 from transformer.importers.opening import QuestionsError

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.text.tokenizer import SPACE_MARK
 from ui.runs.layers import Work

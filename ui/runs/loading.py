@@ -25,8 +25,8 @@ from transformer.checkpoint.listing import Entry, Seen, Signature, listing, sign
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError, shown
 from transformer.files.files import FolderFiles
-from transformer.maps.given import GivenMaps
 from transformer.maps.npzfile import read_maps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
 from transformer.runs.by_layer import each_layer
 from transformer.runs.query import Query

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from charts.candidates import Others
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.step import Candidate, RuleChange
 from transformer.runs.trace import Kind, Trace

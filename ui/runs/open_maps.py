@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.runs.query import Query
 from ui.runs import loading
 from ui.runs.drawn import Drawn

@@ -10,7 +10,7 @@ from typing import Any
 from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
 from transformer.runs.trace import Kind, Trace

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from charts.theme import Colour
-from transformer.maps.given import GivenMaps
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from ui.runs.given import GivenLooking, can_roll, has_words

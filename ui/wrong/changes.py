@@ -8,10 +8,10 @@ from typing import Final
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention
 from transformer.runs.interventions.around import EmbeddingScale, NoResidual, SwapNorms
-from transformer.runs.interventions.masking import CausalMask, PaddingMask
-from transformer.runs.interventions.pieces import Pads
-from transformer.runs.interventions.positions import NoPositions, ShiftPositions
-from transformer.runs.interventions.scoring import HeadsTold, NoGuard, ScoreScale, SoftmaxTwice
+from transformer.runs.interventions.mask_changes import CausalMask, PaddingMask
+from transformer.runs.interventions.piece_changes import Pads
+from transformer.runs.interventions.position_changes import NoPositions, ShiftPositions
+from transformer.runs.interventions.score_changes import HeadsTold, NoGuard, ScoreScale, SoftmaxTwice
 
 Changes = tuple[Intervention, ...]
 PADS: Final = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from transformer.lessons.differences import amount
+from transformer.lessons.run_differences import amount
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt

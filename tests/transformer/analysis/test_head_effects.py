@@ -30,7 +30,7 @@ from transformer.runs.interventions import (
     Uniform,
     ZeroHead,
 )
-from transformer.runs.interventions.scoring import HeadsTold
+from transformer.runs.interventions.score_changes import HeadsTold
 from transformer.runs.replay import replay
 
 MODELS = {

@@ -7,7 +7,7 @@ import pytest
 
 from tests.transformer.maps.made_up import all_three
 from transformer import save_maps
-from transformer.checkpoint import listing, load, pieces
+from transformer.checkpoint import listing, load, tokenizer_files
 from transformer.checkpoint.listing import listing as list_checkpoints
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
@@ -65,7 +65,7 @@ def test_a_broken_one_is_listed_with_what_is_wrong(root, name, content, message)
 
 def test_no_parameters_are_read(root, monkeypatch):
     monkeypatch.setattr(load.tensorfile, "read_into", None)
-    monkeypatch.setattr(pieces.sentencepiece_check, "check", None)
+    monkeypatch.setattr(tokenizer_files.sentencepiece_check, "check", None)
     assert [entry.error for entry in list_checkpoints([root])] == [None, None]
 
 

@@ -8,8 +8,8 @@ import torch
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import TESTS, run_test
+from transformer.doctor.findings import Finding
 from transformer.doctor.patient import Patient
-from transformer.doctor.report import Finding
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.transformer import Transformer
 from transformer.trying.samples import Samples

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.data.healthy import tasks
 from transformer.checkpoint.load import Checkpoint
-from transformer.importers.given import Given
+from transformer.importers.handed_pieces import Given
 from transformer.importers.opening import load
 from transformer.trying.samples import Samples
 

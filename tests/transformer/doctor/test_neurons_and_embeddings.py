@@ -7,11 +7,11 @@ import torch
 from tests.transformer.doctor.changed import changed
 from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
-from transformer.doctor import embeddings, feed_forward
+from transformer.doctor import embeddings, feed_forward_tests
 from transformer.doctor.patient import Patient
 from transformer.trying.samples import Samples
 
-TESTS = {test.name: test.measure for test in feed_forward.TESTS}
+TESTS = {test.name: test.measure for test in feed_forward_tests.TESTS}
 
 
 @pytest.fixture(scope="module")

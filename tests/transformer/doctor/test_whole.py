@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from transformer.doctor.report import Finding, Measured, Shown
+from transformer.doctor.findings import Finding, Measured, Shown
 from transformer.doctor.whole import SCHEMA_VERSION, Report
 from words import PSEUDO, said, say
 

@@ -13,7 +13,7 @@ from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.importers.answers import as_told
 from transformer.importers.candidates import POINTS_TO_THE_DOCTOR, best_answers, scored
-from transformer.importers.given import Given
+from transformer.importers.handed_pieces import Given
 from transformer.importers.likely_ids import likely_ids
 from transformer.importers.opening import load as open_any
 from transformer.importers.opening import preview

@@ -12,8 +12,8 @@ from tests.transformer.doctor.healthy import healthy
 from transformer.errors import QueryError
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.lesson import USUAL, Step, Text
+from transformer.lessons.lesson_files import LANGUAGES, lessons
 from transformer.lessons.posing import Posed, pose
-from transformer.lessons.reading import LANGUAGES, lessons
 from transformer.lessons.survey import case_of
 from words import Sentence
 

@@ -25,7 +25,7 @@ from tests.transformer.lessons.posed import (
     seeded,
 )
 from transformer.checkpoint.load import load
-from transformer.lessons.reading import lessons
+from transformer.lessons.lesson_files import lessons
 from transformer.lessons.survey import SHIPPED, case_of
 
 EACH = 2

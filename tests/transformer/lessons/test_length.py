@@ -4,8 +4,8 @@ import pytest
 
 from transformer.lessons.length import A_STEP, minutes, reading
 from transformer.lessons.lesson import Ask, Step, Text
+from transformer.lessons.lesson_files import LANGUAGES, lessons
 from transformer.lessons.path import short_path
-from transformer.lessons.reading import LANGUAGES, lessons
 from ui.lessons import route
 
 NEAR = 1.25  # a factor

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.transformer.lessons.posed import LONGEST, NAMES, ONE_PIECE, UNKNOWN, case, sentences
+from transformer.lessons.lesson_files import LANGUAGES, lessons
 from transformer.lessons.path import short_path, shown_row, words_on
-from transformer.lessons.reading import LANGUAGES, lessons
 from ui.lessons import route
 
 TERMS = ("token", "query", "key", "value", "score", "softmax", "row", "head", "logit", "probability")

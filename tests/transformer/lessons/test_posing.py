@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.transformer.lessons.posed import case
 from transformer.lessons.case import Answer, NotHere, Option
 from transformer.lessons.lesson import Text
+from transformer.lessons.lesson_files import lessons
 from transformer.lessons.posing import number_in, pose
-from transformer.lessons.reading import lessons
 from transformer.lessons.subjects import ORACLES
 from words import in_languages
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from tests.transformer.text import foreign
-from transformer.checkpoint.pieces import MAX_JSON
+from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import TokenizerError
 from transformer.text import library, probing
 from transformer.text.library_process import LibraryProcess, Limits

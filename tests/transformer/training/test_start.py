@@ -10,8 +10,8 @@ import torch
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.training_jobs import make_job, train_and_stop, with_settings
 from transformer.checkpoint.load import WEIGHTS, load
-from transformer.checkpoint.pieces import TOKENIZER_NAMES
 from transformer.checkpoint.save import file_sha256
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
 from transformer.errors import CheckpointError, DataError, TokenizerError
 from transformer.training import run
 from transformer.training.run import train

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from transformer.doctor.findings import Measured
 from transformer.doctor.patient import Test
-from transformer.doctor.report import Measured
 from transformer.trying.samples import Samples
 from ui.doctor import examinations as module
 from ui.doctor.examinations import Asked, Examinations

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from transformer.errors import CheckpointError
-from transformer.importers.handed_in.reading import Read
+from transformer.importers.handed_in.handed_folder import Read
 from transformer.importers.handed_in.workers import Done
 from ui.inbox.desk import Desk
 

@@ -18,7 +18,7 @@ import signal
 import time
 from pathlib import Path
 
-from transformer.checkpoint.pieces import MAX_JSON, MAX_TOKENIZER
+from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, TokenizerError
 from transformer.files import strictjson, tensorfile
 from transformer.importers import npz, pickle_child, pickles, weights

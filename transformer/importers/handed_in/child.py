@@ -14,9 +14,9 @@ from typing import Any
 
 from transformer import confined
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.importers.handed_in import reading
-from transformer.importers.handed_in.limits import Limits
-from transformer.importers.handed_in.reading import Received
+from transformer.importers.handed_in import handed_folder
+from transformer.importers.handed_in.handed_folder import Received
+from transformer.importers.handed_in.handed_limits import Limits
 from transformer.importers.handed_in.said import as_data
 from words import say
 
@@ -49,7 +49,7 @@ def _result(received: list[Received], made: Path, work: Path, pickles: bool, lim
         _write(made.parents[1] / PROGRESS, {"done": done, "most": most, "name": name})
 
     try:
-        return asdict(reading.read(received, made, work=work, pickles=pickles, limits=limits, progress=show))
+        return asdict(handed_folder.read(received, made, work=work, pickles=pickles, limits=limits, progress=show))
     except GlassformerError as error:
         return {"refused": as_data(error.sentence)}
     except MemoryError:

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from transformer.errors import CheckpointError, shown
-from transformer.importers.handed_in.limits import NAME_BYTES
+from transformer.importers.handed_in.handed_limits import NAME_BYTES
 
 JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")  # what systems leave in folders and archives
 

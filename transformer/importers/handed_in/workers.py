@@ -24,8 +24,8 @@ from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles
 from transformer.importers.handed_in import canonical, child, said
-from transformer.importers.handed_in.limits import OURS, Limits
-from transformer.importers.handed_in.reading import Read, Received
+from transformer.importers.handed_in.handed_folder import Read, Received
+from transformer.importers.handed_in.handed_limits import OURS, Limits
 from transformer.importers.pickles import KEPT
 
 ROOT = Path(__file__).resolve().parents[3]

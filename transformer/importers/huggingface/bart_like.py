@@ -9,6 +9,7 @@ al., "PEGASUS" (2020); Fan et al. (2020) for M2M100; the names are those of tran
 from collections.abc import Iterator
 from itertools import product
 
+from transformer.importers.huggingface.config_settings import Fields, Settings, fixed
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.renaming import (
     BIAS,
@@ -21,7 +22,6 @@ from transformer.importers.huggingface.renaming import (
     renamed,
     unused,
 )
-from transformer.importers.huggingface.settings import Fields, Settings, fixed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import AS_IS, Reshape, cut_rows
 from transformer.model.config import MAX_LAYERS

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from transformer.importers.huggingface.settings import Fields, Settings
+from transformer.importers.huggingface.config_settings import Fields, Settings
 from transformer.importers.keys import Table
 
 Present = Collection[str]  # names of the model, as the table gives them, for which the file has tensors

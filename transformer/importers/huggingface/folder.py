@@ -22,15 +22,15 @@ from transformer.files import strictjson
 from transformer.files.files import FolderFiles
 from transformer.importers import keys
 from transformer.importers.accounts import account
-from transformer.importers.huggingface import generation, vocabulary
-from transformer.importers.huggingface.agreement import check_agreement
+from transformer.importers.huggingface import folder_tokenizers, generation
+from transformer.importers.huggingface.config_settings import Fields, Known, Settings, fixed
+from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.huggingface.families import FAMILIES
 from transformer.importers.huggingface.family import Family
+from transformer.importers.huggingface.folder_tokenizers import LANGUAGES
 from transformer.importers.huggingface.renaming import settle_tables
-from transformer.importers.huggingface.rotary import grows
-from transformer.importers.huggingface.settings import Fields, Known, Settings, fixed
+from transformer.importers.huggingface.rotary_config import grows
 from transformer.importers.huggingface.sinusoids import settle_sinusoids
-from transformer.importers.huggingface.vocabulary import LANGUAGES
 from transformer.importers.huggingface.without_effect import ASKS_FOR_CODE, WITHOUT_EFFECT
 from transformer.importers.imported import Content, Imported
 from transformer.importers.keys import Match
@@ -121,9 +121,11 @@ class _Import:
         ids = self._forced(_settled(how.values), said)
         self._check_rows(found, said)
         chosen = self._chosen(said, ids)
-        said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | vocabulary.around(chosen, ids)
+        said |= (
+            ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_tokenizers.around(chosen, ids)
+        )
         asked = list(chosen.asked)
-        end = vocabulary.end_of(said, writes=bool(said["n_decoder_layers"].value))
+        end = folder_tokenizers.end_of(said, writes=bool(said["n_decoder_layers"].value))
         self._check_answers({*(("eos_id",) if end is None else ()), *(LANGUAGES if chosen.languages else ())})
         said["eos_id"] = end or self._end(said, asked)
         if said["decoder_start_id"].value is None:
@@ -205,13 +207,13 @@ class _Import:
                     evidence=size.evidence,
                 )
 
-    def _chosen(self, said: Fields, ids: Fields) -> vocabulary.Chosen:
+    def _chosen(self, said: Fields, ids: Fields) -> folder_tokenizers.Chosen:
         sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
         names = self.family.vocabularies
         if "mbart50" in names:  # the same files: they differ in where the language stands
             names = ("mbart50",) if ids["decoder_start_id"].value == ids["eos_id"].value else ("mbart",)
         special = {ids[name].value for name in ("pad_id", "bos_id", "eos_id", "decoder_start_id")} - {None}
-        return vocabulary.choose(self.files, names, sizes, self.answers, special)
+        return folder_tokenizers.choose(self.files, names, sizes, self.answers, special)
 
     def _check_answers(self, needed: set[str]) -> None:
         """Refuse an answer that nothing asks for: it would have no effect."""

@@ -5,6 +5,7 @@ Sources: Gemma Team, "Gemma" (2024), "Gemma 2" (2024) and "Gemma 3" (2025). The 
 
 from collections.abc import Mapping
 
+from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Settings, fixed
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.llama_like import (
     FREQUENCIES,
@@ -22,8 +23,7 @@ from transformer.importers.huggingface.llama_like import (
     windows,
 )
 from transformer.importers.huggingface.renaming import renamed
-from transformer.importers.huggingface.rotary import NEW, SCALED, made, of_record, record_of, rotary
-from transformer.importers.huggingface.settings import ACTIVATIONS, Fields, Known, Settings, fixed
+from transformer.importers.huggingface.rotary_config import NEW, SCALED, made, of_record, record_of, rotary
 from transformer.importers.keys import Table
 from transformer.importers.reshapes import PLUS_ONE
 from words import Sentence, say

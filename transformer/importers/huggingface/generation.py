@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from transformer.importers.huggingface.settings import Known
+from transformer.importers.huggingface.config_settings import Known
 from transformer.importers.huggingface.writing import BAD_WORDS, KEYS, SUPPRESSED, ids_of, rules_of
 from words import Sentence, say
 

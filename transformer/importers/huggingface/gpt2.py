@@ -4,9 +4,9 @@ Source: Radford et al., "Language Models are Unsupervised Multitask Learners" (2
 transformers 5.23.
 """
 
+from transformer.importers.huggingface.config_settings import Fields, Known, Settings, fixed
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.renaming import INPUT, MASK, OUTPUT, joined_rules, renamed, unused
-from transformer.importers.huggingface.settings import Fields, Known, Settings, fixed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import SPLIT_COLUMNS, TRANSPOSED
 from transformer.model.config import MAX_LAYERS

@@ -7,10 +7,10 @@ Qwen Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025). Th
 
 from collections.abc import Collection, Sequence
 
+from transformer.importers.huggingface.config_settings import Fields, Known, Settings, fixed
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
-from transformer.importers.huggingface.rotary import rotary
-from transformer.importers.huggingface.settings import Fields, Known, Settings, fixed
+from transformer.importers.huggingface.rotary_config import rotary
 from transformer.importers.keys import Rule, Table
 from transformer.model.config import MAX_LAYERS
 from words import say, say_n

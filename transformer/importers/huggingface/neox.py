@@ -4,10 +4,10 @@ Source: Black et al., "GPT-NeoX-20B" (2022); Biderman et al., "Pythia" (2023). T
 5.23.
 """
 
+from transformer.importers.huggingface.config_settings import Fields, Settings, fixed
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.renaming import FORMULA, INPUT, MASK, OUTPUT, joined_rules, renamed, unused
-from transformer.importers.huggingface.rotary import rotary
-from transformer.importers.huggingface.settings import Fields, Settings, fixed
+from transformer.importers.huggingface.rotary_config import rotary
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import SPLIT_HEADS
 from transformer.model.config import MAX_LAYERS

@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 
 from transformer.errors import CheckpointError, shown
-from transformer.importers.huggingface.settings import Fields, Known, Settings, inferred
+from transformer.importers.huggingface.config_settings import Fields, Known, Settings, inferred
 from transformer.importers.keys import Match, Rule, Taken, Unused
 from transformer.importers.reshapes import AS_IS, Reshape
 from transformer.importers.weights import Weights

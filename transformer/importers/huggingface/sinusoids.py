@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from transformer.importers import keys
+from transformer.importers.huggingface.config_settings import Fields, inferred
 from transformer.importers.huggingface.renaming import FORMULA
-from transformer.importers.huggingface.settings import Fields, inferred
 from transformer.importers.keys import Match
 from transformer.importers.weights import Weights
 from transformer.model.features import SinusoidLayout

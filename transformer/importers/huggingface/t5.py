@@ -6,9 +6,9 @@ The names are those of transformers 5.23.
 
 from collections.abc import Iterator
 
+from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Settings, fixed
 from transformer.importers.huggingface.family import Family, Present
 from transformer.importers.huggingface.renaming import INPUT, OUTPUT, SOURCE, TARGET, renamed
-from transformer.importers.huggingface.settings import ACTIVATIONS, Fields, Known, Settings, fixed
 from transformer.importers.keys import Rule, Table, Unused
 from transformer.model.config import MAX_LAYERS
 from words import say

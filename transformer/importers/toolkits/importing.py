@@ -14,15 +14,15 @@ from dataclasses import replace
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
-from transformer.importers import given, keys
+from transformer.importers import handed_pieces, keys
 from transformer.importers.accounts import account
-from transformer.importers.given import Given, Tokenizers
-from transformer.importers.huggingface.agreement import check_agreement
+from transformer.importers.handed_pieces import Given, Tokenizers
+from transformer.importers.huggingface.config_settings import Fields, fixed, inferred
+from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.huggingface.folder import at_most, config_of, reported
 from transformer.importers.huggingface.renaming import OUTPUT, settle_tables
-from transformer.importers.huggingface.settings import Fields, fixed, inferred
 from transformer.importers.huggingface.sinusoids import settle_sinusoids
 from transformer.importers.imported import Content, Imported
 from transformer.importers.toolkits import fairseq, joeynmt, marian, opennmt
@@ -122,7 +122,7 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
     """The vocabulary: by SentencePiece if a file of it is there, else as pieces between spaces; or none."""
     sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
     if not isinstance(lists, Pieces):
-        made = given.without(sizes, special)
+        made = handed_pieces.without(sizes, special)
         return replace(made, notes=(lists, *made.notes))
     _check_lists(lists, sizes, shared=said["shared_vocab"].value, label=place.weights.label)
     content = {"vocab.json": _listed(lists.source)}

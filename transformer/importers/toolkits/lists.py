@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import yaml  # type: ignore[import-untyped]
 
-from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, shown
 from transformer.importers.toolkits.toolkit import Place
 from transformer.text.sentencepiece_check import MAX_PIECES

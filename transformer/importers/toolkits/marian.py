@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 
-from transformer.checkpoint.pieces import MAX_TOKENIZER
+from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
+from transformer.importers.huggingface.config_settings import Fields, Known, fixed, inferred
 from transformer.importers.huggingface.family import Present
 from transformer.importers.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
-from transformer.importers.huggingface.settings import Fields, Known, fixed, inferred
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FOR_BOTH, TRANSPOSED, Reshape
 from transformer.importers.toolkits.lists import MAX_SETTINGS, by_ids, lines, settings

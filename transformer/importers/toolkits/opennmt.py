@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from transformer.errors import CheckpointError
+from transformer.importers.huggingface.config_settings import Fields, Known, fixed, inferred
 from transformer.importers.huggingface.family import Present
 from transformer.importers.huggingface.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
-from transformer.importers.huggingface.settings import Fields, Known, fixed, inferred
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit

@@ -14,33 +14,54 @@ from typing import Any, Final
 
 from transformer.lessons.case import Answer, Case
 from transformer.lessons.subjects import (
-    building,
-    caching,
-    choosing,
-    clocks,
-    cost,
-    decoding,
-    faults,
-    heads,
-    looking,
-    masks,
-    neurons,
-    order,
-    pieces,
-    recipe,
-    scaling,
+    building_questions,
+    caching_questions,
+    choosing_questions,
+    clocks_questions,
+    cost_questions,
+    decoding_questions,
+    faults_questions,
+    heads_questions,
+    looking_questions,
+    masks_questions,
+    neurons_questions,
+    order_questions,
+    pieces_questions,
+    recipe_questions,
+    scaling_questions,
     steps,
-    stream,
-    training,
-    weights,
+    stream_questions,
+    training_questions,
+    weights_questions,
 )
 
 Oracle = Callable[[Case], Answer]
 Pick = Callable[[Case], Mapping[str, Any]]
 
 _IN: Final = (  # as a list of them is shown
-    *(steps, decoding, looking, weights, scaling, heads, order, masks, choosing, clocks),
-    *(cost, stream, neurons, training, faults, building, caching, pieces, recipe),
+    *(
+        steps,
+        decoding_questions,
+        looking_questions,
+        weights_questions,
+        scaling_questions,
+        heads_questions,
+        order_questions,
+        masks_questions,
+        choosing_questions,
+        clocks_questions,
+    ),
+    *(
+        cost_questions,
+        stream_questions,
+        neurons_questions,
+        training_questions,
+        faults_questions,
+        building_questions,
+        caching_questions,
+        pieces_questions,
+        recipe_questions,
+    ),
 )
 
 

@@ -22,13 +22,31 @@ from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention
 from transformer.runs.interventions.copying import CopyMap, Patch
-from transformer.runs.interventions.heads import MeanHead, Temper, Uniform, ZeroHead
-from transformer.runs.interventions.masking import CausalMask, DilatedWindow, GlobalTokens, LocalWindow, PaddingMask
-from transformer.runs.interventions.pieces import Blank, Drop, Insist, Pads, Replace, Shuffle, Swap
-from transformer.runs.interventions.positions import NoPositions, ScalePositions, ShiftPositions, ShufflePositions
+from transformer.runs.interventions.head_changes import MeanHead, Temper, Uniform, ZeroHead
+from transformer.runs.interventions.mask_changes import (
+    CausalMask,
+    DilatedWindow,
+    GlobalTokens,
+    LocalWindow,
+    PaddingMask,
+)
+from transformer.runs.interventions.piece_changes import Blank, Drop, Insist, Pads, Replace, Shuffle, Swap
+from transformer.runs.interventions.position_changes import (
+    NoPositions,
+    ScalePositions,
+    ShiftPositions,
+    ShufflePositions,
+)
 from transformer.runs.interventions.rounding import KeepDropout, RoundWeights
-from transformer.runs.interventions.rows import Force, Mute, Weigh
-from transformer.runs.interventions.scoring import FillValue, HeadsTold, LowRank, NoGuard, ScoreScale, SoftmaxTwice
+from transformer.runs.interventions.row_changes import Force, Mute, Weigh
+from transformer.runs.interventions.score_changes import (
+    FillValue,
+    HeadsTold,
+    LowRank,
+    NoGuard,
+    ScoreScale,
+    SoftmaxTwice,
+)
 from transformer.runs.interventions.similarity import AddAlibi, KeyBias, OtherSimilarity, RandomFeatures
 from words import say_n
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.conftest import AT_ONCE
 from transformer.errors import CheckpointError
 from transformer.importers.handed_in.archives import unpack
-from transformer.importers.handed_in.limits import Limits
+from transformer.importers.handed_in.handed_limits import Limits
 
 WEIGHTS = b"\x02\0\0\0\0\0\0\0{}"
 

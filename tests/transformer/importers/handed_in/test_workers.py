@@ -19,8 +19,8 @@ from tests.transformer.text import test_hostile_rules
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
 from transformer.importers import opening
-from transformer.importers.handed_in.limits import Limits
-from transformer.importers.handed_in.reading import Received
+from transformer.importers.handed_in.handed_folder import Received
+from transformer.importers.handed_in.handed_limits import Limits
 from transformer.importers.handed_in.workers import Worker
 
 REVERSE = foreign_models.REVERSE

@@ -13,8 +13,8 @@ from tests.transformer.importers.toolkits.plain import batch
 from transformer.checkpoint import foreign
 from transformer.errors import CheckpointError
 from transformer.importers import opening
-from transformer.importers.handed_in import reading
-from transformer.importers.handed_in.reading import Received
+from transformer.importers.handed_in import handed_folder
+from transformer.importers.handed_in.handed_folder import Received
 from transformer.text.tokenizer import Tokenizer
 
 TOOLKITS = {"fairseq": test_fairseq, "marian": test_marian, "opennmt": test_opennmt, "joeynmt": test_joeynmt}
@@ -24,7 +24,7 @@ def handed_in(folder, made, work, **how):
     for one in (made, work):
         one.mkdir(parents=True)
     files = [Received(one.name, one) for one in folder.iterdir()]
-    return reading.read(files, made, work=work, **how)
+    return handed_folder.read(files, made, work=work, **how)
 
 
 @pytest.mark.parametrize("name", TOOLKITS)

@@ -1,0 +1,89 @@
+"""The tokenizers of a checkpoint folder: their files, how large those may be, and opening them.
+
+source.model, target.model   SentencePiece models, or one `pieces.model` when the vocabulary is shared
+vocabulary.json              instead of them: what is said of another family's tokenizer, whose own files stand
+                             beside it (see `transformer.text.vocabularies`)
+"""
+
+from collections.abc import Mapping
+
+from transformer.errors import CheckpointError, TokenizerError
+from transformer.files.files import FolderFiles
+from transformer.model.config import ModelConfig
+from transformer.text import family_tokenizers, library, sentencepiece_check
+from transformer.text.options import Options
+from transformer.text.tokenizer import AnyTokenizer, Tokenizer
+from transformer.text.vocabularies import FAMILIES, MAX_VOCABULARY, VOCABULARY, Vocabularies, read_record
+
+TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
+MAX_TOKENIZER = 16_000_000
+MAX_JSON = 40_000_000  # the tokenizer.json of Gemma has about 35 MB; twice as much keeps a server busy for 20 s
+_MOST = {VOCABULARY: MAX_VOCABULARY, library.FILE: MAX_JSON, family_tokenizers.TARGET_JSON: MAX_JSON}
+
+Named = tuple[str, AnyTokenizer]  # a tokenizer and the file that messages name
+
+
+def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
+    """The tokenizer files that a folder has or should have -> the most bytes of each.
+
+    Raises:
+        CheckpointError: Its vocabulary.json cannot be used.
+    """
+    names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]
+    if files.has(VOCABULARY):
+        family, _ = _record(files.read(VOCABULARY, limit=MAX_VOCABULARY), label=files.name)
+        needed = FAMILIES[family]
+        names = (VOCABULARY, *needed.files, *filter(files.has, needed.may))
+    return {name: _MOST.get(name, MAX_TOKENIZER) for name in names}
+
+
+def stored_tokenizers(tokenizers: tuple[bytes, ...] | Vocabularies, config: ModelConfig) -> dict[str, bytes]:
+    """The files that tokenizers are stored in.
+
+    Args:
+        tokenizers: The bytes of SentencePiece models, source and target or one for both; or those of another family.
+    """
+    if isinstance(tokenizers, Vocabularies):
+        return tokenizers.stored()
+    return dict(zip(TOKENIZER_NAMES[1 if config.shared_vocab else 2], tokenizers, strict=True))
+
+
+def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: str) -> list[Named]:
+    """Make the tokenizers: source and target, or one if the vocabulary is shared and both are alike.
+
+    Args:
+        files: The bytes of the files that `tokenizer_files` names.
+
+    Raises:
+        CheckpointError: A file is damaged; names it.
+    """
+    if VOCABULARY not in files:
+        return [
+            (name, _own(files[name], label=f"{label}/{name}"))
+            for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]
+        ]
+    family, options = _record(files[VOCABULARY], label=label)
+    try:
+        source, target = Vocabularies(family, options, files).open()
+    except TokenizerError as error:
+        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
+    names = [name for name in (*FAMILIES[family].files, *FAMILIES[family].may) if name in files] or [VOCABULARY]
+    of_ids = [name for name in names if name.endswith("vocab.json")] or names  # where ids are listed, if they are
+    if config.shared_vocab and source is target:
+        return [(of_ids[0], source)]
+    return [(of_ids[0], source), (of_ids[-1], target)]
+
+
+def _record(content: bytes, *, label: str) -> tuple[str, Options]:
+    try:
+        return read_record(content)
+    except TokenizerError as error:
+        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
+
+
+def _own(model: bytes, *, label: str) -> Tokenizer:
+    try:
+        sentencepiece_check.check(model)
+        return Tokenizer(model)
+    except TokenizerError as error:
+        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error

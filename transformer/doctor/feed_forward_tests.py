@@ -1,0 +1,201 @@
+"""Neurons that never fire, and embeddings that say nothing.
+
+A neuron is dead if it stays silent in every text, random ones included, and if what it reads is so far below the
+point where it fires that no text will do: `FAR` of its own standard deviations. Rare neurons are not dead: in a
+trained model most are silent at most tokens.
+
+Source: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3. Embeddings stand
+in `transformer.doctor.embeddings`. Knows nothing of Streamlit.
+
+Shapes: B texts, T tokens, D d_model, F d_ff.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.neurons import NEAR_ZERO, site
+from transformer.doctor import embeddings
+from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable, well
+from transformer.doctor.patient import Patient, Test
+from transformer.doctor.rereading import own_texts, random_texts, read_again
+from transformer.model.anatomy import StackName
+from transformer.model.linear import widened
+from words import Sentence, say, say_n
+
+FAR = 8.0
+MANY_DEAD = 0.02
+"""Share of a layer's neurons; single ones die in many trainings, and nobody notices."""
+FEW_DEAD = 3
+"""Fewer are single ones in a narrow layer, too."""
+STILL = 1e-6
+"""Share of the largest value of its layer below which a number does not move."""
+
+
+@dataclass(eq=False)
+class Spread:
+    """How one value of every neuron of a layer is spread over tokens, each array [F] in float64."""
+
+    n: int  # tokens
+    total: Tensor  # sums over them
+    squares: Tensor  # sums over them
+    least: Tensor  # the extremes
+    most: Tensor  # the extremes
+
+    @staticmethod
+    def of(width: int) -> Spread:
+        """Of no token yet."""
+        zero = torch.zeros(width, dtype=torch.float64)
+        return Spread(0, zero.clone(), zero.clone(), zero + torch.inf, zero - torch.inf)
+
+    def add(self, values: Tensor) -> None:
+        """More tokens, [B, T, F]."""
+        rows = values.flatten(0, 1).double()
+        self.n += len(rows)
+        self.total += rows.sum(dim=0)
+        self.squares += rows.square().sum(dim=0)
+        self.least = torch.minimum(self.least, rows.amin(dim=0))
+        self.most = torch.maximum(self.most, rows.amax(dim=0))
+
+    @property
+    def mean(self) -> Tensor:
+        """Of each neuron."""
+        return self.total / self.n
+
+    @property
+    def deviation(self) -> Tensor:
+        """Of each neuron."""
+        return (self.squares / self.n - self.mean.square()).clamp_min(0).sqrt()
+
+    @property
+    def largest(self) -> float:
+        """The value farthest from 0."""
+        return float(torch.maximum(self.most, -self.least).max())
+
+    @property
+    def finite(self) -> bool:
+        """Whether all values were."""
+        return bool(self.squares.isfinite().all())
+
+
+class _Visitor:
+    """Sees what every neuron reads and what becomes of it."""
+
+    causal = True
+
+    def __init__(self, patient: Patient) -> None:
+        self.seen = {
+            site(stack.name, layer, name): Spread.of(patient.config.of(stack.name).d_ff)
+            for stack in patient.anatomy.stacks
+            for layer in range(stack.n_layers)
+            for name in ("pre_activation", "activation")
+        }
+
+    def wants(self, site: str) -> bool:
+        return site in self.seen
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        self.seen[site].add(value)
+        return value
+
+
+def dead(patient: Patient) -> Measured:
+    """Neurons that say nothing, whatever is read."""
+    visitor = _Visitor(patient)
+    read_again(patient, [*own_texts(patient), *random_texts(patient)], visitor)
+    if not all(one.finite for one in visitor.seen.values()):
+        return not_applicable(say("This model computes what is not finite, so that nothing is known of its neurons."))
+    found = {
+        (stack.name, layer): _dead(patient, stack.name, layer, visitor.seen)
+        for stack in patient.anatomy.stacks
+        for layer in range(stack.n_layers)
+    }
+    place, neurons = max(found.items(), key=lambda item: int(item[1].sum()))
+    n_tokens = next(iter(visitor.seen.values())).n
+    return _said(patient, place, neurons, n_dead=int(sum(one.sum() for one in found.values())), n_tokens=n_tokens)
+
+
+def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread]) -> Tensor:
+    """Which neurons of a layer are dead, bool [F]."""
+    read, made = (seen[site(stack, layer, name)] for name in ("pre_activation", "activation"))
+    fixed = read.most - read.least <= STILL * read.largest
+    far = read.mean + FAR * read.deviation < 0
+    moved = made.most - made.least
+    smooth = patient.config.activation != "relu"
+    silent = (moved <= STILL * made.largest) | ((moved < NEAR_ZERO) & smooth)
+    blind = silent & (fixed | (far if patient.config.activation != "none" else torch.zeros_like(far)))
+    cut = moved <= STILL * made.largest if patient.config.gated else torch.zeros_like(blind)
+    layers: Any = patient.model.stack(stack).layers
+    written = widened(layers[layer].ffn.down_proj.weight.detach()).norm(dim=0).double()  # [F]
+    return blind | cut & ~far | (written <= STILL * written.median())
+
+
+def _said(patient: Patient, place: tuple[StackName, int], neurons: Tensor, *, n_dead: int, n_tokens: int) -> Measured:
+    stack, layer = place
+    share = float(neurons.double().mean())
+    why = say(
+        "Silent at all of {n:,} tokens, most of them drawn by chance, and {far:g} standard deviations below the "
+        "point where it fires; in the shipped checkpoints none is more than 4.3 below. Single neurons die in many "
+        "trainings, so that the threshold is {share:.0%} of a layer.",
+        n=n_tokens, far=FAR, share=MANY_DEAD,
+    )  # fmt: skip
+    said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
+    if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
+        return well(said, share, MANY_DEAD, why)
+    return Measured(
+        verdict="broken" if bool(neurons.all()) else "look",
+        number=share,
+        threshold=MANY_DEAD,
+        said=_where(stack, layer, n_dead, share),
+        why=why,
+        meaning=_WHOLE if bool(neurons.all()) else _SOME,
+        causes=say(
+            "A learning rate so high that biases were thrown far below 0 and, with ReLU, get no "
+            "gradient back; a bias or a row of W_up that an import filled with something else; another activation "
+            "than the model was trained with. Look at the layer's pre-activations; a model trained anew needs a "
+            "lower rate or a longer warm-up."
+        ),
+        places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:MOST_PLACES, 0]),
+        shown=Shown(page="inside", panel="ffn", kind=stack, layer=layer, source=_first(patient)),
+    )  # fmt: skip
+
+
+def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
+    if stack == "encoder":
+        return say_n(
+            "{n:,} neuron is dead; in layer {layer} of the encoder it is {share:.0%} of all.",
+            "{n:,} neurons are dead; in layer {layer} of the encoder it is {share:.0%} of all.",
+            n_dead,
+            layer=layer + 1,
+            share=share,
+        )
+    return say_n(
+        "{n:,} neuron is dead; in layer {layer} of the decoder it is {share:.0%} of all.",
+        "{n:,} neurons are dead; in layer {layer} of the decoder it is {share:.0%} of all.",
+        n_dead,
+        layer=layer + 1,
+        share=share,
+    )
+
+
+_SOME: Sentence = say(
+    "These neurons write the same at every token: the feed-forward network is narrower than the config says."
+)
+_WHOLE: Sentence = say(
+    "All neurons of a feed-forward network write the same at every token: the layer adds a constant and computes "
+    "nothing."
+)
+
+
+def _first(patient: Patient) -> str | None:
+    return next((trace.query.source for trace in patient.traces), None)
+
+
+TESTS: tuple[Test, ...] = (
+    Test("dead_neurons", "feed_forward", say("Neurons fire"), dead),
+    *embeddings.TESTS,
+)

@@ -1,0 +1,241 @@
+"""Questions about masks: who may see whom, and what happens where nothing is closed.
+
+Picks: which rows, tokens and keys a lesson about masks looks at. Rows, tokens, layers and heads count from 1.
+
+Source: Vaswani et al. (2017), section 3.2.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from transformer.analysis.another_piece import another_piece
+from transformer.analysis.mask_checks import (
+    Movement,
+    PaddingMovement,
+    batch_masks,
+    check_causality,
+    check_padding,
+    record_attention,
+)
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.run_differences import amount
+from transformer.model.anatomy import anatomy
+from transformer.model.scores import masked_softmax
+from words import say_n
+
+LEAST_READ: Final = 3
+"""A row with one before it and one after it."""
+
+PADS: Final = 4
+
+
+def masked_row(case: Case) -> dict[str, Any]:
+    """A row of the decoder with rows before it and after it."""
+    n = positions_read(case)
+    row = max(2, n // 2)
+    return {"row": row, "n": n, "read": case.trace.read_pieces[row - 1]}
+
+
+def replaced_token(case: Case) -> dict[str, Any]:
+    """A token in the middle of what the decoder reads, and what is put in its place; as the page chooses both."""
+    return exchanged(case, positions_read(case) // 2)
+
+
+def exchanged(case: Case, at: int) -> dict[str, Any]:
+    """What is said of a token that the decoder reads, at a place from 0, and of what is put in its place."""
+    other = another_piece(case.trace, at, config=case.checkpoint.config)
+    return {
+        "place": at + 1,
+        "n": positions_read(case),
+        "piece": case.trace.read_pieces[at],
+        "other": case.trace.vocabulary[other],
+        "other_id": other,
+    }
+
+
+def pads_that_fit(case: Case) -> dict[str, Any]:
+    """How many pads are put behind the source."""
+    config, trace = case.checkpoint.config, case.trace
+    parts = anatomy(config)
+    if not (parts.reads and parts.writes):
+        raise NotHere("This model has one stack alone; the step needs a source and a target to pad.")
+    if config.pad_id is None:
+        raise NotHere("This model has no padding piece, so no batch of it is ever padded.")
+    room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
+    if room < 1:
+        raise NotHere("This sentence fills all the {n} positions that the model has; try a shorter one.",
+                      n=config.max_len)  # fmt: skip
+    return {"pads": min(PADS, room)}
+
+
+def closed_key(case: Case) -> dict[str, Any]:
+    """A key that comes after its query and, were it not closed, would have much weight: in the first layer."""
+    n = positions_read(case)
+    config, trace = case.checkpoint.config, case.trace
+    if config.mask_fill is not None:
+        raise NotHere("This model puts {fill:g} in the place of closed scores; it adds no −∞.", fill=config.mask_fill)
+    found = record_attention(case.checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="decoder", layer=0)
+    scores = found.scores[0]  # [H, T, T]
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True)).astype(np.float64)
+    shares /= shares.sum(axis=-1, keepdims=True)  # as if all keys were open
+    future = np.triu(np.ones((n, n), bool), k=1)
+    future[0] = False  # the first row has but one open key, which takes all in any case
+    head, query, key = np.unravel_index(np.where(future, shares, -1.0).argmax(), shares.shape)
+    return {
+        "head": int(head) + 1,
+        "query": int(query) + 1,
+        "key": int(key) + 1,
+        "key_piece": trace.read_pieces[key],
+        "score": f"{scores[head, query, key]:.2f}".replace("-", "−"),
+    }
+
+
+def positions_read(case: Case) -> int:
+    """How many tokens the decoder reads.
+
+    Raises:
+        NotHere: There is no decoder, or there are too few.
+    """
+    if not anatomy(case.checkpoint.config).writes:
+        raise NotHere("This model is an encoder alone; it has no causal mask.")
+    n = len(case.trace.read_ids)
+    if n < LEAST_READ:
+        raise NotHere(
+            say_n(
+                "The decoder reads {n} token here, and this step needs {least}; try a longer sentence.",
+                "The decoder reads {n} tokens here, and this step needs {least}; try a longer sentence.",
+                n,
+                least=LEAST_READ,
+            )
+        )
+    return n
+
+
+FILLS: Final = (-1.0, -10.0, -1e9)
+FILL_WORDS: Final = ("one", "ten", "billion")
+
+
+def keys_seen(case: Case) -> Answer:
+    """How many positions a row of the decoder may see."""
+    row, n = int(case.picked["row"]), int(case.picked["n"])
+    masks = batch_masks(case.checkpoint.model, (case.trace.src_ids,), (case.trace.read_ids,))
+    seen = int(masks.whole("causal")[0, row - 1].sum())
+    numbers = {"itself": row, "before": row - 1, "next": row + 1, "all": n}
+    options = [Option(word, f"{k:,}") for word, k in sorted(numbers.items(), key=lambda one: one[1])]
+    if row + 1 == n:
+        options = [option for option in options if option.word != "next"]
+    right = next(word for word, k in numbers.items() if k == seen)
+    return Answer(right=right, options=tuple(options), values={"k": seen})
+
+
+def rows_moved(case: Case) -> Answer:
+    """Which rows' logits move where a token is another one."""
+    at, moved = int(case.picked["place"]) - 1, _causality(case)
+    before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
+    if not beyond[at + 1 :].any():
+        raise NotHere("No row after the changed one moves visibly here; try another sentence.")
+    values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
+    options = worded("before", "only", "from", "all")
+    right = "all" if before > moved.rounding else "from"
+    return Answer(right=right, options=options, values=values, variant=_closed(right == "from", before))
+
+
+def _closed(closed: bool, amount_moved: float) -> str:
+    if not closed:
+        return "open"
+    return "exactly" if amount_moved == 0 else "rounding"
+
+
+def rows_moved_without_mask(case: Case) -> Answer:
+    """Which rows' logits move where a token is another one and no causal mask closes the future."""
+    at, moved = int(case.picked["place"]) - 1, _causality(case)
+    taken = float(moved.taken[:at].max())
+    if taken <= moved.rounding:
+        raise NotHere("Even without the mask no earlier row moves visibly here; try another sentence.")
+    options = worded("same", "earlier", "none")
+    return Answer(right="earlier", options=options, values={"taken": amount(taken), "before": at})
+
+
+def _causality(case: Case) -> Movement:
+    trace, at = case.trace, int(case.picked["place"]) - 1
+    return check_causality(
+        case.checkpoint.model,
+        (trace.src_ids,),
+        (trace.read_ids,),
+        sentence=0,
+        place=at,
+        piece_id=int(case.picked["other_id"]),
+    )
+
+
+def pads_move(case: Case) -> Answer:
+    """How far pads behind the source move the logits."""
+    source = _padding(case)["source"]
+    most = float(source.kept.max())
+    right = "rounding" if most <= source.rounding else "visibly"
+    options = worded("rounding", "last", "visibly")
+    variant = "visibly" if right == "visibly" else ("exactly" if most == 0 else "rounding")
+    return Answer(right=right, options=options, values={"amount": amount(most)}, variant=variant)
+
+
+def sides_moved_without_mask(case: Case) -> Answer:
+    """On which side pads move the logits where nothing closes padding."""
+    found = _padding(case)
+    moves = {side: bool(one.taken.max() > one.rounding) for side, one in found.items()}
+    if not moves["source"]:
+        raise NotHere("Even without the mask the pads move nothing visibly here; try another sentence.")
+    right = "both" if moves["target"] else "source"
+    values = {side: amount(float(one.taken.max())) for side, one in found.items()}
+    variant = "source_alone" if found["target"].taken.max() == 0 else right
+    return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=variant)
+
+
+def _padding(case: Case) -> dict[str, Movement]:
+    trace = case.trace
+    found: PaddingMovement = check_padding(
+        case.checkpoint.model, trace.src_ids, trace.read_ids, n_pads=int(case.picked["pads"])
+    )
+    assert found.source is not None  # the pick has asked for both stacks
+    assert found.target is not None
+    return {"source": found.source, "target": found.target}
+
+
+def closed_weight(case: Case) -> Answer:
+    """What a closed key weighs."""
+    scores, mask, weights = _row(case)
+    key = int(case.picked["key"]) - 1
+    right = "zero" if weights[key] == 0 else "tiny"
+    values = {"w": float(weights[key]), "open": _softmax(scores)[key], "keys": int(mask.sum())}
+    return Answer(right=right, options=worded("zero", "tiny", "depends"), values=values)
+
+
+def fill_that_closes(case: Case) -> Answer:
+    """Which number in the place of −∞ leaves closed keys no weight at all."""
+    scores, mask, _ = _row(case)
+    left = {word: _left(scores, mask, fill) for word, fill in zip(FILL_WORDS, FILLS, strict=True)}
+    right = next((word for word, share in left.items() if share == 0), "none")
+    values = {"left_one": left["one"], "left_ten": amount(left["ten"]), "left_billion": left["billion"]}
+    return Answer(right=right, options=worded(*FILL_WORDS, "none"), values=values)
+
+
+def _row(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, mask and weights [K] of the row that was picked, in the first layer."""
+    trace, picked = case.trace, case.picked
+    found = record_attention(case.checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="decoder", layer=0)
+    where = (0, int(picked["head"]) - 1, int(picked["query"]) - 1)
+    return found.scores[where], found.mask[where], found.weights[where]
+
+
+def _softmax(scores: np.ndarray) -> list[float]:
+    shares: list[float] = torch.from_numpy(scores).softmax(-1).tolist()
+    return shares
+
+
+def _left(scores: np.ndarray, mask: np.ndarray, fill: float) -> float:
+    """How much weight the closed keys of a row have together when their scores are a number."""
+    weights = masked_softmax(torch.from_numpy(scores), torch.from_numpy(mask), fill=fill)
+    return float(weights[~torch.from_numpy(mask)].sum())

@@ -1,0 +1,340 @@
+"""Questions about the residual stream: what is added to it, what is left of its beginning, and who needs it.
+
+Picks: which vector, which neuron and which piece a lesson looks at inside the model. All count from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from transformer.analysis import neurons, stream
+from transformer.analysis.logit_lens import logit_lens, paths
+from transformer.analysis.worth_seeing import hardest_step as least_sure
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.run_differences import amount
+from transformer.lessons.subjects.looking_questions import own_pieces
+from transformer.lessons.subjects.steps import written
+from transformer.model.anatomy import StackName, anatomy
+from transformer.model.tap import Replacer, tap_of
+from transformer.runs.interventions import NoResidual, Replace, Skip, write
+from transformer.runs.replay import replay
+from words import say
+
+SMALL_VOCABULARY: Final = 500
+"""A vocabulary with fewer pieces has letters and marks, but hardly a word."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A token of the stack that writes, or of an encoder alone; `row` counts from 0."""
+
+    stack: StackName
+    n_layers: int
+    row: int
+
+
+def stream_row(case: Case) -> dict[str, Any]:
+    """The step at which the model was least sure; of an encoder alone, a token in the middle."""
+    trace = case.trace
+    if anatomy(case.checkpoint.config).writes:
+        at = least_sure(trace.entropies(), range(written(case, least=2)))
+        reads = trace.row_label(trace.row_of(at)).reads
+        return {"side": "target", "step": at + 1, "key": 1, "token": reads, "piece": trace.tgt_pieces[at]}
+    key = _middle(case)
+    return {"side": "source", "step": 1, "key": key + 1, "token": trace.src_pieces[key], "piece": ""}
+
+
+def first_norm(case: Case) -> dict[str, Any]:
+    """The first norm of the same stack."""
+    return stream_row(case) | {"norm": 1, "d_model": case.checkpoint.config.d_model}
+
+
+def lens_step(case: Case) -> dict[str, Any]:
+    """The step at which the model was least sure."""
+    if not anatomy(case.checkpoint.config).writes:
+        raise NotHere("This model writes nothing, so that no depth can be read as a prediction.")
+    return stream_row(case)
+
+
+def source_token(case: Case) -> dict[str, Any]:
+    """A piece of text in the middle of what the encoder reads."""
+    if not anatomy(case.checkpoint.config).reads:
+        raise NotHere("This model has no encoder; choose one that reads a source as a whole.")
+    key = _middle(case)
+    return {"key": key + 1, "token": case.trace.src_pieces[key]}
+
+
+def longest_piece(case: Case) -> dict[str, Any]:
+    """The piece of the source with the longest text, the first of those: most likely a word with a meaning."""
+    trace, size = case.trace, case.checkpoint.config.src_vocab_size
+    if size < SMALL_VOCABULARY:
+        raise NotHere("The {n:,} pieces of this vocabulary are letters and marks; choose a model with words.", n=size)
+    key = max(own_pieces(case), key=lambda place: (len(trace.src_pieces[place].strip("▁")), -place))
+    return {"key": key + 1, "token": trace.src_pieces[key], "pieces": size}
+
+
+def top_neuron(case: Case) -> dict[str, Any]:
+    """The most active neuron of the last layer at that token."""
+    picked = stream_row(case)
+    place = place_of(case, picked)
+    sites = [neurons.site(place.stack, place.n_layers - 1, name) for name in ("activation", "pre_activation")]
+    after, before = (replay(case.checkpoint, case.trace, sites)[site] for site in sites)
+    here, told = after[place.row], before[: case.trace.n_tokens(place.stack)]
+    neuron = int(neurons.most_active(here, 1)[0])
+    if not here[neuron] > 0:
+        raise NotHere("No neuron is active at this token; try another sentence.")
+    return picked | {
+        "layer": place.n_layers,
+        "neuron": neuron + 1,
+        "n_neurons": case.checkpoint.config.of(place.stack).d_ff,
+        "activation": float(here[neuron]),
+        "mean": float(told[place.row].mean()),
+        "deviation": float(told[place.row].std()),
+        "own_mean": float(told[:, neuron].mean()),
+    }
+
+
+def place_of(case: Case, picked: Mapping[str, Any]) -> Place:
+    """Where in the model a pick of this module looks.
+
+    Args:
+        picked: What `stream_row` found.
+    """
+    parts = anatomy(case.checkpoint.config)
+    stack = parts.stacks[-1] if picked["side"] == "target" else parts.stack("encoder")
+    row = case.trace.row_of(int(picked["step"]) - 1) if picked["side"] == "target" else int(picked["key"]) - 1
+    return Place(stack.name, stack.n_layers, row)
+
+
+def _middle(case: Case) -> int:
+    own = own_pieces(case)
+    return own[len(own) // 2]
+
+
+def spelled_alike(one: str, other: str) -> bool:
+    """Whether two pieces share how they are written: the first three letters, or a character of a script without.
+
+    Args:
+        one, other: As the tokenizer wrote them.
+    """
+    a, b = one.strip("▁").lower(), other.strip("▁").lower()
+    if a.isascii() or b.isascii():
+        return len(a) >= 3 and a[:3] == b[:3]
+    if any("\u4e00" <= sign <= "\u9fff" for sign in a):
+        return bool(set(a) & set(b))
+    return a[:3] == b[:3]
+
+
+def table_of(case: Case) -> np.ndarray:
+    """The embeddings of the source's pieces [V, D]."""
+    table: np.ndarray = case.checkpoint.model.src_table.detach().float().numpy()
+    return table
+
+
+CLEAR: Final = 1.05
+"""By how much the largest has to exceed the next to be asked for."""
+
+ALMOST: Final = 0.05
+"""A mean this near to 0 and a deviation this near to 1 are as good as 0 and 1."""
+
+EQUAL_NATS: Final = 0.5
+PATH_ROUNDING: Final = 1e-4  # of a stream's numbers
+MOST_CHOICES: Final = 4
+MOST_REPLACED: Final = 16
+_START: Final = "{stack}.embedding.output"
+PARTS: Final = {"self_attn": "self", "cross_attn": "cross", "ffn": "ffn"}
+
+
+def largest_addition(case: Case) -> Answer:
+    """Which kind of sub-layer adds the largest vector to the stream of a token."""
+    measured, row = _measured(case)
+    largest: dict[str, tuple[float, int]] = {}
+    for place, added in zip(measured.sublayers, measured.added[:, row], strict=True):
+        here = (float(added), (place.layer or 0) + 1)
+        largest[PARTS[place.part]] = max(largest.get(PARTS[place.part], here), here)
+    order = sorted(largest, key=lambda part: -largest[part][0])
+    (most, layer), (second, _) = largest[order[0]], largest[order[1]]
+    if most < CLEAR * second:
+        raise NotHere("Two kinds of sub-layers add about equally much here; try another sentence.")
+    values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
+    return Answer(right=order[0], options=tuple(Option(part) for part in largest), values=values, variant=order[0])
+
+
+def left_of_the_start(case: Case) -> Answer:
+    """The cosine of a token's stream after the last layer with what it began as."""
+    measured, row = _measured(case)
+    kept = float(measured.kept[len(measured.sublayers), row])
+    right = "none" if kept < 0.1 else ("little" if kept < 0.3 else ("some" if kept < 0.7 else "most"))
+    options = worded("none", "little", "some", "most")
+    variant = "far" if right in ("none", "little") else "near"
+    return Answer(right=right, options=options, values={"kept": kept}, variant=variant)
+
+
+def _measured(case: Case) -> tuple[stream.Stream, int]:
+    place, config, trace = place_of(case, case.picked), case.checkpoint.config, case.trace
+    recorded = replay(case.checkpoint, trace, stream.sites(config, place.stack))
+    return stream.measure(recorded, config, place.stack, n_tokens=trace.n_tokens(place.stack)), place.row
+
+
+def standardised(case: Case) -> Answer:
+    """Over which numbers a norm takes its mean and its deviation."""
+    config, place = case.checkpoint.config, place_of(case, case.picked)
+    if config.norm_kind in ("none", "rms"):
+        raise NotHere("This model has no layer norm, which takes off a mean; choose another checkpoint.")
+    n_tokens = case.trace.n_tokens(place.stack)
+    if n_tokens < 3:
+        raise NotHere("It takes three tokens to compare; try a longer sentence.")
+    norm = stream.norm_places(config, place.stack)[int(case.picked["norm"]) - 1]
+    recorded = replay(case.checkpoint, case.trace, stream.sites(config, place.stack))
+    found = stream.normed(recorded, case.checkpoint.model, place.stack, norm, n_tokens=n_tokens)
+    by_token, by_dimension = (_is_standard(found.standardised, axis) for axis in (1, 0))
+    right = "both" if by_token and by_dimension else ("token" if by_token else "dimension")
+    own = found.standardised[place.row]
+    values = {
+        "deviation": float(found.deviation_before[place.row]),
+        "mean": abs(float(own.mean())),
+        "one": float(own.std()),
+        "after": float(found.deviation_after[place.row]),
+    }
+    return Answer(right=right, options=worded("token", "dimension", "both"), values=values)
+
+
+def _is_standard(vectors: np.ndarray, axis: int) -> bool:
+    means, deviations = vectors.mean(axis=axis), vectors.std(axis=axis)
+    return bool(np.abs(means).max() < ALMOST and np.abs(deviations - 1).max() < ALMOST)
+
+
+def settled_depth(case: Case) -> Answer:
+    """After which layer the piece that is written is on top to stay."""
+    step = int(case.picked["step"]) - 1
+    lens = logit_lens(case.checkpoint, case.trace, top=1).by_layer()
+    settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
+    if settled < 0:
+        raise NotHere("The piece that was written here is not the model's own favourite; try another sentence.")
+    if not last:
+        raise NotHere("This decoder has no layers.")
+    among = dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])
+    options = [_depth(depth) for depth in sorted([*among][:MOST_CHOICES])]
+    values = {
+        "layer": settled,
+        "last": last,
+        "p": float(lens.prob[settled, step]),
+        "p_last": float(lens.prob[last, step]),
+        "rank": int(lens.rank[max(0, settled - 1), step]),
+    }
+    variant = "start" if settled == 0 else ("last" if settled == last else "before")
+    return Answer(right=_depth(settled).word, options=tuple(options), values=values, variant=variant)
+
+
+def _depth(depth: int) -> Option:
+    if depth == 0:
+        return Option("embedding")
+    return Option(f"depth-{depth}", say("after layer {layer}", layer=depth))
+
+
+def stream_or_sublayer(case: Case) -> Answer:
+    """What harms more in the decoder's first layer: no feed-forward, or nothing but feed-forward."""
+    if case.picked["side"] != "target":
+        raise NotHere("This model writes nothing, so that no output can suffer.")
+    alone = NoResidual(stack="decoder", layer=0, sublayer="ffn")
+    lost = {"skip": _cost(case, Skip(stack="decoder", layer=0, part="ffn")), "alone": _cost(case, alone)}
+    if not all(np.isfinite(cost) for cost in lost.values()):
+        raise NotHere("Without one of them the numbers of this model are not finite; try another sentence.")
+    equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
+    right = "equal" if equal else max(lost, key=lambda which: lost[which])
+    options = worded("skip", "equal", "alone")
+    shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
+    return Answer(right=right, options=options, values={**lost, "do": str(alone), "shown": shown}, variant=right)
+
+
+def _cost(case: Case, change: Any) -> float:
+    """By how many nats a change makes the output that was written less probable."""
+    trace = case.trace
+    other = case.another(interventions=(change,), forced=trace.tgt_ids, max_new=max(trace.n_steps, 1))
+    return trace.log_prob - other.log_prob
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The same piece among other pieces: which ones are read instead, and the sentence that they are from."""
+
+    changes: tuple[Replace, ...]
+    sentence: str
+
+
+def among_others(case: Case) -> Answer:
+    """How alike the vectors of one piece are in two sentences."""
+    config, key = case.checkpoint.config, int(case.picked["key"]) - 1
+    other = _elsewhere(case, key)
+    changed = case.another(interventions=other.changes, max_new=1)
+    where = stream.places(config, "encoder")
+    ends = [place.site for place in where if place.ends_layer]
+    here, there = (
+        np.stack([replay(case.checkpoint, trace, ends)[site][key].astype(np.float64) for site in ends])
+        for trace in (case.trace, changed)
+    )
+    alike = [float(one) for one in stream.cosine(here, there)]
+    right = "same" if alike[-1] >= 0.95 else ("like" if alike[-1] >= 0.8 else "apart")
+    values = {
+        "start": alike[0],
+        "first": alike[1],
+        "last": alike[-1],
+        "other": other.sentence,
+        "do": write(other.changes),
+    }
+    return Answer(right=right, options=worded("same", "like", "apart"), values=values, variant=right)
+
+
+def _elsewhere(case: Case, key: int) -> Elsewhere:
+    """Put the pieces of an example of the checkpoint's card in the places of the others."""
+    trace, checkpoint = case.trace, case.checkpoint
+    others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
+    if len(others) < 2:
+        raise NotHere("The sentence has too few other pieces to exchange; try a longer one.")
+    for sentence in reversed(checkpoint.card.examples):
+        ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
+        pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []
+        changes = tuple(Replace(place=place, piece=i) for place, i in pairs if i != trace.src_ids[place])
+        if 2 * len(changes) > len(others):
+            return Elsewhere(changes, sentence)
+    raise NotHere("The card of this checkpoint has no other sentence to take pieces from.")
+
+
+def silent_sublayers(case: Case) -> Answer:
+    """What is left of the stream of a token if every sub-layer adds 0 to it."""
+    site, added, row = _path(case)
+    silent = tap_of(Replacer(dict.fromkeys(added, torch.zeros_like), causal=True))
+    end = replay(case.checkpoint, case.trace, [site], tap=silent)[site][row]
+    start = replay(case.checkpoint, case.trace, [_START.format(stack=site.split(".")[0])])
+    begun = next(iter(start.values()))[row]
+    apart = float(np.abs(end - begun).max())
+    right = "start" if apart <= PATH_ROUNDING else ("zero" if not end.any() else "other")
+    options = worded("start", "zero", "other")
+    return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)})
+
+
+def path_that_nothing_scales(case: Case) -> Answer:
+    """Whether what a token began as stands unscaled in the stream at the end: it does if norms stand off the path."""
+    site, added, row = _path(case)
+    start = _START.format(stack=site.split(".")[0])
+    found = replay(case.checkpoint, case.trace, [site, start, *added])
+    whole = found[start][row].astype(np.float64) + sum(found[one][row].astype(np.float64) for one in added)
+    apart = float(np.abs(whole - found[site][row]).max())
+    right = "before" if apart <= PATH_ROUNDING * max(1.0, float(np.abs(whole).max())) else "after"
+    options = worded("before", "after", "both", "neither")
+    return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)}, variant="before")
+
+
+def _path(case: Case) -> tuple[str, list[str], int]:
+    """The site of the stream after the last layer, the sites of all that was added to it, and the token's row."""
+    config, place = case.checkpoint.config, place_of(case, case.picked)
+    if config.norm != "pre":
+        raise NotHere("In this model the norm stands after the sum; choose a checkpoint in which it stands before.")
+    stack = anatomy(config).stack(place.stack)
+    added = [f"{stack.name}.{layer}.{part}.output" for layer in range(stack.n_layers) for part in stack.sublayers]
+    return f"{stack.name}.{stack.n_layers - 1}.output", added, place.row

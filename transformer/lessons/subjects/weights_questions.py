@@ -1,0 +1,222 @@
+"""Questions about one attention weight: q · k, the softmax, the mixture of values.
+
+Picks: which attention weight a lesson looks at. Layers, heads, rows and columns count from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from transformer.analysis.one_weight import Walk, place, sites, walk
+from transformer.analysis.worth_seeing import LEAST_KEYS, worth_seeing
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.model.scores import plain_scores
+from transformer.runs.interventions.head_changes import Temper
+from transformer.runs.replay import replay
+
+LISTED: Final = 6
+"""Keys of which a question lists the number; what is left of the row is one sum."""
+
+
+def one_weight(case: Case) -> dict[str, Any]:
+    """A weight of the cross-attention that is neither flat nor all of its row, at the least sure step.
+
+    A model without cross-attention gives one of its self-attention.
+    """
+    kinds = case.trace.kinds
+    kind: Kind = "cross" if "cross" in kinds else ("decoder" if "decoder" in kinds else "encoder")
+    return _weight(case, kind)
+
+
+def built_head(case: Case) -> dict[str, Any]:
+    """A weight as `one_weight` has it, with what its attention is cut into."""
+    found = one_weight(case)
+    config = case.checkpoint.config.of(EVERY_PART.attention(found["kind"]).stack)
+    return found | {"d_model": config.d_model, "n_heads": config.n_heads}
+
+
+def own_row(case: Case) -> dict[str, Any]:
+    """A head of the first layer of self-attention over the source: the one whose largest weight is nearest to 0.6."""
+    if "encoder" not in case.trace.kinds:
+        raise NotHere("This step looks at an encoder, and this model has none.")
+    return _weight(case, "encoder", layer=0)
+
+
+def row_of_shares(case: Case) -> dict[str, Any]:
+    """A weight as `one_weight` has it, with what its row's softmax divides: e to the power of each score."""
+    picked = one_weight(case)
+    found = walk_of(case, picked)
+    order = [int(key) for key in np.argsort(-found.exps, kind="stable") if found.allowed[key]]
+    pieces = keys_of(case, found.kind)
+    parts = [f"“{pieces[key]}” {found.exps[key]:.2f}" for key in order[:LISTED]]
+    rest = float(found.exps[order[LISTED:]].sum())
+    return {
+        **picked,
+        "second": pieces[order[1]],
+        "second_key": order[1] + 1,
+        "listed": " · ".join(parts + ([f"… {rest:.2f}"] if order[LISTED:] else [])),
+    }
+
+
+def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, Any]:
+    trace = case.trace
+    if not trace.keeps_maps:
+        raise NotHere("This sentence is too long for its maps to be kept; try a shorter one.")
+    if not plain_scores(case.checkpoint.config):
+        raise NotHere("This model makes its scores in another way than q · k / √d_head, which this step is about.")
+    cell = worth_seeing(trace, kind, layer=layer)
+    if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
+        raise NotHere("The row sees fewer than three keys, so there is little to share out; try a longer sentence.")
+    own = case.checkpoint.config.of(EVERY_PART.attention(kind).stack)
+    read, stack = queries_of(case, kind)[cell.query], EVERY_PART.attention(kind).stack
+    return {
+        "kind": kind,
+        "layer": cell.layer + 1,
+        "head": cell.head + 1,
+        "query": cell.query + 1,
+        "step": 1 if stack == "encoder" else max(1, cell.query - trace.first_row + 1),
+        "read": read,
+        "d_head": own.d_head,
+        "root": math.sqrt(own.d_head),
+        "n": len(keys_of(case, kind)),
+    }
+
+
+def keys_of(case: Case, kind: Kind) -> tuple[str, ...]:
+    """The pieces that an attention's keys are made of."""
+    stack = EVERY_PART.attention(kind).keys_from
+    return case.trace.read_pieces if stack == "decoder" else case.trace.src_pieces
+
+
+def queries_of(case: Case, kind: Kind) -> tuple[str, ...]:
+    """The pieces that an attention's queries are made of."""
+    stack = EVERY_PART.attention(kind).stack
+    return case.trace.read_pieces if stack == "decoder" else case.trace.src_pieces
+
+
+def walk_of(case: Case, picked: dict[str, Any] | None = None) -> Walk:
+    """The way of the row's strongest weight, from q · k to the output.
+
+    Args:
+        picked: What a pick of this module found; None for the case's own.
+    """
+    place = case.picked if picked is None else picked
+    kind, layer = place["kind"], place["layer"] - 1
+    recorded = replay(case.checkpoint, case.trace, sites(kind, layer, config=case.checkpoint.config))
+    model, head, query = case.checkpoint.model, place["head"] - 1, place["query"] - 1
+    return walk(recorded, model, kind=kind, layer=layer, head=head, query=query)
+
+
+MOST_CHOICES: Final = 4
+TIED: Final = 0.01
+"""Products, in parts of their spread, that are nearer than this have no winner that a reader could tell."""
+
+COUNTS: Final = 0.01
+"""A key whose weight is above this still counts."""
+
+ROUNDED: Final = 0.005
+"""Weights that differ by less look the same with two digits."""
+
+
+def best_key(case: Case) -> Answer:
+    """Which key fits the query best, by q · k."""
+    found = walk_of(case)
+    pieces = keys_of(case, found.kind)
+    order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
+    best, second = order[0], order[1]
+    if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
+        raise NotHere("Two keys fit about equally well here, so there is no one answer; try another sentence.")
+    straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
+    chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
+    chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
+    words = {key: "straight" if key == straight else f"key-{key + 1}" for key in chosen}
+    options = tuple(
+        Option(words[key], f"{key + 1} · {pieces[key]}: {_geometry(found, key)}") for key in sorted(chosen)
+    )
+    values = {"key": pieces[best], "dot": float(found.dots[best]), "next": float(found.dots[second])}
+    source = EVERY_PART.attention(found.kind).keys_from == "encoder"
+    return Answer(right=words[best], options=options, values=values, variant="source" if source else "own")
+
+
+def _geometry(found: Walk, key: int) -> str:
+    """The length of a key, and the cosine of its angle with the query."""
+    length = float(np.linalg.norm(found.keys[key]))
+    cosine = float(found.dots[key]) / max(length * float(np.linalg.norm(found.q)), 1e-12)
+    return f"|k| = {length:.2f}, cos = {cosine:.2f}".replace("-", "−")
+
+
+def scaling_effect(case: Case) -> Answer:
+    """What dividing all scores by the same number does to their order and to the largest weight."""
+    found = walk_of(case)
+    dots = found.dots[found.allowed]
+    raw, scaled = _softmax(dots), _softmax(dots * found.how.scale)
+    order, divided = (np.argsort(scores, kind="stable") for scores in (dots, dots * found.how.scale))
+    kept = np.array_equal(order, divided)
+    before, after = float(raw.max()), float(scaled.max())
+    if abs(before - after) < ROUNDED:
+        raise NotHere("All keys fit this query about equally well, so that dividing changes too little to be seen.")
+    right = "changes" if not kept else ("falls" if after < before else "rises")
+    return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
+
+
+def share_of_row(case: Case) -> Answer:
+    """The weight of the second-best key: its share of the sum of all e to the power of a score."""
+    found, key = walk_of(case), int(case.picked["second_key"]) - 1
+    values = {"e": float(found.exps[key]), "total": found.total, "w": float(found.weights[key])}
+    return Answer(right=float(found.weights[key]), values=values, usual=float(found.exps[key]))
+
+
+def outside_band(case: Case) -> Answer:
+    """How many numbers of the head's output lie above the largest or below the smallest of what they mix."""
+    found = walk_of(case)
+    values = found.values[found.allowed]  # [open key, d_head]
+    least, most = values.min(axis=0), values.max(axis=0)
+    rounding = 1e-9 * (1 + np.abs(values).max())
+    outside = (found.head_out < least - rounding) | (found.head_out > most + rounding)
+    added = values.sum(axis=0)  # as if all weights were 1
+    beyond = int(((added < least - rounding) | (added > most + rounding)).sum())
+    return Answer(
+        right=float(outside.sum()), values={"outside": int(outside.sum()), "beyond": beyond}, usual=float(beyond)
+    )
+
+
+def own_key_rows(case: Case) -> Answer:
+    """In how many rows of a self-attention a query fits its own key best."""
+    kind, layer, head = case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1
+    site = place(kind, layer)
+    found = replay(case.checkpoint, case.trace, (f"{site}.queries", f"{site}.keys"))
+    queries, keys = found[f"{site}.queries"], found[f"{site}.keys"]
+    shared = len(queries) // len(keys)  # heads of queries that one of keys belongs to
+    dots = queries[head].astype(np.float64) @ keys[head // shared].astype(np.float64).T  # [query, key]
+    best = np.where(case.trace.mask(kind, layer), dots, -np.inf).argmax(axis=1)
+    own = int((best == np.arange(len(best))).sum())
+    n = len(best)
+    variant = "none" if own == 0 else ("every" if own == n else ("most" if 2 * own > n else "some"))
+    return Answer(right=float(own), values={"k": own, "n": n}, variant=variant, usual=float(n))
+
+
+def look_up(case: Case) -> Answer:
+    """How many keys of the row still count at temperature 0; the output is held, so that the row stays the same."""
+    kind, layer, head = case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1
+    row = int(case.picked["query"]) - 1
+    change = Temper(kind, layer, head, temperature=0.0)
+    cold = case.another(forced=case.trace.tgt_ids, interventions=(change,))
+    left, blend = (int((one.maps(kind)[layer, head, row] > COUNTS).sum()) for one in (cold, case.trace))
+    seen = int(case.trace.mask(kind, layer)[row].sum())
+    values = {
+        "left": left,
+        "m": blend,
+        "seen": seen,
+        "do": str(change),
+        "forced": ".".join(map(str, case.trace.tgt_ids)),
+    }
+    return Answer(right=float(left), values=values, usual=float(seen))
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    exps = np.exp(scores - scores.max())
+    return np.asarray(exps / exps.sum())

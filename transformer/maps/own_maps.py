@@ -1,0 +1,238 @@
+"""Attention maps as they are given: weights with a label for each row and column, and no model.
+
+A `GivenMaps` stands where a `Trace` stands for whatever needs weights and labels alone: `kinds`, `maps` and `mask`
+are the same. All is checked when it is made; nothing is rescaled, cut or made up.
+
+Axes: [layer, head, query, key]. Each attention has labels of its own, as maps may be cut differently.
+
+Knows nothing of files and of libraries that compute attention.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from transformer.errors import MapsError, QueryError, shown
+from transformer.maps.map_limits import (
+    KINDS,
+    MOST_LABEL,
+    MOST_SPECIAL,
+    MOST_TEXT,
+    check_cells,
+    check_shape,
+    check_text,
+)
+from transformer.model.anatomy import Kind
+from words import Sentence, say
+
+ROUNDING: Final = 0.01  # rows of weights in half precision sum to 1 within this
+_NOTHING: Final = 1e-6  # a weight in a closed cell, and what rounding may add to 1
+
+
+@dataclass(frozen=True, eq=False)
+class GivenAttention:
+    """The maps of one attention. Its arrays are read-only.
+
+    Raises:
+        MapsError: The parts do not fit together, or a weight cannot be one.
+    """
+
+    kind: Kind  # which attention
+    weights: np.ndarray  # float32 [layer, head, query, key], 0 to 1
+    queries: Sequence[str]  # A label for each row and column
+    keys: Sequence[str]  # A label for each row and column
+    # Bool [query, key], True = may attend. Not given, all may; but where decoder self-attention has no weight at all
+    # on later keys, these are closed.
+    allowed: np.ndarray | None = None
+    # Whether every row has to sum to 1; False if rows are known not to, as after dropout or a cut.
+    sums_to_one: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise MapsError(
+                "there is no attention {found}; there are {kinds}.", found=shown(self.kind), kinds=", ".join(KINDS)
+            )
+        check_shape(self.kind, np.shape(self.weights))
+        weights = np.array(self.weights, dtype=np.float32)
+        for name, count in (("queries", weights.shape[2]), ("keys", weights.shape[3])):
+            object.__setattr__(self, name, _labels(self.kind, name, getattr(self, name), count))
+        _check_weights(self.kind, weights)
+        allowed = _mask(self.kind, weights, self.allowed)
+        _check_closed(self.kind, weights, allowed)
+        if self.sums_to_one:
+            _check_sums(self.kind, weights, allowed)
+        for name, array in (("weights", weights), ("allowed", allowed)):
+            array.flags.writeable = False  # many sessions look at it
+            object.__setattr__(self, name, array)
+
+    @property
+    def mask(self) -> np.ndarray:
+        """Bool [query, key], True = may attend."""
+        assert self.allowed is not None  # since it was made
+        return self.allowed
+
+
+@dataclass(frozen=True, eq=False)
+class GivenMaps:
+    """The maps of one sentence.
+
+    Raises:
+        MapsError: There is none, a kind is there twice, or it is too much.
+    """
+
+    attentions: tuple[GivenAttention, ...]  # one or more, of different kinds
+    checkpoint: str = ""  # name of the model that they are of; empty if not said
+    sentence: str = ""  # what it read; empty if not said
+    special: tuple[str, ...] = ()  # labels that stand for no text, such as "[CLS]"
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.attentions, key=lambda one: KINDS.index(one.kind)))
+        kinds = [one.kind for one in ordered]
+        if not kinds or len(set(kinds)) < len(kinds):
+            raise MapsError(
+                "attentions: {found} were given; give one or more of {kinds}, each once.",
+                found=", ".join(kinds) or "[]",
+                kinds=", ".join(KINDS),
+            )
+        check_cells(sum(one.weights.size for one in ordered))
+        object.__setattr__(self, "attentions", ordered)
+        for name in ("checkpoint", "sentence"):
+            check_text(name, getattr(self, name), MOST_TEXT)
+        special = tuple(self.special)
+        if len(special) > MOST_SPECIAL:
+            raise MapsError("special: {n:,} labels; at most {most} are taken.", n=len(special), most=MOST_SPECIAL)
+        for label in special:
+            check_text("special", label, MOST_LABEL)
+        object.__setattr__(self, "special", special)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The attentions that there are."""
+        return tuple(one.kind for one in self.attentions)
+
+    def of(self, kind: Kind) -> GivenAttention:
+        """One attention with its labels.
+
+        Raises:
+            QueryError: It is not among those that were given.
+        """
+        for one in self.attentions:
+            if one.kind == kind:
+                return one
+        raise QueryError(
+            "these maps have no attention {kind}; they have {kinds}.", kind=repr(kind), kinds=", ".join(self.kinds)
+        )
+
+    def maps(self, kind: Kind) -> np.ndarray:
+        """Attention weights of one kind, [layer, head, query, key]."""
+        return self.of(kind).weights
+
+    def mask(self, kind: Kind, layer: int | None = None) -> np.ndarray:
+        """The mask of one kind, bool [query, key]; True = may attend. All layers have the same."""
+        return self.of(kind).mask
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of all that is here, in hexadecimal digits: the same maps have the same."""
+        digest = hashlib.sha256(repr((self.checkpoint, self.sentence, self.special)).encode())
+        for one in self.attentions:
+            digest.update(repr((one.kind, one.weights.shape, one.queries, one.keys, one.sums_to_one)).encode())
+            digest.update(np.ascontiguousarray(one.weights).data)
+            digest.update(one.mask.tobytes())
+        return digest.hexdigest()
+
+
+def _labels(kind: Kind, name: str, labels: Sequence[str], count: int) -> tuple[str, ...]:
+    where = f"{kind} {name}"
+    if isinstance(labels, str):
+        raise MapsError("{where}: one text, {found}; give a list of labels.", where=where, found=shown(labels))
+    if len(labels) != count:
+        raise MapsError(
+            "{where}: the weights have {count:,} of them, and there are {n:,} labels; give one label for each.",
+            where=where,
+            count=count,
+            n=len(labels),
+        )
+    for label in labels:
+        check_text(where, label, MOST_LABEL)
+    return tuple(map(str, labels))  # numpy has a kind of text of its own
+
+
+def _check_weights(kind: Kind, weights: np.ndarray) -> None:
+    if not (weights.min() >= -_NOTHING and weights.max() <= 1 + _NOTHING):  # true for NaN, too
+        wrong = ~((weights >= -_NOTHING) & (weights <= 1 + _NOTHING))
+        raise MapsError(
+            "{kind}: a weight in {where} is {found}, not a number from 0 to 1; give the weights after the softmax, "
+            "not the scores before it, computed in float32 and without what was not computed, such as padding.",
+            kind=kind,
+            where=_where(wrong),
+            found=_first(wrong, weights),
+        )
+
+
+def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
+    shape = weights.shape[2:]
+    if given is None:
+        later = np.triu(np.ones(shape, bool), 1)
+        causal = (
+            kind == "decoder" and shape[0] == shape[1] and not np.logical_or.reduce(weights, axis=(0, 1))[later].any()
+        )
+        return ~later if causal else np.ones(shape, bool)
+    allowed = np.array(given)
+    if allowed.dtype != bool or allowed.shape != shape:
+        raise MapsError(
+            "{kind}: the mask is {dtype} of shape {found}; a bool of shape {shape} is needed, [query, key], True "
+            "where a query may attend to a key.",
+            kind=kind,
+            dtype=str(allowed.dtype),
+            found=shown(allowed.shape),
+            shape=shown(shape),
+        )
+    return allowed
+
+
+def _check_closed(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
+    if ((weights.max(axis=(0, 1)) > _NOTHING) & ~allowed).any():
+        wrong = (weights > _NOTHING) & ~allowed
+        raise MapsError(
+            "{kind}: a cell in {where} has the weight {found}, and the mask closes it. In a mask True means that a "
+            "query may attend; is it the other way round?",
+            kind=kind,
+            where=_where(wrong),
+            found=_first(wrong, weights),
+        )
+
+
+def _check_sums(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
+    sums = weights.sum(axis=-1, dtype=np.float64)  # [layer, head, query]
+    wrong = (np.abs(sums - 1) > ROUNDING) & allowed.any(axis=-1)
+    if wrong.any():
+        raise MapsError(
+            "{kind}: the weights of {where} sum to {found}, not to 1 (within {most}). Was dropout on, or was "
+            "something left out? Call `model.eval()` first; if rows shall not sum to 1, say `sums_to_one=False`.",
+            kind=kind,
+            most=ROUNDING,
+            where=_where(wrong),
+            found=_first(wrong, sums),
+        )
+
+
+def _where(wrong: np.ndarray) -> Sentence:
+    """Where the first wrong value is, counted from 1: bool [layer, head, query] or [layer, head, query, key]."""
+    layer, head, row, *column = (int(index) + 1 for index in np.unravel_index(int(wrong.argmax()), wrong.shape))
+    if not column:
+        return say("layer {layer}, head {head}, row {row}", layer=layer, head=head, row=row)
+    return say(
+        "layer {layer}, head {head}, row {row}, column {column}", layer=layer, head=head, row=row, column=column[0]
+    )
+
+
+def _first(wrong: np.ndarray, values: np.ndarray) -> str:
+    """What the first wrong value is."""
+    return f"{float(values.flat[wrong.argmax()]):.4g}"
