@@ -19,7 +19,7 @@ CODE = (
     "ui/components/assets.py",
     "ui/shared/style.py",
     "ui/start/look.py",
-    "ui/checkpoints/example.py",
+    "ui/checkpoints/code_to_copy.py",
     "ui/lessons/style.py",
     "ui/room/look.py",
 )

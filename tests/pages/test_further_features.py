@@ -6,7 +6,6 @@ import pytest
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import figure, payload
 from tests.transformer.one_stack import alone
-from ui.inside import stream
 from ui.runs import loading
 from ui.state import session
 from ui.step import pictures
@@ -104,7 +103,7 @@ def test_features_are_named(page):
 def test_norms_are_told_by_their_own_formula(page):
     for name, formula in (("gemma", "mean of x²"), ("tutorial", "(s + ε)"), ("gpt", "√(σ² + ε)")):
         test = page(name, INSIDE, inside="stream")
-        assert formula in payload(test, stream.NORM)["caption"]
+        assert formula in payload(test, "stream_norm")["caption"]
         assert "to within" in said(test)
 
 

@@ -17,7 +17,8 @@ from transformer import given_maps, load_maps, save_maps
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
 from ui.attention import flow, one_weight, panels
-from ui.checkpoints.given import ARRAYS, EXAMPLE
+from ui.checkpoints.code_to_copy import EXAMPLE
+from ui.checkpoints.given import ARRAYS
 from ui.maps import grid
 from ui.runs import loading
 from ui.runs.given import GivenLooking

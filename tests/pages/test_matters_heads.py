@@ -143,8 +143,10 @@ def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_
     assert drawn(test).shape == (8, 4)
 
 
-def test_hidden_steps_are_not_summed(page):
-    test = check(go_to(page(guess=1, layer=1, head=1), 3))
+def test_hidden_steps_are_not_summed(open_page):
+    test = check(go_to(open_page(MATTERS, model="reverse", src=SOURCE, guess=1, layer=1, head=1), 3))
+    assert "matters_effects" not in {one.key for one in test.get("bidi_component")}  # it would tell about the piece
+    until_measured(check(test.button(key="matters_heads_reveal").click().run()))
     assert drawn(test)[6, 0] == pytest.approx(without("cross", 0, 0)[:3].sum(), abs=1e-4)
     assert len(numbers(figure(test, "matters_steps")["data"][0]["y"])) == 3
     assert view(test).step == 2

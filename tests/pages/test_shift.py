@@ -4,13 +4,13 @@ import pytest
 
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, figure, sentences
-from ui.positions import controls
+from ui.positions import table_pictures
 
 
 @pytest.fixture
 def long_table(open_page, monkeypatch):
     """A function that opens the shift of a table of which only the first 64 of 128 positions are measured."""
-    monkeypatch.setattr(controls, "MOST_SHIFTED", 64)
+    monkeypatch.setattr(table_pictures, "MOST_SHIFTED", 64)
     return lambda **parameters: open_page(POSITIONS, positions="shift", model="zh-en", **parameters)
 
 

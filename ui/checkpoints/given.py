@@ -7,6 +7,7 @@ from typing import Final
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
 from transformer.maps.own_maps import GivenAttention, GivenMaps
+from ui.checkpoints.code_to_copy import EXAMPLE, FILE, FOLDER
 from ui.checkpoints.panels import table
 from ui.runs.open_run import address
 from ui.runs.sides import KIND_NAMES
@@ -14,19 +15,6 @@ from ui.shared import drawing, menu, style
 from ui.shared.door import st
 from ui.state import session
 from words import say
-
-EXAMPLE: Final = """\
-inputs = tokenizer("The cat sat on the mat.", return_tensors="pt")
-output = model(**inputs, output_attentions=True)
-tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
-weights = torch.stack([layer[0] for layer in output.attentions]).float().numpy(force=True)
-np.savez_compressed("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)"""
-
-FOLDER: Final = """\
-model.save_pretrained("DIR/my-gpt2")
-tokenizer.save_pretrained("DIR/my-gpt2")"""
-FILE: Final = 'torch.save(model.state_dict(), "DIR/lesson.pt")'
-
 
 # ------------------------------------------------------------------------------------------------ other programs
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.transformer.importers.test_losses import Tried
 from tests.transformer.tiny import ENCODER, tiny_model
+from tests.transformer.trying.test_losses import Tried
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.importers.answers import as_told

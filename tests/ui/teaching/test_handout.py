@@ -193,7 +193,7 @@ def test_all_that_a_step_looks_at_is_drawn_and_only_what_answers_it_is_closed(re
     drawn = figures_of(step, posed.link(), reverse, trace)
     assert (step.look, step.cover) == (("stream_size", "stream_added"), ("stream_added",))
     assert (len(drawn.beside), len(drawn.closed), drawn.whole) == (1, 1, True)
-    some = lessons()["one-weight"].steps[0]  # of the walk to one weight only the map is on paper
+    some = lessons()["one-weight"].steps[2]  # of weights and their table only the weights are on paper
     assert not figures_of(some, {"panel": "walk", "kind": "cross"}, reverse, trace).whole
 
 

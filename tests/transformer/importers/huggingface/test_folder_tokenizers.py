@@ -256,7 +256,7 @@ def test_the_folder_says_which_tokenizer_it_has(tmp_path):
 
 def test_without_the_library_the_sentencepiece_model_is_read(tmp_path, monkeypatch):
     folder = put(tmp_path / "m", as_it_is() | {"tokenizer.json": b"{}"})
-    with pytest.raises(CheckpointError, match=r"m: tokenizer.json: it is no tokenizer"):
+    with pytest.raises(CheckpointError, match=r"m: tokenizer.json: tokenizers cannot use it"):
         chosen(folder, "json", "llama")
     monkeypatch.setattr(library, "find_spec", lambda name: None)
     assert chosen(folder, "json", "llama").vocabularies.family == "llama"

@@ -85,12 +85,12 @@ def test_what_heads_write_is_their_values_times_their_part_of_w_o(name: str, sen
     case = picking(case_of(name, sentence), "last_writer")
     layer, n_heads = case.picked["layer"] - 1, case.picked["n_heads"]
     site = f"decoder.{layer}.cross_attn.heads"
-    heads = replay(case.checkpoint, case.trace, [site])[site].astype(np.float64)  # [head, step, d_head]
+    vectors = replay(case.checkpoint, case.trace, [site])[site].astype(np.float64)  # [head, step, d_head]
     matrix = case.checkpoint.model.decoder.layers[layer].cross_attn.out_proj.weight.detach().double().numpy()
     lengths = np.array(
         [
             np.linalg.norm(own @ matrix[:, h * own.shape[1] : (h + 1) * own.shape[1]].T, axis=1)
-            for h, own in enumerate(heads)
+            for h, own in enumerate(vectors)
         ]
     )
     shares = (lengths / lengths.sum(axis=0)).mean(axis=1)
