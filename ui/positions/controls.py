@@ -13,7 +13,6 @@ from transformer.analysis.rotations import Turning
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
 from ui.positions import otherwise
 from ui.positions.attention_pictures import Shown, layers_said, open_shown
 from ui.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
@@ -56,7 +55,7 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
         BusyError: The model has too much to do.
     """
     config = checkpoint.config
-    if config.positions not in TABLES:
+    if config.placing.adds != "table":
         return _in_attention(checkpoint, slot)
     _settle(checkpoint, slot)
     with choices.bar(slot):
@@ -162,7 +161,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
 
 def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     config, parts = checkpoint.config, anatomy(checkpoint.config)
-    if config.positions == "none":
+    if config.placing.adds == "nothing":
         st.info(otherwise.instead_of_a_table(config))
         return None
     titles = BIAS_PARTS if config.rotary is None else ROTARY_PARTS
