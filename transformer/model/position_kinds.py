@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from words import Sentence, say
 
 PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
+Adds = Literal["table", "turn", "bias", "nothing"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Placing:
 
     # "table": vectors are added to the token embeddings; "turn": queries and keys are turned; "bias": numbers are
     # added to the scores of the self-attentions.
-    adds: Literal["table", "turn", "bias", "nothing"] = "nothing"
+    adds: Adds = "nothing"
     parameters: Callable[[Any], tuple[int, ...]] | None = None  # shape of a stack's learned table; None: none is
     in_attention: Sentence | None = None  # what attentions do otherwise than the paper's
     in_score: Sentence | None = None  # the same of one score, where its steps are told

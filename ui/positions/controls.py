@@ -13,6 +13,7 @@ from transformer.analysis.rotations import Turning
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.position_kinds import Adds
 from ui.positions import otherwise
 from ui.positions.attention_pictures import Shown, layers_said, open_shown
 from ui.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
@@ -31,13 +32,15 @@ TABLE_PARTS: dict[PositionsPanel, str] = {
     "shift": say("Shift"),
     "sentence": say("Sentence"),
 }
-ROTARY_PARTS: dict[PositionsPanel, str] = {
-    "rotations": say("Rotations"),
-    "pair": say("One pair"),
-    "distance": say("Score by distance"),
-    "sentence": say("Sentence"),
+PARTS: dict[Adds, dict[PositionsPanel, str]] = {  # by what positions add
+    "turn": {
+        "rotations": say("Rotations"),
+        "pair": say("One pair"),
+        "distance": say("Score by distance"),
+        "sentence": say("Sentence"),
+    },
+    "bias": {"distance": say("Bias by distance"), "sentence": say("Sentence")},
 }
-BIAS_PARTS: dict[PositionsPanel, str] = {"distance": say("Bias by distance"), "sentence": say("Sentence")}
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
 COUNT = "positions_count"
 COUNTS = (16, 32, 64, 128, 256, 512)
@@ -164,7 +167,7 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     if config.placing.adds == "nothing":
         st.info(otherwise.instead_of_a_table(config))
         return None
-    titles = BIAS_PARTS if config.rotary is None else ROTARY_PARTS
+    titles = PARTS[config.placing.adds]
     panel = session.view(slot).positions_panel
     if panel not in titles and panel != View.positions_panel:  # the page's own choice needs no word
         session.add_note(otherwise.no_such_part(config, panel), slot)
