@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
-from transformer.model import distance
 from transformer.model.anatomy import StackName
+from transformer.model.distance import BIASES
 from transformer.model.transformer import Transformer
 
 
@@ -20,8 +19,8 @@ class DistanceBias:
 
     distances: np.ndarray  # the key's position minus the query's, ascending [distance]
     bias: np.ndarray  # what is added [head, distance]
-    buckets: np.ndarray | None = None  # the bucket of each distance [distance]; None for ALiBi, which has none
-    # How much each head's score falls with a token of distance [head]; None for relative positions.
+    buckets: np.ndarray | None = None  # the bucket of each distance [distance]; None: there are none
+    # How much each head's score falls with a token of distance [head]; None: that is learned.
     slopes: np.ndarray | None = None
 
     def edges(self) -> tuple[float, ...]:
@@ -42,16 +41,15 @@ def distance_bias(model: Transformer, stack: StackName, *, most: int) -> Distanc
     """
     config, causal = model.config.of(stack), model.anatomy.attention(stack).causal
     steps = torch.arange(-most, 1 if causal else most + 1)  # [distance]
-    if config.positions == "alibi":
-        found = distance.alibi(config.n_heads, steps[None], like=torch.zeros(1))[0, :, 0]  # [H, distance]
-        return DistanceBias(steps.numpy(), found.numpy(), slopes=np.array(distance.slopes(config.n_heads)))
-    if config.positions != "relative":
+    if (kind := BIASES.get(config.positions)) is None:
         raise ValueError(f"Positions of the kind {config.positions} add nothing to scores.")
-    buckets = distance.buckets(
-        steps, n_buckets=config.relative_buckets, max_distance=config.relative_distance, causal=causal
+    found = model.stack(stack).order.bias(steps[None], torch.zeros(1))[0, :, 0]  # [H, distance]
+    return DistanceBias(
+        steps.numpy(),
+        found.float().numpy(),
+        buckets=kind.buckets(config, steps, causal).numpy() if kind.buckets else None,
+        slopes=np.array(kind.slopes(config.n_heads)) if kind.slopes else None,
     )
-    table = model.stack(stack).order.table  # [bucket, head]
-    return DistanceBias(steps.numpy(), F.embedding(buckets, table).T.float().numpy(), buckets=buckets.numpy())
 
 
 @dataclass(frozen=True, eq=False)

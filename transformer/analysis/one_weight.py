@@ -92,7 +92,7 @@ def place(kind: Kind, layer: int) -> str:
 
 def biased(config: ModelConfig, kind: Kind) -> bool:
     """Whether positions add something to the scores of an attention."""
-    return kind != "cross" and config.positions in ("relative", "alibi")
+    return kind != "cross" and config.placing.adds == "bias"
 
 
 def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ def own_table(model: Transformer, stack: StackName) -> np.ndarray:
     """What a stack adds to its embeddings, [position, d_model]; do not write to it.
 
     Args:
-        model: A model whose positions are a table (`transformer.model.features.TABLES`).
+        model: A model that adds a table of positions to its embeddings.
     """
     positions: Any = model.stack(stack).embedding.positions  # its table is a buffer or a parameter
     return in_turns(positions.table.detach().numpy(), model.config)

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from transformer.model.config import ModelConfig, Normalisation
 from transformer.model.config_layers import Activation, NormPlace
-from transformer.model.features import PositionKind
+from transformer.model.position_kinds import KINDS
 
 HELP = "learn a vocabulary and a model from files of sentence pairs"
 
@@ -42,7 +42,7 @@ def _add_model(model: Any) -> None:
     model.add_argument("--pieces", choices=("unigram", "bpe", "char"), default="unigram")
     model.add_argument("--norm", choices=get_args(NormPlace), default="pre")
     model.add_argument("--activation", choices=get_args(Activation), default="relu")
-    model.add_argument("--positions", choices=get_args(PositionKind), default="sinusoidal")
+    model.add_argument("--positions", choices=tuple(KINDS), default="sinusoidal")
     model.add_argument("--max-len", type=int, default=128, help="most tokens a side")
     model.add_argument("--dropout", type=float, default=0.15)
     model.add_argument("--normalisation", choices=get_args(Normalisation), nargs="*", default=["nfc"])

@@ -41,7 +41,7 @@ SOURCE_SEEN = 0.01
 
 def positions(patient: Patient) -> Measured:
     """Let tokens change places: the first layer's attention must give the last one something else."""
-    if patient.config.positions == "none":
+    if patient.config.placing.adds == "nothing":
         return _no_positions(patient)
     found = {}
     for stack in patient.anatomy.stacks:

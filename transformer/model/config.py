@@ -8,6 +8,7 @@ Source of the defaults: Vaswani et al., "Attention Is All You Need" (2017), sect
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_origin, get_type_hints
@@ -17,7 +18,8 @@ from transformer.model.checks import check_type
 from transformer.model.config_ids import Ids
 from transformer.model.config_layers import Activation, Layers
 from transformer.model.config_writing import Writing
-from transformer.model.features import TABLES, AttentionFeatures, PositionKind
+from transformer.model.features import AttentionFeatures
+from transformer.model.position_kinds import KINDS, Placing, PositionKind
 from words import say_n
 
 FORMAT_VERSION = 1
@@ -71,10 +73,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     # An encoder alone ends with a head that gives every token's logits (see `transformer.model.output`).
     mlm_head: bool = False
     mlm_activation: Activation = "gelu"  # non-linearity of that head
-    # "sinusoidal" (a formula) or "learned" (a table of parameters) are added to the embeddings; "rotary", "relative"
-    # and "alibi" act in the self-attentions (`transformer.model.order`); "none": there is no order but by the causal
-    # mask.
-    positions: PositionKind = "sinusoidal"
+    positions: PositionKind = "sinusoidal"  # with "none" there is no order but by the causal mask
     scale_embedding: bool = True  # multiply token embeddings by sqrt(d_model) before adding positions
     embedding_norm: bool = False  # A norm after the embedding's sum
     n_token_types: int = 0  # rows of a table of token types that the encoder adds to its embedding; 0 for none
@@ -165,6 +164,11 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             raise ConfigError("n_decoder_heads", "found {found}, expected a divisor of {width}, with heads that "
                               "share no keys.", found=found, width=width)  # fmt: skip
 
+    @property
+    def placing(self) -> Placing:
+        """What its kind of positions is."""
+        return KINDS[self.positions]
+
     def of(self, stack: Literal["encoder", "decoder"]) -> Self:
         """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
         if stack == "encoder" or not (self.n_decoder_heads or self.d_decoder_ff):
@@ -207,7 +211,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             raise ConfigError("n_token_types", "the encoder has them, and this model has no encoder; say 0.")
 
     def _check_parameters(self) -> None:
-        if self.positions in TABLES and self.max_len * self.d_model > MAX_POSITION_VALUES:
+        if self.placing.adds == "table" and self.max_len * self.d_model > MAX_POSITION_VALUES:
             raise ConfigError(
                 "max_len",
                 "found {found} with d_model = {d_model}; the table of positions may hold {most:,} "
@@ -239,8 +243,8 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             (self.of("encoder"), self.n_encoder_layers, 1), (self.of("decoder"), self.n_decoder_layers, 1 + both),
         ):  # fmt: skip
             if n_layers:
-                positions = {"learned": self.max_len * d, "relative": self.relative_buckets * own.n_heads}
-                once = positions.get(self.positions, 0) + norm * (self.final_norm + self.embedding_norm)
+                positions = math.prod(self.placing.parameters(own)) if self.placing.parameters else 0
+                once = positions + norm * (self.final_norm + self.embedding_norm)
                 count += n_layers * own._count_layer(n_attentions, norm) + once
         tables = (self.src_vocab_size + (0 if self.shared_vocab else self.tgt_vocab_size) + self.n_token_types) * d
         head = (d * d + bias.ffn * d + norm) * self.mlm_head

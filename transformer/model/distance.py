@@ -8,9 +8,16 @@ Shapes: H heads, Q queries, K keys.
 """
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from transformer.model.config import ModelConfig
+from transformer.model.position_kinds import PositionKind
 
 
 def distances(places: Tensor, *, offset: int) -> Tensor:
@@ -60,3 +67,30 @@ def alibi(n_heads: int, distance: Tensor, *, like: Tensor) -> Tensor:
     """-slope |distance| for each head: [Q, K] -> [1, H, Q, K]."""
     slope = torch.tensor(slopes(n_heads), dtype=torch.float64, device=distance.device)[:, None, None]  # [H, 1, 1]
     return (-slope * distance.abs()).to(like)[None]
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What a kind of positions adds to scores."""
+
+    # What is added [1, H, Q, K], by the config of the stack, distances [Q, K], its parameters (without any, a tensor
+    # of the model's type) and whether a query sees nothing after it.
+    added: Callable[[ModelConfig, Tensor, Tensor, bool], Tensor]
+    buckets: Callable[[ModelConfig, Tensor, bool], Tensor] | None = None  # of distances; None: it has none
+    slopes: Callable[[int], list[float]] | None = None  # of heads, if they are given by a formula
+
+
+def _bucket(config: ModelConfig, apart: Tensor, causal: bool) -> Tensor:
+    n, most = config.relative_buckets, config.relative_distance
+    return buckets(apart, n_buckets=n, max_distance=most, causal=causal)
+
+
+def _relative(config: ModelConfig, apart: Tensor, table: Tensor, causal: bool) -> Tensor:
+    found = _bucket(config, apart.round().long(), causal)
+    return F.embedding(found, table).permute(2, 0, 1)[None]  # [Q, K, H] -> [1, H, Q, K]
+
+
+BIASES: Final[Mapping[PositionKind, Bias]] = {
+    "relative": Bias(_relative, buckets=_bucket),
+    "alibi": Bias(lambda config, apart, like, causal: alibi(config.n_heads, apart, like=like), slopes=slopes),
+}

@@ -12,9 +12,8 @@ from typing import Literal, Self, get_args
 
 from transformer.errors import ConfigError, shown
 from transformer.model.checks import MAX_NUMBER, check_choice, check_layers, check_number, check_scalar, check_whole
+from transformer.model.position_kinds import PositionKind
 
-PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
-TABLES: tuple[PositionKind, ...] = ("sinusoidal", "learned")  # those that are added to the token embeddings
 SinusoidLayout = Literal["interleaved", "halves", "fairseq", "tensor2tensor"]
 RotaryScaling = Literal["none", "linear", "llama3", "yarn"]
 
@@ -75,6 +74,10 @@ class Rotary:
                 )
         return cls(**record)
 
+    def width(self, d_head: int) -> int:
+        """How many dimensions of a query or key turn."""
+        return int(d_head * self.share)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionFeatures:
@@ -133,21 +136,16 @@ class AttentionFeatures:
                 raise ConfigError(
                     name, "is about rotary positions, but positions is {positions}.", positions=positions
                 )
-        if self.rotary and (rotated_width(self.rotary, d_head) % 2 or not rotated_width(self.rotary, d_head)):
+        if self.rotary and (self.rotary.width(d_head) % 2 or not self.rotary.width(d_head)):
             raise ConfigError(
                 "rotary.share",
                 "{share} of d_head = {d_head} is {width} dimensions, expected an even number from 2: they turn in "
                 "pairs.",
                 share=self.rotary.share,
                 d_head=d_head,
-                width=rotated_width(self.rotary, d_head),
+                width=self.rotary.width(d_head),
             )
 
     def window(self, layer: int) -> int:
         """How many keys a query of this decoder layer sees, from 0; 0: all."""
         return self.windows[layer] if self.windows else 0
-
-
-def rotated_width(rotary: Rotary, d_head: int) -> int:
-    """How many dimensions of a query or key turn."""
-    return int(d_head * rotary.share)

@@ -12,7 +12,6 @@ Shapes: H heads, Q queries, K keys.
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.model import distance, rotary
@@ -34,7 +33,7 @@ NO_ORDER = Order()
 
 
 class StackOrder(nn.Module):
-    """The orders of a stack's layers; it holds the table of relative positions, if there is one.
+    """The orders of a stack's layers; it holds the table of a learned bias, if there is one.
 
     Args:
         causal: Whether a query sees nothing that comes after it.
@@ -43,22 +42,25 @@ class StackOrder(nn.Module):
     def __init__(self, config: ModelConfig, *, n_layers: int, causal: bool) -> None:
         super().__init__()
         self.config, self.n_layers, self.causal = config, n_layers, causal
-        if config.positions == "relative":
-            self.table = nn.Parameter(torch.zeros(config.relative_buckets, config.n_heads))
+        if config.placing.adds == "bias" and config.placing.parameters:
+            self.table = nn.Parameter(torch.zeros(config.placing.parameters(config)))
 
     def forward(self, length: int, *, offset: int, like: Tensor, tap: Tap = NO_TAP) -> list[Order]:
         """The order of each layer, for queries at positions offset to offset + length - 1 and keys from 0 on."""
-        if self.config.positions not in ("rotary", "relative", "alibi"):
+        if self.config.placing.adds not in ("turn", "bias"):
             return [NO_ORDER] * self.n_layers
         places = torch.arange(offset + length, device=like.device)  # [K]
         if (moves := tap.setting("moves", AS_THEY_STAND)) is not None:
             places = moves(places)
-        if self.config.positions == "rotary":
+        if self.config.placing.adds == "turn":
             return self._rotations(places[offset:], like)
         apart = distance.distances(places, offset=offset)  # [Q, K]
-        if self.config.positions == "relative":
-            return [Order(bias=self._relative(apart))] * self.n_layers
-        return [Order(bias=distance.alibi(self.config.n_heads, apart, like=like))] * self.n_layers
+        return [Order(bias=self.bias(apart, like))] * self.n_layers
+
+    def bias(self, apart: Tensor, like: Tensor) -> Tensor:
+        """What is added to scores at such distances, [Q, K] -> [1, H, Q, K]."""
+        found = distance.BIASES[self.config.positions]
+        return found.added(self.config, apart, getattr(self, "table", like), self.causal)
 
     def _rotations(self, places: Tensor, like: Tensor) -> list[Order]:
         c, numbers = self.config, self.config.rotary
@@ -74,10 +76,3 @@ class StackOrder(nn.Module):
         windows = [self.causal and c.window(layer) > 0 for layer in range(self.n_layers)]
         turns = [local if window else whole for window in windows]
         return [NO_ORDER if layer in c.unplaced_layers else order for layer, order in enumerate(turns)]
-
-    def _relative(self, apart: Tensor) -> Tensor:
-        c = self.config
-        found = distance.buckets(
-            apart.round().long(), n_buckets=c.relative_buckets, max_distance=c.relative_distance, causal=self.causal
-        )
-        return F.embedding(found, self.table).permute(2, 0, 1)[None]  # [Q, K, H] -> [1, H, Q, K]

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES, SinusoidLayout
+from transformer.model.features import SinusoidLayout
 
 Moves = Callable[[Tensor], Tensor]
 """What gives each place [T], from 0, another one: whole numbers for a table, any for positions inside attention."""
@@ -117,9 +117,9 @@ class LearnedPositions(nn.Module):
 
 def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | None:
     """The table that a config names; None where positions act inside attention, or nowhere."""
-    if config.positions not in TABLES:
+    if config.placing.adds != "table":
         return None
-    return FixedPositions(config) if config.positions == "sinusoidal" else LearnedPositions(config)
+    return LearnedPositions(config) if config.placing.parameters else FixedPositions(config)
 
 
 def _rows(table: Tensor, length: int, offset: int, moves: Moves | None) -> Tensor:

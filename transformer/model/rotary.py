@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.model.features import Rotary, rotated_width
+from transformer.model.features import Rotary
 
 Rotation = tuple[Tensor, Tensor]
 """Cosines and sines of the angles, each [T, n / 2], times the magnitude."""
@@ -30,7 +30,7 @@ def frequencies(rotary: Rotary, d_head: int, *, max_len: int, local: bool = Fals
         max_len: Most tokens, which `original_len` may stand for.
         local: For a layer with a window.
     """
-    width = rotated_width(rotary, d_head)
+    width = rotary.width(d_head)
     steps = np.arange(0, width, 2) / width  # [n / 2]
     if local and rotary.local_base is not None:
         return np.asarray(rotary.local_base**-steps)

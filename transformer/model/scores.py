@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def scoring(config: ModelConfig) -> Scoring:
 def plain_scores(config: ModelConfig) -> bool:
     """Whether all scores are q . k / sqrt(d_head), as in the paper, of queries and keys as they are projected."""
     plain = config.score_scale is None and config.score_cap is None and not config.qk_norm
-    return plain and config.positions in (*TABLES, "none")
+    return plain and config.placing.adds in ("table", "nothing")
 
 
 def capped(scores: Tensor, cap: float | None) -> Tensor:

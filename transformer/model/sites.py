@@ -5,7 +5,6 @@
 
 from transformer.model.anatomy import EVERY_PART, Anatomy, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
 
 _ATTENTION = {
     "norm": "[batch, query, d_model] post: output of the norm after the sum; else: input of the sub-layer",
@@ -100,11 +99,11 @@ def _has(config: ModelConfig, site: str, layer: int) -> bool:
     placed = "self_attn" in site and layer not in config.unplaced_layers
     match site.rpartition(".")[2]:
         case "positions":
-            return config.positions in TABLES
+            return config.placing.adds == "table"
         case "bias":
-            return placed and config.positions in ("relative", "alibi")
+            return placed and config.placing.adds == "bias"
         case "projected_queries" | "projected_keys":
-            return config.qk_norm or (placed and config.positions == "rotary")
+            return config.qk_norm or (placed and config.placing.adds == "turn")
         case _:
             return True
 

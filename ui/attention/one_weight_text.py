@@ -293,10 +293,8 @@ def is_changed(config: ModelConfig, walk: Walk) -> bool:
 def score_stage(config: ModelConfig, walk: Walk) -> tuple[str, str, str]:
     """The stage's heading, its text and its formula."""
     said = [_scale(walk)]
-    if config.positions == "relative" and biased(config, walk.kind):
-        said.append(say("Relative positions add a number that this head has learned for this distance."))
-    if config.positions == "alibi" and biased(config, walk.kind):
-        said.append(say("ALiBi adds a number below 0 that grows with the distance."))
+    if config.placing.in_score and biased(config, walk.kind):
+        said.append(config.placing.in_score)
     if walk.how.cap is not None:
         cap = walk.how.cap
         said.append(say("Then the score is capped: {cap:g} · tanh(s / {cap:g}) never passes ±{cap:g}.", cap=cap))

@@ -16,7 +16,7 @@ from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.runs.sides import sides
 from ui.shared import drawing
-from ui.shared.dialect import IN_ATTENTION, about_scores
+from ui.shared.dialect import about_scores
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import AttentionPanel
@@ -92,7 +92,7 @@ def otherwise(run: OpenRun) -> None:
 def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, layer: int | None) -> str:
     """How the scores of an attention are made if not as q·k / √d_head under the causal mask; "" if they are."""
     within_stack = kind != "cross"
-    said = [IN_ATTENTION[config.positions]] if within_stack and config.positions in IN_ATTENTION else []
+    said: list[str] = [config.placing.in_attention] if within_stack and config.placing.in_attention else []
     said += about_scores(config)
     if not said:
         return ""

@@ -14,11 +14,9 @@ from transformer.analysis.costs import Holding, Part, buffers, holdings, multipl
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
 from transformer.model.transformer import Transformer
 from ui.inside.features import ACTIVATIONS, FORMULAS, further, heads
 from ui.runs.sides import SIDE_OF, has_one_stack
-from ui.shared.dialect import IN_ATTENTION
 from words import joined, say
 
 Grouping = Callable[[int], list[tuple[int, int]]]
@@ -170,7 +168,7 @@ def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block | 
 
 def _positions(one: Sized, stack: StackName, name: str) -> Block | None:
     """The table of positions; None where none is added."""
-    if one.config.positions not in TABLES:
+    if one.config.placing.adds != "table":
         return None
     text, role = say("Positions, learned"), say("A learned table: the vector of each position is added.")
     if one.config.positions == "sinusoidal":
@@ -285,8 +283,8 @@ def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, 
         "decoder": say("Every target token reads from itself and those before it, with {heads}.", heads=heads(c)),
         "cross": say("Every target token reads from the encoder's output, with {heads}.", heads=heads(c)),
     }[attention.kind]
-    if c.positions in IN_ATTENTION and attention.keys_from == stack:
-        role = joined(" ", [role, IN_ATTENTION[c.positions]])
+    if c.placing.in_attention and attention.keys_from == stack:
+        role = joined(" ", [role, c.placing.in_attention])
     text = _attention_text(c, within=attention.keys_from == stack)
     maps = f"[{c.n_heads}, {queries}, {one.length(attention.keys_from)}]"
     return text, role, say("{before} → maps {maps} → {after}", before=one.stream(stack), maps=maps,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from ui.runs.sides import has_one_stack
-from ui.shared.dialect import IN_ATTENTION, about_scores
+from ui.shared.dialect import about_scores
 from words import joined, say, say_n
 
 ACTIVATIONS = {
@@ -93,9 +93,9 @@ def _norms(config: ModelConfig) -> str:
 
 
 def _positions(config: ModelConfig) -> str:
-    if config.positions in IN_ATTENTION:
-        return IN_ATTENTION[config.positions]
-    if config.positions == "none":
+    if config.placing.in_attention:
+        return config.placing.in_attention
+    if config.placing.adds == "nothing":
         return say("No positions.")
     if config.positions == "sinusoidal":
         return say("Positions: {formula}, a formula.", formula=FORMULAS[config.sinusoid_layout])

@@ -18,7 +18,6 @@ from transformer.analysis.rotations import Turning, even_product, turnings
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
 from ui.positions.table_pictures import MOST_CELLS, PAGE, count_of
 from ui.runs.picture import Plot
 from ui.runs.seen import Seen
@@ -113,7 +112,7 @@ class Shown:
 
 def open_shown(checkpoint: Checkpoint, view: View, slot: Slot) -> Shown | None:
     """What is looked at, whatever the sentence; None for a model whose positions do not act inside attention."""
-    if checkpoint.config.positions in {*TABLES, "none"}:
+    if checkpoint.config.placing.adds in ("table", "nothing"):
         return None
     return Shown(checkpoint, fit_parts(view, anatomy(checkpoint.config))[0], slot)
 

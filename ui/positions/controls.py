@@ -13,7 +13,7 @@ from transformer.analysis.rotations import Turning
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
+from transformer.model.position_kinds import Adds
 from ui.positions import otherwise
 from ui.positions.attention_pictures import Shown, layers_said, open_shown
 from ui.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
@@ -32,13 +32,15 @@ TABLE_PARTS: dict[PositionsPanel, str] = {
     "shift": say("Shift"),
     "sentence": say("Sentence"),
 }
-ROTARY_PARTS: dict[PositionsPanel, str] = {
-    "rotations": say("Rotations"),
-    "pair": say("One pair"),
-    "distance": say("Score by distance"),
-    "sentence": say("Sentence"),
+PARTS: dict[Adds, dict[PositionsPanel, str]] = {  # by what positions add
+    "turn": {
+        "rotations": say("Rotations"),
+        "pair": say("One pair"),
+        "distance": say("Score by distance"),
+        "sentence": say("Sentence"),
+    },
+    "bias": {"distance": say("Bias by distance"), "sentence": say("Sentence")},
 }
-BIAS_PARTS: dict[PositionsPanel, str] = {"distance": say("Bias by distance"), "sentence": say("Sentence")}
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
 COUNT = "positions_count"
 COUNTS = (16, 32, 64, 128, 256, 512)
@@ -56,7 +58,7 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
         BusyError: The model has too much to do.
     """
     config = checkpoint.config
-    if config.positions not in TABLES:
+    if config.placing.adds != "table":
         return _in_attention(checkpoint, slot)
     _settle(checkpoint, slot)
     with choices.bar(slot):
@@ -162,10 +164,10 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
 
 def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     config, parts = checkpoint.config, anatomy(checkpoint.config)
-    if config.positions == "none":
+    if config.placing.adds == "nothing":
         st.info(otherwise.instead_of_a_table(config))
         return None
-    titles = BIAS_PARTS if config.rotary is None else ROTARY_PARTS
+    titles = PARTS[config.placing.adds]
     panel = session.view(slot).positions_panel
     if panel not in titles and panel != View.positions_panel:  # the page's own choice needs no word
         session.add_note(otherwise.no_such_part(config, panel), slot)

@@ -67,6 +67,7 @@ def _about_bias(shown: Shown) -> Iterator[str]:
             slope=slope,
             tokens=1 / slope,
         )
+    if found.buckets is None:
         return
     values, n_buckets = found.bias[head], len(found.edges()) + 1
     best = int(values.argmax())

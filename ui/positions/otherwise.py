@@ -7,33 +7,14 @@ from __future__ import annotations
 
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.features import rotated_width
 from ui.state.view import PositionsPanel
 from words import joined, say
 
 
 def instead_of_a_table(config: ModelConfig) -> str:
     """What a model has that adds no positions to its embeddings."""
-    if config.rotary is not None:
-        return say(
-            "This model has no table of positions. It has rotary positions: every self-attention turns its queries "
-            "and keys, {n} of the {d_head} dimensions of each head in pairs, by angles that grow with the position.",
-            n=rotated_width(config.rotary, config.d_head),
-            d_head=config.d_head,
-        )
-    if config.positions == "relative":
-        return say(
-            "This model has no table of positions. It has relative positions: every self-attention adds to each "
-            "score a learned number, which depends on the head and on how far apart query and key are ({n} distances "
-            "are told apart, and from {most} tokens on all are one).",
-            n=config.relative_buckets,
-            most=config.relative_distance,
-        )
-    if config.positions == "alibi":
-        return say(
-            "This model has no table of positions. It has ALiBi: every self-attention takes from each score the "
-            "distance between query and key, times a number that each head has of its own."
-        )
+    if config.placing.of:
+        return config.placing.of(config)
     if anatomy(config).writes:
         return say("This model has no positions: only the causal mask tells its decoder what came before.")
     return say("This model has no positions: it does not see the order of its tokens.")

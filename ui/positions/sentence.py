@@ -9,7 +9,6 @@ import numpy as np
 
 from transformer.analysis.rotations import Turning
 from transformer.analysis.stream import rms
-from transformer.model.features import TABLES
 from ui.frame import sentence as frame
 from ui.frame.sentence import Still, one_token
 from ui.positions import in_attention
@@ -31,7 +30,7 @@ KEY = "rotary_key"
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, and what positions do in it."""
-    on_source, added = run.view.side == "source", run.checkpoint.config.positions in TABLES
+    on_source, added = run.view.side == "source", run.checkpoint.config.placing.adds == "table"
     still = one_token(run, run.view.key or 0) if on_source and added else Still() if on_source or added else None
     frame.sentence(run, compact=True, still=still)
     o = attempt(lambda: open_sentence(run))

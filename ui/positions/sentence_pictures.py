@@ -16,7 +16,6 @@ from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
 from transformer.analysis.distance_bias import Spreads, spreads
 from transformer.analysis.rotations import Turning, product_by_distance
 from transformer.analysis.stream import rms
-from transformer.model.features import TABLES
 from ui.positions.attention_pictures import Shown, open_shown
 from ui.positions.table_pictures import PAGE
 from ui.runs.picture import Part, Plot
@@ -160,7 +159,7 @@ def open_sentence(run: Seen) -> Start | InScores | None:
         QueryError: What the run read is not finite.
         BusyError: The model has too much to do.
     """
-    if run.checkpoint.config.positions in TABLES:
+    if run.checkpoint.config.placing.adds == "table":
         return _start_of(run)
     shown = open_shown(run.checkpoint, run.link.view, run.slot)
     return None if shown is None else InScores(run, shown)

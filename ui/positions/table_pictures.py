@@ -30,7 +30,6 @@ from transformer.analysis import position_study as study
 from transformer.analysis.position_tables import own_table
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
-from transformer.model.features import TABLES
 from transformer.runs.finite import not_finite
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import Seen, Work
@@ -79,7 +78,7 @@ class Table:
     @property
     def learned(self) -> bool:
         """Whether it holds parameters."""
-        return self.checkpoint.config.positions == "learned"
+        return bool(self.checkpoint.config.placing.parameters)
 
     @property
     def count(self) -> int:
@@ -184,7 +183,7 @@ def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Ta
         QueryError: Something in it is not finite.
         BusyError: The model has too much to do.
     """
-    if checkpoint.config.positions not in TABLES:
+    if checkpoint.config.placing.adds != "table":
         return None
     parts = anatomy(checkpoint.config)
     view, _ = fit_parts(view, parts)

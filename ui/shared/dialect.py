@@ -6,14 +6,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from transformer.model.config import ModelConfig
-from transformer.model.features import PositionKind
 from words import say, through
-
-IN_ATTENTION: dict[PositionKind, str] = {
-    "rotary": say("Rotary positions turn queries and keys."),
-    "relative": say("Relative positions add a learned bias to the scores."),
-    "alibi": say("ALiBi takes the distance from the scores, each head as much as its slope says."),
-}
 
 
 def about_scores(config: ModelConfig) -> list[str]:

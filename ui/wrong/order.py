@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.features import TABLES
 from ui.wrong import changes
 from ui.wrong.card import Card, Code, Measure
 from ui.wrong.figures import LOSS_MEASURE, embeddings, loss_by_piece, ratio, ratio_by_token
@@ -43,8 +42,7 @@ POSITIONS: Final = Card(
 
 
 def _counts_distances(checkpoint: Checkpoint) -> Sentence | None:
-    positions = checkpoint.config.positions
-    if positions != "none" and positions not in TABLES:
+    if checkpoint.config.placing.adds in ("turn", "bias"):
         return say("Positions of this model act inside attention and count distances only: a shift changes nothing.")
     return None
 
@@ -82,7 +80,7 @@ SHIFTED: Final = Card(
 
 
 def _has_no_table(checkpoint: Checkpoint) -> Sentence | None:
-    if checkpoint.config.positions not in TABLES:
+    if checkpoint.config.placing.adds != "table":
         return say("No vectors of positions are added in this model, so that none can drown.")
     return None
 

@@ -26,7 +26,7 @@ def test_no_kind_of_model_has_a_mistake_by_itself(kind, tmp_path):
     assert {one.verdict for one in verdicts.values()} <= {"well", "not_applicable"}, verdicts
     assert verdicts["batch"].verdict == "well"
     positions = found(checkpoint, "positions").verdict
-    assert positions == ("look" if checkpoint.config.positions == "none" else "well")
+    assert positions == ("look" if checkpoint.config.placing.adds == "nothing" else "well")
     writes = checkpoint.model.anatomy.writes
     assert all((verdicts[name].verdict == "well") == writes for name in ("causality", "own_token", "cache"))
 

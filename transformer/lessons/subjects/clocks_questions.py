@@ -17,7 +17,6 @@ from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.run_differences import amount
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
-from transformer.model.features import TABLES
 from transformer.runs.interventions import ShiftPositions
 from words import say
 
@@ -93,7 +92,7 @@ def table_of(case: Case) -> np.ndarray:
         NotHere: The model adds none to its embeddings.
     """
     config = case.checkpoint.config
-    if config.positions not in TABLES:
+    if config.placing.adds != "table":
         raise NotHere("This model adds no table of positions to its embeddings; choose another checkpoint.")
     return own_table(case.checkpoint.model, anatomy(config).stacks[0].name)
 
@@ -178,7 +177,7 @@ def shift_map(case: Case) -> Answer:
 
 def where_from(case: Case) -> Answer:
     """Whether a table of positions was computed or learned."""
-    learned, table = case.checkpoint.config.positions == "learned", table_of(case)
+    learned, table = bool(case.checkpoint.config.placing.parameters), table_of(case)
     if not learned and study.difference_from_formula(table) >= FOLLOWS:
         raise NotHere("This table is computed by another formula than the paper's.")
     right = "learned" if learned else "formula"
@@ -208,7 +207,7 @@ def longest_word(case: Case) -> Answer:
     rows, trace = len(table_of(case)), case.trace
     tokenizer = case.checkpoint.src_tokenizer
     marks = sum(tokenizer.is_special(i) for i in trace.src_ids)
-    if case.checkpoint.config.positions != "learned" or not marks:
+    if not case.checkpoint.config.placing.parameters or not marks:
         raise NotHere("This step is about a learned table of positions and a source with an end mark.")
     numbers = {"half": rows // 2, "pieces": rows - marks, "rows": rows}
     options = tuple(Option(word, f"{n:,}") for word, n in numbers.items())

@@ -16,7 +16,6 @@ from transformer.analysis import costs
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
-from transformer.model.features import TABLES
 from transformer.runs.interventions import Intervention, NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.runs.trace import Trace
 
@@ -37,7 +36,7 @@ def parts_to_take(case: Case) -> dict[str, Any]:
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
     if not (parts.reads and parts.writes):
         raise NotHere("This model has one stack alone; the step takes parts of an encoder and a decoder away.")
-    if config.positions not in TABLES:
+    if config.placing.adds != "table":
         raise NotHere("This model adds no positions to its embeddings, which this step takes away.")
     return {"pieces": min(written(case, least=2), MOST_PIECES)}
 

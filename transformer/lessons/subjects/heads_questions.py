@@ -237,7 +237,7 @@ def random_key_bias(case: Case) -> Answer:
     """How far the logits move when a random vector is added to all keys of every head."""
     written(case, least=1)
     config, bias = case.checkpoint.config, KeyBias()
-    if config.positions == "rotary" or config.qk_norm:
+    if config.placing.adds == "turn" or config.qk_norm:
         raise NotHere("This model turns or norms its keys behind W_K, so that a bias there does not cancel.")
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
     right = moved.verdict

@@ -33,7 +33,7 @@ MOST_SEEDS: Final = 20
 def added_positions(case: Case) -> dict[str, Any]:
     """The stack that reads the sentence, where vectors of positions are added to it."""
     config = case.checkpoint.config
-    if config.positions not in ("sinusoidal", "learned"):
+    if config.placing.adds != "table":
         raise NotHere("This model adds no vectors of positions to its embeddings; choose another checkpoint.")
     stack = anatomy(config).stacks[0].name
     return {"stack": stack, "side": "source" if stack == "encoder" else "target"}

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
-from transformer.model.features import TABLES
 from transformer.model.tap import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import Ground
 from transformer.runs.interventions.spelling import number, whole
@@ -31,21 +30,21 @@ class _OfPositions(StackChange):
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        if config.positions == "none":
+        if config.placing.adds == "nothing":
             return say("This model has no positions: only its causal mask gives order, if it has one.")
         return None
 
     def _moved(self, ground: Ground, moves: Callable[[Tensor], Tensor]) -> Visitor:
         """Takes vectors or angles of other places."""
         config = ground.config
-        part = "embedding" if config.positions in TABLES else "order"
+        part = "embedding" if config.placing.adds == "table" else "order"
         return Rewirer({f"{name}.{part}.moves": lambda before: _after(before, moves)
                         for name in self.stacks(config)})  # fmt: skip
 
     def _sized(self, ground: Ground, by: float) -> Visitor:
         """Multiplies vectors or a bias."""
         config = ground.config
-        part = "embedding.positions" if config.positions in TABLES else "*.self_attn.bias"
+        part = "embedding.positions" if config.placing.adds == "table" else "*.self_attn.bias"
         return Replacer({f"{name}.{part}": lambda value: value * by for name in self.stacks(config)},
                         causal=True)  # fmt: skip
 
@@ -72,7 +71,7 @@ class NoPositions(_OfPositions):
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Sets vectors or a bias to 0; where positions turn, all tokens are at the first place."""
-        if ground.config.positions == "rotary":
+        if ground.config.placing.adds == "turn":
             return (self._moved(ground, torch.zeros_like),)
         return (self._sized(ground, 0.0),)
 
@@ -113,7 +112,7 @@ class ScalePositions(_OfPositions):
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Multiplies vectors or a bias; where positions turn, places, and so the angles."""
-        if ground.config.positions == "rotary":
+        if ground.config.placing.adds == "turn":
             return (self._moved(ground, lambda places: places * self.by),)
         return (self._sized(ground, self.by),)
 

@@ -205,9 +205,9 @@ class HeadsTold(Intervention):
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         """Where a parameter belongs to a head, or to a width of heads, the number is to be seen."""
-        if config.positions == "rotary":
+        if config.placing.adds == "turn":
             return say("Rotary positions turn pairs inside a head; heads of another width have other pairs.")
-        if config.positions in ("relative", "alibi"):
+        if config.placing.adds == "bias":
             return say("Each head of this model has distances of its own; another number of heads has none.")
         if config.qk_norm:
             return say("The norms of queries and keys have the width of a head; heads of another width do not fit.")

@@ -66,7 +66,7 @@ class OtherSimilarity(AttentionChange):
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
-        if self.how == "general" and (config.positions == "rotary" or config.qk_norm):
+        if self.how == "general" and (config.placing.adds == "turn" or config.qk_norm):
             raise ChangeError(
                 "{change}: queries and keys of this model are turned or normed between W_Q and W_K, so that no W "
                 "stands between the vectors that they are made of.",

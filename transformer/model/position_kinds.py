@@ -1,0 +1,68 @@
+"""The kinds of positions: what each adds and where, its parameters, and what is said of it.
+
+To add one, give it a record here and, if it adds to scores, its equation in `transformer.model.distance`. Everything
+else asks the record, never the name. Like the config, this file knows nothing of torch.
+
+Source: at the equations, in `positions`, `rotary` and `distance`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from words import Sentence, say
+
+PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
+Adds = Literal["table", "turn", "bias", "nothing"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placing:
+    """One kind; `of` a config is asked of a `ModelConfig`, which itself asks this file."""
+
+    # "table": vectors are added to the token embeddings; "turn": queries and keys are turned; "bias": numbers are
+    # added to the scores of the self-attentions.
+    adds: Adds = "nothing"
+    parameters: Callable[[Any], tuple[int, ...]] | None = None  # shape of a stack's learned table; None: none is
+    in_attention: Sentence | None = None  # what attentions do otherwise than the paper's
+    in_score: Sentence | None = None  # the same of one score, where its steps are told
+    of: Callable[[Any], Sentence] | None = None  # what a model has in the place of a table
+
+
+KINDS: Final[Mapping[PositionKind, Placing]] = {
+    "sinusoidal": Placing(adds="table"),
+    "learned": Placing(adds="table", parameters=lambda config: (config.max_len, config.d_model)),
+    "rotary": Placing(
+        adds="turn",
+        in_attention=say("Rotary positions turn queries and keys."),
+        of=lambda config: say(
+            "This model has no table of positions. It has rotary positions: every self-attention turns its queries "
+            "and keys, {n} of the {d_head} dimensions of each head in pairs, by angles that grow with the position.",
+            n=config.rotary.width(config.d_head),
+            d_head=config.d_head,
+        ),
+    ),
+    "relative": Placing(
+        adds="bias",
+        parameters=lambda config: (config.relative_buckets, config.n_heads),
+        in_attention=say("Relative positions add a learned bias to the scores."),
+        in_score=say("Relative positions add a number that this head has learned for this distance."),
+        of=lambda config: say(
+            "This model has no table of positions. It has relative positions: every self-attention adds to each "
+            "score a learned number, which depends on the head and on how far apart query and key are ({n} distances "
+            "are told apart, and from {most} tokens on all are one).",
+            n=config.relative_buckets,
+            most=config.relative_distance,
+        ),
+    ),
+    "alibi": Placing(
+        adds="bias",
+        in_attention=say("ALiBi takes the distance from the scores, each head as much as its slope says."),
+        in_score=say("ALiBi adds a number below 0 that grows with the distance."),
+        of=lambda config: say(
+            "This model has no table of positions. It has ALiBi: every self-attention takes from each score the "
+            "distance between query and key, times a number that each head has of its own."
+        ),
+    ),
+    "none": Placing(),
+}
