@@ -10,7 +10,7 @@ A tokenizer may normalise further (SentencePiece's own rules are part of its mod
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from opencc import OpenCC
 
@@ -49,12 +49,7 @@ def _converter() -> OpenCC:
     return OpenCC("t2s")
 
 
-def _simplify(text: str) -> str:
-    return str(_converter().convert(text))
-
-
-def _compose(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
-
-
-_STEPS: dict[str, Callable[[str], str]] = {"nfc": _compose, "simplified-chinese": _simplify}
+_STEPS: dict[str, Callable[[str], str]] = {
+    "nfc": partial(unicodedata.normalize, "NFC"),
+    "simplified-chinese": lambda text: str(_converter().convert(text)),
+}

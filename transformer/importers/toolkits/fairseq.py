@@ -129,10 +129,6 @@ def _options(place: Place) -> dict[str, Any]:
     return record
 
 
-def _table(options: Options, _: Place) -> Table:
-    return _TABLES[options.flag("encoder_learned_pos", False).value]
-
-
 def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
     options.expect("arch", *ARCHITECTURES)
     options.expect("task", "translation")
@@ -217,8 +213,12 @@ def _list(place: Place, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _tied(options: Options) -> bool:
-    return any(options.raw(name) is True for name in ("share_all_embeddings", "share_decoder_input_output_embed"))
-
-
-TOOLKIT = Toolkit("fairseq", _recognises, _options, _pieces, _table, _fields, _tied)
+TOOLKIT = Toolkit(
+    "fairseq",
+    _recognises,
+    _options,
+    _pieces,
+    lambda options, _: _TABLES[options.flag("encoder_learned_pos", False).value],
+    _fields,
+    ("share_all_embeddings", "share_decoder_input_output_embed"),
+)

@@ -67,7 +67,7 @@ def import_toolkit(
     pieces = lists if isinstance(lists, Pieces) else None
     found = keys.match(toolkit.table(options, place), list(weights.tensors))
     said = toolkit.fields(options, frozenset(found.sources), pieces)
-    if OUTPUT not in found.sources and not toolkit.tied(options):
+    if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
         raise CheckpointError(
             "{label}: has no table of the output, and its options do not say that the embeddings are one; save the "
             "whole model.",

@@ -21,7 +21,6 @@ from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED
 from transformer.importers.toolkits.lists import MAX_SETTINGS, lines, settings
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
-from transformer.importers.weights import Weights
 from transformer.model.config import MAX_LAYERS
 from words import Sentence, say
 
@@ -71,10 +70,6 @@ def _rules() -> Iterator[Rule]:
 
 
 TABLE = Table(say("A Transformer of Joey NMT."), tuple(_rules()))
-
-
-def _recognises(weights: Weights) -> bool:
-    return "src_embed.lut.weight" in weights.tensors
 
 
 def _options(place: Place) -> dict[str, Any]:
@@ -179,8 +174,12 @@ def _pieces(_: Options, place: Place) -> Pieces | Sentence:
     return Pieces(source, target, (models[0], models[0]) if len(models) == 1 else None)
 
 
-def _tied(options: Options) -> bool:
-    return options.raw("tied_softmax") is True
-
-
-TOOLKIT = Toolkit("Joey NMT", _recognises, _options, _pieces, lambda *_: TABLE, _fields, _tied)
+TOOLKIT = Toolkit(
+    "Joey NMT",
+    lambda weights: "src_embed.lut.weight" in weights.tensors,
+    _options,
+    _pieces,
+    lambda *_: TABLE,
+    _fields,
+    ("tied_softmax",),
+)

@@ -217,10 +217,6 @@ def _operations(options: Options, key: str) -> Known:
     return Known(found == "n", options.where(key) if options.has(key) else options.nowhere(key))
 
 
-def _tied(options: Options) -> bool:
-    return any(options.raw(name) is True for name in ("tied-embeddings", "tied-embeddings-all"))
-
-
 def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     """The vocabularies that `model.npz.decoder.yml` names, or else those beside the model that are called so."""
     names = _named(place) or _found(place)
@@ -278,4 +274,6 @@ def _vocabulary(place: Place, name: str) -> tuple[str, ...]:
         raise CheckpointError("{label}: {problem}", label=place.weights.label, problem=error.sentence) from error
 
 
-TOOLKIT = Toolkit("Marian", _recognises, _options, _pieces, _table, _fields, _tied)
+TOOLKIT = Toolkit(
+    "Marian", _recognises, _options, _pieces, _table, _fields, ("tied-embeddings", "tied-embeddings-all")
+)

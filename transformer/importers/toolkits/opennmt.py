@@ -96,10 +96,6 @@ def _options(place: Place) -> Mapping[str, Any]:
     return found
 
 
-def _table(options: Options, _: Place) -> Table:
-    return _TABLES[options.raw("pos_ffn_activation_fn") in GATED]
-
-
 def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
     for key, expected in EXPECTED.items():
         options.expect(key, expected)
@@ -197,8 +193,12 @@ def _list(vocabulary: Any, side: str) -> tuple[str, ...]:
     return tuple(found) if isinstance(found, list) and all(isinstance(one, str) for one in found) else ()
 
 
-def _tied(options: Options) -> bool:
-    return options.raw("share_decoder_embeddings") is True
-
-
-TOOLKIT = Toolkit("OpenNMT-py", _recognises, _options, _pieces, _table, _fields, _tied)
+TOOLKIT = Toolkit(
+    "OpenNMT-py",
+    _recognises,
+    _options,
+    _pieces,
+    lambda options, _: _TABLES[options.raw("pos_ffn_activation_fn") in GATED],
+    _fields,
+    ("share_decoder_embeddings",),
+)

@@ -112,4 +112,4 @@ class Toolkit:
     table: Callable[[Options, Place], Table]  # its key table, which may depend on the options
     # From options, tensors and lists to the fields of our config.
     fields: Callable[[Options, Present, Pieces | None], Fields]
-    tied: Callable[[Options], bool]  # whether the output is the target's table of embeddings
+    tied: tuple[str, ...]  # options of which any says that the output is the target's table of embeddings
