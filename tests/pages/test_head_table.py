@@ -11,7 +11,7 @@ import torch
 
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
-from transformer.analysis.heads_by_layer import measure_by_layer
+from transformer.analysis.head_statistics import measure_by_layer
 from transformer.model.tap import Recorder, tap_of
 from ui.attention import head_pictures, head_table
 from ui.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE

@@ -19,11 +19,13 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Kind
+from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.tap import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.finite import check_recorded
+from transformer.runs.trace import Trace
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]
@@ -284,3 +286,20 @@ def _result(model: Transformer, src: Tensor, tgt: Tensor, tap: Tap) -> Tensor:
 def _moved(before: Tensor, after: Tensor) -> Tensor:
     """Max |difference| over the vocabulary or a vector: two [B, T, V] -> [B, T]."""
     return (after - before).abs().amax(dim=-1)
+
+
+def another_piece(trace: Trace, place: int, *, config: ModelConfig) -> int:
+    """The id of the likeliest other ordinary piece at a place of what the decoder reads, for the causality check.
+
+    Within a prompt nothing was predicted. It is the one that is least likely after the prompt, as the likeliest may
+    be what a reader is to guess.
+
+    Args:
+        trace: The sentence's run.
+        place: Which token that the decoder reads, from 1; the first, number 0, is the mark that all begins with.
+    """
+    step = place - 1 - trace.first_row
+    log_probs = trace.log_probs[step].copy() if step >= 0 else -trace.log_probs[0]
+    specials = (config.unk_id, config.bos_id, config.decoder_start_id, *config.end_ids, *config.never_written)
+    log_probs[[trace.read_ids[place], *(i for i in specials if i is not None)]] = -np.inf
+    return int(log_probs.argmax())

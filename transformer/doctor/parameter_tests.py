@@ -124,11 +124,6 @@ def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
     return ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
 
 
-def _is_table(name: str) -> bool:
-    """Whether rows are looked up in it: of embeddings, positions or token types."""
-    return name.endswith("table")
-
-
 def verdict_on(
     bad: list[str],
     *,
@@ -220,7 +215,8 @@ def initial(patient: Patient) -> Measured:
 
 def rank(patient: Patient) -> Measured:
     """Spread of the singular values of what is multiplied by."""
-    found = {name: _effective_rank(one) for name, one in _matrices(patient) if not _is_table(name)}
+    # In a table rows are looked up: of embeddings, positions or token types.
+    found = {name: _effective_rank(one) for name, one in _matrices(patient) if not name.endswith("table")}
     found = {name: value for name, value in found.items() if value > 0}
     if not found:
         return not_applicable(say("All matrices of this model are too small to tell."))

@@ -15,9 +15,10 @@ for teacher forcing; Jelinek et al., "Perplexity" (1977).
 Shapes: N pieces that are judged, T target tokens, D d_model, V target vocabulary, K candidates that are kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,6 @@ from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import check_recorded
 from transformer.runs.guesses import ROWS, logits_of, ranks_of
-from transformer.runs.parting import Parting, parting
 from transformer.runs.query import Query
 from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
@@ -43,6 +43,15 @@ if TYPE_CHECKING:
 
 N_BEST = 10
 _LAST = "decoder.output"
+
+
+@dataclass(frozen=True)
+class Parting:
+    """How two rows of ids agree."""
+
+    # The first place, from 0, at which they differ, or at which only one of them goes on; None if they are equal.
+    first: int | None
+    tail: int  # how many pieces behind that place both end with; 0 if they are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,3 +269,20 @@ def _judged(checkpoint: Runnable, hidden: Tensor, given: Given, tap: Tap) -> Ite
         losses = -log_probs.gather(1, ids[:, None])[:, 0]
         own_probs = log_probs.gather(1, own[:, None])[:, 0].exp()
         yield losses, ranks_of(log_probs, ids), own, own_probs, best.indices, best.values.exp()
+
+
+def parting(one: Sequence[int], other: Sequence[int]) -> Parting:
+    """Compare two rows of ids: where they part, and whether they end alike.
+
+    Places are compared as they are counted: up to the first difference piece t of the one stands beside piece t of
+    the other. After it nothing is aligned; only how many pieces both end with is counted.
+    """
+    head = _alike(one, other)
+    if head == len(one) == len(other):
+        return Parting(None, 0)
+    return Parting(head, _alike(one[head:][::-1], other[head:][::-1]))
+
+
+def _alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many pieces both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -20,8 +20,7 @@ from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
 from charts.theme import capitalised
 from transformer.analysis.head_norms import norm_share, output_projections, site
-from transformer.analysis.head_statistics import Measure, Name, measure_maps
-from transformer.analysis.heads_by_layer import measure_by_layer
+from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from ui.attention.head_measures import UNITS, Words, words

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from charts.bands import MOST
 from transformer.model.anatomy import anatomy
-from transformer.runs.parting import Parting
-from transformer.runs.teacher_forcing import Score
+from transformer.runs.teacher_forcing import Parting, Score
 from ui.forcing import pictures
 from ui.forcing.pictures import Forced, judges_itself, reference_of
 from ui.runs.attempt import attempt

@@ -28,8 +28,7 @@ from charts.masks import (
     HOW_TO_READ_OWN,
     POSITION,
 )
-from transformer.analysis.another_piece import another_piece
-from transformer.analysis.mask_checks import Movement, PaddingMovement, check_causality, check_padding
+from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
 from ui.masks import verdicts, words
 from ui.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from ui.runs.picture import Plot

@@ -17,8 +17,7 @@ from transformer.checkpoint.save import Parts, save
 from transformer.errors import NotFiniteError, QueryError
 from transformer.model.tap import Replacer, tap_of
 from transformer.runs.interventions import parse
-from transformer.runs.parting import parting
-from transformer.runs.teacher_forcing import judge
+from transformer.runs.teacher_forcing import judge, parting
 from transformer.text.options import Options
 from transformer.text.vocabularies import Vocabularies
 

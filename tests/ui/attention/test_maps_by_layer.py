@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from charts.packing import block_size, open_blocks, pooled
-from transformer.analysis.head_statistics import measure
-from transformer.analysis.heads_by_layer import measure_by_layer
+from transformer.analysis.head_statistics import measure, measure_by_layer
 from transformer.runs.by_layer import each_layer
 from transformer.runs.together import run_together
 from ui.attention.maps import drawn_map, piece_map

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from transformer.analysis.another_piece import another_piece
+from transformer.analysis.mask_checks import another_piece
 from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.patient import Patient
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded

@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from transformer.analysis.another_piece import another_piece
 from transformer.analysis.mask_checks import (
     Movement,
     PaddingMovement,
+    another_piece,
     batch_masks,
     check_causality,
     check_padding,

@@ -145,18 +145,14 @@ def shuffled_source(case: Case) -> Answer:
     written(case, least=2)
     shuffle = Shuffle(int(case.picked["seed"]))
     other = case.changed(shuffle)
-    first = (np.exp(trace.log_probs[0].astype(np.float64)) for trace in (case.trace, other))
-    return _becomes(case.trace, other, moved=_furthest(*first))
+    one, other_first = (np.exp(trace.log_probs[0].astype(np.float64)) for trace in (case.trace, other))
+    return _becomes(case.trace, other, moved=float(np.abs(one - other_first).max()))
 
 
 def unplaced_output(case: Case) -> Answer:
     """What the output becomes when the encoder has no positions."""
     written(case, least=2)
     return _becomes(case.trace, case.changed(NoPositions("encoder")))
-
-
-def _furthest(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.abs(one - other).max())
 
 
 def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
