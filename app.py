@@ -16,7 +16,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
-from ui.runs import foreign, handed_in
+from ui.runs import foreign_models, handed_in
 from ui.runs.loading import warm_up
 from ui.server.ending import closed_in_time
 from ui.server.gate import Gate
@@ -39,7 +39,7 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     # Caches are filled before there is a visitor, which Streamlit remarks on.
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     await asyncio.to_thread(ensure_static)
-    foreign.begin()
+    foreign_models.begin()
     await asyncio.to_thread(warm_up)
     with closed_in_time():
         async with handed_in.kept():

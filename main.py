@@ -6,7 +6,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from ui.components.present.view import presenter
 from ui.frame.visitor import language_choice
-from ui.glossary import listing
+from ui.glossary import glossary_page
 from ui.lessons import panel
 from ui.room.bar import bar
 from ui.server.turns import DRAWING
@@ -64,7 +64,7 @@ page = st.navigation(PAGES, position="hidden")
 with DRAWING.one():
     menu.begin(PAGES, page.url_path, language_choice)
     bar(page.url_path)
-    listing.underline()  # before the page, which may stop
+    glossary_page.underline()  # before the page, which may stop
     place = panel.begin(page.url_path)
     page.run()
     panel.fill(place)

@@ -26,7 +26,7 @@ from benchmarks.load import percentile
 from benchmarks.raw_client import RawClient
 from benchmarks.visitors import more_sentences
 from tools.serve import Server, serve
-from ui.doctor.panels import AGAIN, LOOK_SECONDS, STOP
+from ui.doctor.doctor_panels import AGAIN, LOOK_SECONDS, STOP
 
 MODEL = "zh-en"
 REST_SECONDS = 0.05

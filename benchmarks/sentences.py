@@ -24,7 +24,7 @@ from transformer.analysis.line_file import Line, read_file
 from transformer.analysis.many import ROWS, run_lines
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query, Sampling
-from ui.sentences.jobs import Jobs
+from ui.sentences.sentence_runs import Jobs
 from ui.server.work import Runner
 from ui.state.link import Link
 

@@ -18,10 +18,10 @@ CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
 CODE = (
     "ui/components/assets.py",
     "ui/shared/style.py",
-    "ui/start/look.py",
+    "ui/start/start_style.py",
     "ui/checkpoints/code_to_copy.py",
-    "ui/lessons/style.py",
-    "ui/room/look.py",
+    "ui/lessons/lesson_style.py",
+    "ui/room/projector_style.py",
 )
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 

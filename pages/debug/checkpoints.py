@@ -1,8 +1,8 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
 from transformer.maps.own_maps import GivenMaps
-from ui.checkpoints import given, panels, scores
-from ui.checkpoints.pictures import CHECKPOINTS
+from ui.checkpoints import checkpoint_panels, openable, scores
+from ui.checkpoints.checkpoint_pictures import CHECKPOINTS
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
@@ -12,21 +12,21 @@ from ui.state import session
 
 session.begin(CHECKPOINTS.path)
 head(CHECKPOINTS.title)
-panels.broken()
+checkpoint_panels.broken()
 chosen = st.container()
-panels.folders()  # first: if the chosen one cannot be opened, the page stops there
-given.what_opens()
-given.how_to_make_one()
+checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there
+openable.what_opens()
+openable.how_to_make_one()
 with chosen:
     found = checkpoint_or_maps()
     drawing.notes(session.take_notes())
     if isinstance(found, GivenMaps):
-        given.card(found, st.session_state[session.MODEL])
+        openable.card(found, st.session_state[session.MODEL])
     else:
-        panels.card(found)
+        checkpoint_panels.card(found)
         if not cover.stands_for(cover.PART):
             scores.scores(found)
-            panels.training(found)
-        panels.features(found)
-        panels.to_parameters(found)
+            checkpoint_panels.training(found)
+        checkpoint_panels.features(found)
+        checkpoint_panels.to_parameters(found)
     publish(found)

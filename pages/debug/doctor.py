@@ -1,7 +1,7 @@
 """Doctor: is the chosen checkpoint healthy? What is wrong first; and what numbers its parameters are."""
 
-from ui.doctor import panels, parameters
-from ui.doctor.pictures import DOCTOR
+from ui.doctor import doctor_panels, parameters
+from ui.doctor.parameter_pictures import DOCTOR
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head_without_run
 from ui.runs.open_run import publish
@@ -21,5 +21,5 @@ if part == "parameters":
     cover.part(lambda: parameters.draw(checkpoint))
 else:
     st.caption(say("Tests of the chosen checkpoint: weights, wiring, what it does with sentences, tokenizers."))
-    cover.part(lambda: panels.draw(checkpoint))
+    cover.part(lambda: doctor_panels.draw(checkpoint))
 publish(checkpoint)

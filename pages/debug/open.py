@@ -1,9 +1,9 @@
 """A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
 
-from ui.frame.foreign import publish
+from ui.frame.foreign_page import publish
 from ui.frame.sidebar import chosen_entry
 from ui.frame.source_box import head
-from ui.open import choosing, examining, handing_in, keeping, questions, report, trying
+from ui.open import examining, file_choice, handing_in, kept_import, questions, report, trying
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -13,17 +13,17 @@ handing_in.begin()
 head(say("Open a checkpoint"))
 st.caption(say("A model that another program saved: what is known of it, what is guessed, and what you have to say."))
 top = st.container()
-entry = choosing.source(chosen_entry())
+entry = file_choice.source(chosen_entry())
 with top:
     handing_in.offer(entry)
 publish()
 if entry is None:
-    choosing.how_to_bring_one()
+    file_choice.how_to_bring_one()
     st.stop()
 handing_in.about(entry)
 if entry.holds == "model":  # a checkpoint of this program, handed in: nothing is asked
     if trying.trying(entry) is not None:
-        keeping.links(entry)
+        kept_import.links(entry)
     st.stop()
 found = examining.examined(entry)
 if found is not None:
@@ -31,5 +31,5 @@ if found is not None:
     report.summary(found)
     questions.questions(entry, found)
     if found.can_be_written and trying.trying(entry) is not None:
-        keeping.going_on(entry)
+        kept_import.going_on(entry)
     report.details(found)

@@ -4,8 +4,8 @@ from transformer.checkpoint.load import Checkpoint
 from ui.attention import controls as attention_controls
 from ui.attention import flow, head_table, one_weight, panels
 from ui.attention.map_pictures import ATTENTION
-from ui.frame.given import given_head
-from ui.frame.sentence import sentence
+from ui.frame.maps_page import given_head
+from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import of_a_sentence
 from ui.runs import loading

@@ -3,7 +3,7 @@
 from transformer.checkpoint.load import Checkpoint
 from ui.forcing import panels
 from ui.forcing.pictures import FORCING, judges_itself
-from ui.frame.sentence import Still, sentence
+from ui.frame.sentence_stepper import Still, sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.runs.open_run import open_run

@@ -2,10 +2,10 @@
 
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head_without_run
-from ui.glossary import listing
+from ui.glossary import glossary_page
 from ui.state import session
 from words import say
 
 session.begin("glossary")
 head_without_run(say("Glossary"))
-listing.draw(checkpoint_or_maps())
+glossary_page.draw(checkpoint_or_maps())

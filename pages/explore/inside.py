@@ -1,7 +1,7 @@
 """Inside: the parts of the loaded model, and what the rest of the forward pass did with the sentence."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sentence import sentence
+from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.inside import controls as inside_controls

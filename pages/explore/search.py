@@ -1,7 +1,7 @@
 """How pieces are chosen: a beam search as a tree, sampling before the draw, and many draws of one sentence."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sentence import sentence
+from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.runs.attempt import attempt

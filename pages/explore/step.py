@@ -1,7 +1,7 @@
 """Step through decoding: a sentence becomes another one, piece by piece."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sentence import sentence
+from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.frame.whatif import for_head

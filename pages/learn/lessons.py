@@ -3,7 +3,7 @@
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head_without_run
-from ui.lessons import listing
+from ui.lessons import lesson_list
 from ui.runs.open_run import publish
 from ui.state import session
 from words import say
@@ -11,5 +11,5 @@ from words import say
 session.begin("lessons")
 head_without_run(say("Lessons"))
 found = checkpoint_or_maps()
-listing.draw(found if isinstance(found, Checkpoint) else None)
+lesson_list.draw(found if isinstance(found, Checkpoint) else None)
 publish(found)

@@ -7,7 +7,7 @@ from ui.runs.open_run import publish
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import session
-from ui.teaching import panels
+from ui.teaching import teaching_panels
 from words import say
 
 session.begin("teachers")
@@ -18,7 +18,7 @@ TITLE = say("For teachers")
 def follow(checkpoint: Checkpoint) -> None:
     """Draw the page; a choice runs this again, but not the controls around it."""
     drawing.notes(session.take_notes())
-    panels.draw(checkpoint)
+    teaching_panels.draw(checkpoint)
     publish(checkpoint)
 
 

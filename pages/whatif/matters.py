@@ -1,7 +1,7 @@
 """What matters: what the output owes to the parts of the model and of the sentence, measured by taking them away."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sentence import sentence
+from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.matters import controls as matters_controls

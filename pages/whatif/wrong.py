@@ -7,7 +7,7 @@ from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from ui.wrong import panels
+from ui.wrong import mistake_panels
 from words import say
 
 session.begin("wrong")
@@ -20,7 +20,7 @@ def follow(checkpoint: Checkpoint) -> None:
     run = open_run(checkpoint)
     if run is None:
         return
-    cover.part(lambda: panels.draw(run))
+    cover.part(lambda: mistake_panels.draw(run))
     run.publish()
 
 

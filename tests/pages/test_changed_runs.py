@@ -8,7 +8,7 @@ from tests.pages.conftest import check
 from tests.pages.reading import address, force, output, run_of, sentences, type_source
 from transformer.runs.interventions import parse
 from ui.runs import loading
-from ui.runs.changes import CHANGES, UNTOUCHED
+from ui.runs.change_chips import CHANGES, UNTOUCHED
 from ui.state import session
 
 CHANGE = "zero-cross.2.1"

@@ -10,7 +10,7 @@ from charts.training import HOW_TO_READ_LOSSES
 from tests.pages.conftest import CHECKPOINTS, MAIN
 from tests.pages.reading import figure, numbers, payload
 from transformer.importers.huggingface.families import FAMILIES
-from ui.checkpoints import pictures
+from ui.checkpoints import checkpoint_pictures
 from ui.runs import loading
 from ui.state import session
 
@@ -83,13 +83,17 @@ def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch
     spoil("card.json", json.dumps({"training": {**training, "command": "python -m transformer train"}}).encode())
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
     test = open_page(CHECKPOINTS, model=folder.name)
-    assert charts_of(test) == [pictures.losses.key, pictures.scores.key, pictures.rates.key]
+    assert charts_of(test) == [
+        checkpoint_pictures.losses.key,
+        checkpoint_pictures.scores.key,
+        checkpoint_pictures.rates.key,
+    ]
     for key in charts_of(test):
         assert figure(test, key)["layout"]["annotations"][0]["text"] == marked
         assert f"Marked as {marked}." in payload(test, key)["alt"]
-    assert payload(test, pictures.losses.key)["caption"] == HOW_TO_READ_LOSSES
-    assert "dev loss goes from 4.5 to 3.5" in payload(test, pictures.losses.key)["alt"]
-    dev, training_loss = figure(test, pictures.losses.key)["data"]
+    assert payload(test, checkpoint_pictures.losses.key)["caption"] == HOW_TO_READ_LOSSES
+    assert "dev loss goes from 4.5 to 3.5" in payload(test, checkpoint_pictures.losses.key)["alt"]
+    dev, training_loss = figure(test, checkpoint_pictures.losses.key)["data"]
     assert (dev["name"], training_loss["name"]) == ("Dev loss", "Training loss")
     assert numbers(dev["y"]).tolist() == [4.5, 3.4, 3.5]
     assert dev["hovertext"][0] == "Epoch 1, step 1,240, 638,613 target pieces, 3 min"
@@ -110,8 +114,11 @@ def test_every_shipped_checkpoint_says_all_that_a_reader_asks(open_page, name):
 
 def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
     test = open_page(CHECKPOINTS, model="reverse")
-    assert [line["name"] for line in figure(test, pictures.scores.key)["data"]] == ["chrF", "Exact (&#37;)"]
-    assert pictures.BLEU_LEFT_OUT in payload(test, pictures.scores.key)["caption"]
+    assert [line["name"] for line in figure(test, checkpoint_pictures.scores.key)["data"]] == [
+        "chrF",
+        "Exact (&#37;)",
+    ]
+    assert checkpoint_pictures.BLEU_LEFT_OUT in payload(test, checkpoint_pictures.scores.key)["caption"]
 
 
 @pytest.mark.parametrize(

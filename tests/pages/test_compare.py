@@ -13,10 +13,10 @@ from transformer.analysis.compare import kl_divergences, own_log_probs, read_out
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from ui.compare import choosing, consequence, maps, outputs, reading
-from ui.compare.branches import BRANCH
+from ui.compare import comparison_choice, consequence, map_difference, outputs, reading
 from ui.compare.candidates import LEFT, RIGHT
 from ui.compare.checkpoints import CHECKPOINT
+from ui.compare.second_branch import BRANCH
 from ui.compare.steps import step_beside
 from ui.runs import loading
 from ui.state import session
@@ -82,7 +82,7 @@ def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_a
     assert "the head that is looked at is taken away" in text(test)
     assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
     assert "do" not in address(test)
-    test.button(key=choosing.ZERO).click()
+    test.button(key=comparison_choice.ZERO).click()
     check(test.run())
     assert address(test)["do"] == "zero-cross.2.1"
     assert {"stepper", "b-stepper"} <= {one.key for one in test.get("bidi_component")}
@@ -105,7 +105,7 @@ def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
     assert f"total {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in text(test).replace("-", "−")
     assert "do" not in address(test)
-    test.button(key=choosing.ZERO).click()
+    test.button(key=comparison_choice.ZERO).click()
     assert address(check(test.run()))["do"] == most
 
 
@@ -126,7 +126,7 @@ def test_the_difference_of_two_maps_is_one_array_minus_the_other(compare):
     checkpoint, control = trace("abcdef")
     _, changed = trace("abcdef", "zero-cross.1.1")
     read = read_output(checkpoint, changed.query, control.tgt_ids)
-    drawn = figure(test, f"{SECOND}{maps.DIFFERENCE}")
+    drawn = figure(test, f"{SECOND}{map_difference.DIFFERENCE}")
     difference = read.maps("decoder")[1, 2] - control.maps("decoder")[1, 2]
     closed = ~control.mask("decoder")
     found = numbers(drawn["data"][0]["z"])
@@ -142,7 +142,7 @@ def test_the_difference_of_two_maps_is_one_array_minus_the_other(compare):
 def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_page):
     test = compare(compare="sentences")
     assert "Type another sentence" in sentences(test)
-    test.text_input(key=choosing.SENTENCE).set_value("abcxyz").run()
+    test.text_input(key=comparison_choice.SENTENCE).set_value("abcxyz").run()
     assert pieces(check(test), SECOND) == list(trace("abcxyz")[1].tgt_pieces)
     assert address(test)["b"] == "src=abcxyz"
     again = open_page(COMPARE, **address(test))
@@ -154,9 +154,9 @@ def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_
 def test_maps_of_two_sources_are_not_subtracted(compare):
     test = compare(b="src=abcxef")
     assert any("No difference is drawn: the columns are not the same pieces" in one.value for one in test.caption)
-    assert not [one for one in test.get("bidi_component") if one.key.endswith(maps.DIFFERENCE)]
+    assert not [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
     check(test.selectbox(key="kind").set_value("decoder").run())  # what was written is the same in both maps
-    assert [one for one in test.get("bidi_component") if one.key.endswith(maps.DIFFERENCE)]
+    assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
 
 
 def test_models_of_two_vocabularies_are_compared_as_far_as_that_goes(compare):
@@ -192,7 +192,7 @@ def test_a_branch_is_compared_with_the_models_own_choice(compare):
 def test_two_heads_are_of_one_run(compare):
     test = compare(layer=1, head=1, b="layer=2&head=3")
     _, run = trace("abcdef")
-    drawn = numbers(figure(test, maps.DIFFERENCE)["data"][0]["z"])
+    drawn = numbers(figure(test, map_difference.DIFFERENCE)["data"][0]["z"])
     np.testing.assert_allclose(drawn, run.maps("cross")[1, 2] - run.maps("cross")[0, 0], atol=1e-6)
     assert not [one for one in test.get("bidi_component") if one.key == outputs.ALIGNED]
     check(test.selectbox(key=f"{SECOND}head").set_value(0).run())
@@ -279,13 +279,13 @@ def test_a_decoder_alone_is_compared_with_its_control(open_one_stack):
     test = open_one_stack("decoder", COMPARE, do="zero-decoder.1.1", layer=2, head=1)
     rows = figure(test, outputs.ALIGNED)["layout"]["meta"]["table"]["rows"]
     assert all(row[10] is not None for row in rows if row[1] is not None)
-    assert [one for one in test.get("bidi_component") if one.key.endswith(maps.DIFFERENCE)]
+    assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
 
 
 def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     test = open_one_stack("encoder", COMPARE, do="zero-encoder.1.1", layer=2, head=1)
     keys = {one.key for one in test.get("bidi_component")}
-    assert f"{SECOND}{maps.DIFFERENCE}" in keys
+    assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
     assert outputs.ALIGNED not in keys
     assert "writes nothing" in sentences(test)
     cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])

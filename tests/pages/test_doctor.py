@@ -14,7 +14,7 @@ from tests.pages.test_pseudo_language import complaints, data_of_models, told_by
 from tests.pseudo_language import words_of
 from transformer.doctor.findings import Measured, Shown, not_applicable
 from transformer.doctor.patient import Test
-from ui.doctor import panels
+from ui.doctor import doctor_panels
 from ui.doctor.examinations import Asked, Examinations
 from ui.runs import loading
 from words import say
@@ -50,7 +50,7 @@ def examine_with(monkeypatch):
 
     def use(*tests, **options):
         found = Examinations(is_busy=lambda: False, tests=tests, **options)
-        monkeypatch.setattr(panels, "examinations", lambda: found)
+        monkeypatch.setattr(doctor_panels, "examinations", lambda: found)
         return found
 
     return use
@@ -259,7 +259,7 @@ def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with, t
 
 def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, monkeypatch):
     examine_with(WELL)
-    monkeypatch.setattr(panels, "SMALL", 1_000)
+    monkeypatch.setattr(doctor_panels, "SMALL", 1_000)
     test = open_page(DOCTOR, model="reverse")
     assert "With 237,312 parameters an examination may take some minutes" in plain(test.info)[0]
     assert plain(until_done(test.button("examine").click().run()).success)

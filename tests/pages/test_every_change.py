@@ -7,7 +7,7 @@ from tests.transformer.runs.interventions.of_kinds import example
 from transformer.errors import GlassformerError
 from transformer.runs.interventions import KINDS, write
 from ui.runs import loading
-from ui.runs.changes import CHANGES
+from ui.runs.change_chips import CHANGES
 
 EXPLORE, WHAT_IF = ROOT / "pages" / "explore", ROOT / "pages" / "whatif"
 PARTS = ("overview", "head", "flow", "walk", "table")

@@ -18,10 +18,10 @@ from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
 from ui.attention import flow, one_weight, panels
 from ui.checkpoints.code_to_copy import EXAMPLE
-from ui.checkpoints.given import ARRAYS
+from ui.checkpoints.openable import ARRAYS
 from ui.maps import grid
 from ui.runs import loading
-from ui.runs.given import GivenLooking
+from ui.runs.given_maps import GivenLooking
 from ui.runs.sides import sides
 from ui.state import session
 from ui.state.view import View

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from charts.parameters import HOW_TO_READ_SPREAD
 from tests.pages.conftest import DOCTOR, check
 from tests.pages.reading import address, figure, numbers, payload, sentences, view
-from ui.doctor import parameter_tables, parameters, pictures
+from ui.doctor import parameter_pictures, parameter_tables, parameters
 from ui.runs import loading
 from ui.server.work import Runner
 from ui.state import session
@@ -105,8 +105,8 @@ def test_what_is_not_finite_is_counted_found_and_left_out(odd):
     test = odd("odd", tensor=QUERY)
     assert "NaN 2 times, infinity 1 times." in sentences(test)
     assert "not finite has no singular values" in sentences(test)
-    assert pictures.singular.key not in keys(test)
-    assert numbers(figure(test, pictures.spread.key)["data"][0]["y"]).sum() == 16 * 16 - 3
+    assert parameter_pictures.singular.key not in keys(test)
+    assert numbers(figure(test, parameter_pictures.spread.key)["data"][0]["y"]).sum() == 16 * 16 - 3
 
 
 def test_constant_tensors_are_found(odd):
@@ -132,13 +132,13 @@ def test_the_first_is_looked_at_unless_the_address_names_one(open_part):
     assert open_part().subheader[0].value.replace("\\", "") == "**src_table**"
     test = open_part(tensor=QUERY)
     assert [name for name in test.dataframe[0].value["open"] if name.startswith("●")] == [f"● {QUERY}"]
-    drawn = figure(test, pictures.spread.key)
+    drawn = figure(test, parameter_pictures.spread.key)
     assert drawn["layout"]["title"]["text"] == f"Numbers of {QUERY}"
     assert numbers(drawn["data"][0]["y"]).sum() == held("reverse")[QUERY].size
-    assert payload(test, pictures.spread.key)["caption"] == HOW_TO_READ_SPREAD
-    singular = numbers(figure(test, pictures.singular.key)["data"][0]["y"])
+    assert payload(test, parameter_pictures.spread.key)["caption"] == HOW_TO_READ_SPREAD
+    singular = numbers(figure(test, parameter_pictures.singular.key)["data"][0]["y"])
     np.testing.assert_allclose(singular, np.linalg.svd(held("reverse")[QUERY], compute_uv=False), rtol=1e-5)
-    assert pictures.rows.key not in keys(test)  # its rows are no pieces
+    assert parameter_pictures.rows.key not in keys(test)  # its rows are no pieces
 
 
 def test_a_tensor_that_there_is_not_is_said(open_part):
@@ -156,25 +156,25 @@ def test_a_press_on_a_name_and_the_menu_look_at_another(open_part):
 
 
 def test_rows_of_pieces_are_shown_by_piece(open_part, monkeypatch):
-    monkeypatch.setattr(pictures, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(parameter_pictures, "ROWS_AT_ONCE", 7)
     test = open_part(tensor="src_table")
     lengths = np.linalg.norm(held("reverse")["src_table"], axis=1)
     order = np.argsort(lengths)
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
-    drawn = figure(test, pictures.rows.key)
+    drawn = figure(test, parameter_pictures.rows.key)
     expected = [*order[:10], *order[-10:]]
     assert [row[0] for row in drawn["layout"]["meta"]["table"]["rows"]] == [
         checkpoint.src_tokenizer.piece(i) for i in expected
     ]
     np.testing.assert_allclose(numbers(drawn["data"][0]["x"]), lengths[expected], rtol=1e-6)
-    assert numbers(figure(test, pictures.row_lengths.key)["data"][0]["y"]).sum() == len(lengths)
+    assert numbers(figure(test, parameter_pictures.row_lengths.key)["data"][0]["y"]).sum() == len(lengths)
 
 
 def test_counts_may_be_logarithmic(open_part):
     test = open_part(tensor=QUERY)
-    assert figure(test, pictures.spread.key)["layout"]["yaxis"].get("type") != "log"
+    assert figure(test, parameter_pictures.spread.key)["layout"]["yaxis"].get("type") != "log"
     check(test.toggle(key="log_counts").set_value(True).run())
-    assert figure(test, pictures.spread.key)["layout"]["yaxis"]["type"] == "log"
+    assert figure(test, parameter_pictures.spread.key)["layout"]["yaxis"]["type"] == "log"
     assert address(test)["counts"] == "1"
 
 
@@ -196,7 +196,7 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
     assert "No tensor that both have" in sentences(odd("tiny", against="odd", names="nothing"))
     changed = {name for name in a if not np.array_equal(a[name], b[name])}
     assert f"{len(a)} tensors are compared; equal: {len(a) - len(changed)}." in captions(test)
-    drawn = figure(test, pictures.change.key)
+    drawn = figure(test, parameter_pictures.change.key)
     assert drawn["layout"]["title"]["text"] == f"Change of {WIDE}: odd less tiny"
     counts, _ = np.histogram(b[WIDE] - a[WIDE], 80)
     assert numbers(drawn["data"][0]["y"]).tolist() == counts.tolist()
@@ -239,9 +239,9 @@ def test_singular_values_of_a_large_model_are_computed_when_asked_for(odd, monke
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = odd("tiny")
     assert shown(test)["effective_rank"].isna().all()
-    assert pictures.singular.key not in keys(test)
+    assert parameter_pictures.singular.key not in keys(test)
     check(test.button(key=parameters.DECOMPOSE).click().run())
-    assert pictures.singular.key in keys(test)
+    assert parameter_pictures.singular.key in keys(test)
     check(test.run())
     assert shown(test)["effective_rank"].notna().sum() == 1  # what is known stays
     check(test.button(key=parameters.SPECTRA).click().run())

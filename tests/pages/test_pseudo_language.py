@@ -28,13 +28,13 @@ from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
 from transformer.runs.query import Beam
 from transformer.runs.running import run
-from ui.checkpoints.given import ARRAYS
+from ui.checkpoints.openable import ARRAYS
 from ui.runs import loading
 from ui.state.view import Mistake
-from ui.wrong import looking
+from ui.wrong import mistake_runs
 from ui.wrong.card import Side
 from ui.wrong.deck import CARDS
-from ui.wrong.panels import output
+from ui.wrong.mistake_panels import output
 from words import languages, name_of
 
 EXPLORE = ROOT / "pages" / "explore"
@@ -165,7 +165,7 @@ def outputs_of(mistake):
     """What both sides of a card write, the first difference marked, and a site that it may name."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
     card = next(card for card in CARDS if mistake in (card.mistake, "auto"))
-    found = looking.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
+    found = mistake_runs.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
     return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None] + [found.site]
 
 

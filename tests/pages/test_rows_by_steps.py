@@ -7,7 +7,7 @@ from tests.pages.conftest import ROOT
 from tests.pages.reading import figure, payload, sentences
 from transformer.runs.interventions import parse
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS
-from ui.compare import maps
+from ui.compare import map_difference
 from ui.runs import loading
 from ui.state.view import SECOND
 
@@ -49,9 +49,9 @@ def test_the_second_run_of_a_comparison_says_it(open_page, change):
         ROOT / "pages" / "whatif" / "compare.py",
         model="reverse", src="abcdef", kind="decoder", layer=1, head=1, b=f"do={change}",
     )  # fmt: skip
-    assert is_said(test, f"{SECOND}{maps.RIGHT_MAP}") is (change in CHANGES)
-    assert not under_the_title(test, maps.LEFT_MAP)
-    assert "rows of maps" not in about(test, maps.LEFT_MAP)
+    assert is_said(test, f"{SECOND}{map_difference.RIGHT_MAP}") is (change in CHANGES)
+    assert not under_the_title(test, map_difference.LEFT_MAP)
+    assert "rows of maps" not in about(test, map_difference.LEFT_MAP)
 
 
 def test_a_notebooks_figure_says_it():

@@ -11,7 +11,7 @@ from transformer.analysis.head_effects import head_effects
 from transformer.runs.interventions import KINDS, parse
 from ui.frame.whatif import FIELD, GROUPS
 from ui.runs import loading, measuring
-from ui.runs.changes import CHANGES
+from ui.runs.change_chips import CHANGES
 from ui.state import session
 
 APP = Path(__file__).parent / "what_if_app.py"

@@ -10,7 +10,7 @@ from ui.runs import loading
 from ui.state import session
 from ui.wrong.deck import CARDS
 from ui.wrong.leak import SEEN, UNSEEN
-from ui.wrong.panels import CHART, SEEN_ON
+from ui.wrong.mistake_panels import CHART, SEEN_ON
 
 NAMES = [card.mistake for card in CARDS]
 ABOUT = {card.mistake: str(card.about)[:60] for card in CARDS}

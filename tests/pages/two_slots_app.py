@@ -7,7 +7,7 @@ import streamlit as st
 
 from ui.attention import controls
 from ui.attention import panels as attention_panels
-from ui.frame.sentence import sentence
+from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head, source_box
 from ui.runs import loading

@@ -10,9 +10,9 @@ from typing import Final
 from ui.attention.map_pictures import ATTENTION, KINDS
 from ui.attention.maps import is_spread_thin
 from ui.attention.one_weight_pictures import opening
-from ui.frame.sentence import Still, encoder_attention
+from ui.frame.sentence_stepper import Still, encoder_attention
 from ui.frame.whatif import for_head
-from ui.runs.given import can_roll, has_words
+from ui.runs.given_maps import can_roll, has_words
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
 from ui.runs.show import choose_part

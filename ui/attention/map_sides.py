@@ -16,9 +16,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
-from ui.runs.given import GivenLooking, marked
-from ui.runs.looking import HIDDEN, Looking
+from ui.runs.given_maps import GivenLooking, marked
 from ui.runs.sides import Sides
+from ui.runs.step_rows import HIDDEN, Looking
 
 
 @dataclass(frozen=True)

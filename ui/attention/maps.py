@@ -19,10 +19,10 @@ from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.trace import Trace
 from ui.attention.map_sides import both_sides
-from ui.runs.given import GivenLooking
-from ui.runs.layers import mean
-from ui.runs.looking import Looking, heads_name
+from ui.runs.given_maps import GivenLooking
+from ui.runs.map_layers import mean
 from ui.runs.sides import KIND_NAMES, Sides, sides
+from ui.runs.step_rows import Looking, heads_name
 from ui.state.view import Aggregate, View
 from words import Sentence, say
 

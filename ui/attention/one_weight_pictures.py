@@ -27,10 +27,10 @@ from transformer.model.config import ModelConfig
 from transformer.runs.changing import tap_for
 from ui.attention import one_weight_text as text
 from ui.attention.map_pictures import ATTENTION
-from ui.runs.looking import Looking
 from ui.runs.picture import Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES, Sides, sides
+from ui.runs.step_rows import Looking
 from ui.shared.dialect import formula
 from ui.state.click import Click, cell_of, place_of
 from ui.state.view import Slot

@@ -17,10 +17,10 @@ from charts.candidates import HOW_TO_READ
 from transformer.analysis.compare import first_difference
 from transformer.runs.distribution import best
 from transformer.runs.trace import Trace
-from ui.compare import branches
+from ui.compare import second_branch
 from ui.compare.pair import Pair, read_by
-from ui.runs.looking import N_CANDIDATES
 from ui.runs.open_run import OpenRun
+from ui.runs.step_rows import N_CANDIDATES
 from ui.shared import drawing
 from ui.shared.clicks import on_click
 from ui.shared.door import frame, st
@@ -136,7 +136,7 @@ def _list(listed: Listed, run: OpenRun, title: str, clicks: bool, *, name: str =
         key=key,
         alt=say("{title}: the most probable is {best}.", title=title, best=vocabulary[ids[0]]),
         how_to_read=joined(" ", [HOW_TO_READ, *[CLICK] * clicks]),
-        on_click=on_click(key, place_of, branches.branching(run)) if clicks else None,
+        on_click=on_click(key, place_of, second_branch.branching(run)) if clicks else None,
     )
 
 

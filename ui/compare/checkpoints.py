@@ -10,7 +10,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.importers.opening import QuestionsError
 from ui.compare import differing
-from ui.runs import foreign, handed_in, loading
+from ui.runs import foreign_models, handed_in, loading
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing, menu
 from ui.shared.choices import Kept
@@ -24,9 +24,9 @@ CHECKPOINT: Final = f"{SECOND}compared_checkpoint"
 
 def chosen(main: OpenRun) -> Checkpoint | None:
     """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
-    there = loading.usable() | foreign.listed() | handed_in.own()
+    there = loading.usable() | foreign_models.listed() | handed_in.own()
     asked, own = differing.said().get("model", ""), main.link.model
-    if asked and asked not in there and (typed := handed_in.at(asked) or foreign.at(asked)) is not None:
+    if asked and asked not in there and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         there[asked] = typed
     others = {name: entry for name, entry in there.items() if name != own}
     labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in others.items()}
@@ -50,7 +50,7 @@ def _open(entry: Entry) -> Checkpoint | None:
     """Open the second checkpoint; if that fails, or it asks something first, a sentence says so."""
     try:
         if entry.holds == "foreign" or handed_in.is_name(entry.name):
-            return foreign.open_foreign(entry, answered.of(entry.name))
+            return foreign_models.open_foreign(entry, answered.of(entry.name))
         return loading.open_checkpoint(entry)
     except QuestionsError:
         said = say("“{name}” cannot be opened yet: its files do not say all that the model needs.", name=entry.title)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ui.frame.sidebar import HOW_NAMES
-from ui.runs.changes import told
-from ui.runs.looking import heads_name
+from ui.runs.change_chips import told
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
+from ui.runs.step_rows import heads_name
 from ui.shared import drawing
 from ui.state.view import Compared
 from words import Sentence, joined, say

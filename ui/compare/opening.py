@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from ui.compare import choosing
+from ui.compare import comparison_choice
 from ui.compare.pair import Pair
 from ui.compare.steps import step_beside
 from ui.runs import loading
@@ -28,13 +28,13 @@ def beside(main: OpenRun, compared: Compared) -> Pair | None:
         control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
     if compared == "changed":
-        change = choosing.proposed(main)
+        change = comparison_choice.proposed(main)
         if change is None:
             return None
         changed = replace(main.link, view=main.view, interventions=(change,), hypothesis=0, beside="")
         run = _second(main.checkpoint, changed, main, ())
         return None if run is None else Pair(compared, main, run)
-    checkpoint = choosing.chosen(main, compared)
+    checkpoint = comparison_choice.chosen(main, compared)
     if checkpoint is None:
         return None
     second, notes = comparing.second_of(replace(main.link, view=main.view))

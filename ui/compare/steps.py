@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from ui.compare.pair import Pair
-from ui.frame.sentence import sentence
+from ui.frame.sentence_stepper import sentence
 from ui.runs.open_run import OpenRun
 from ui.shared.door import st
 from ui.state import session

@@ -21,7 +21,7 @@ from transformer.analysis.parameters import Parameter
 from transformer.analysis.parameters import parameters as parameters_of
 from transformer.analysis.spectra import Spectrum
 from transformer.checkpoint.load import Checkpoint
-from ui.doctor.pictures import Known, spectrum_key, statistics, with_spectrum
+from ui.doctor.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing, style

@@ -12,9 +12,9 @@ from typing import Final
 
 from transformer.analysis.parameters import Histogram, Statistics
 from transformer.checkpoint.load import Checkpoint
-from ui.doctor import parameter_tables, pictures
+from ui.doctor import parameter_pictures, parameter_tables
+from ui.doctor.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
 from ui.doctor.parameter_tables import MOST, Comparison, bar, is_of, shape_of
-from ui.doctor.pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.picture import Picture
@@ -135,13 +135,17 @@ def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
     other = None if comparison is None else comparison.other
     pair = None if comparison is None else comparison.pairs.get(name)
     scene = OneParameter(checkpoint, one, session.view(MAIN).log_counts, loading, other, pair)
-    drawing.beside(lambda: _spread(pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene))
+    drawing.beside(
+        lambda: _spread(parameter_pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene)
+    )
     if attempt(lambda: scene.has_rows):
-        drawing.beside(lambda: show(pictures.rows, scene), lambda: show(pictures.row_lengths, scene))
+        drawing.beside(
+            lambda: show(parameter_pictures.rows, scene), lambda: show(parameter_pictures.row_lengths, scene)
+        )
     if other is not None and pair is None:
         st.info(say("The other checkpoint has no tensor of this name and shape."), icon=":material/info:")
     elif other is not None:
-        _spread(pictures.change, scene, attempt(lambda: scene.moved))
+        _spread(parameter_pictures.change, scene, attempt(lambda: scene.moved))
 
 
 def about(numbers: Statistics) -> str:
@@ -188,7 +192,7 @@ def _singular(scene: OneParameter) -> None:
     else:
         decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
         if decomposed is not None:
-            show(pictures.singular, replace(scene, one=decomposed))
+            show(parameter_pictures.singular, replace(scene, one=decomposed))
 
 
 def _decomposed(scene: OneParameter) -> Known | None:
@@ -203,7 +207,7 @@ def _decomposed(scene: OneParameter) -> Known | None:
         st.info(said, icon=":material/info:")
         return None
     label = say("Singular values of this matrix, about {seconds} s", seconds=one.seconds)
-    work = partial(pictures.with_spectrum, loading, checkpoint, one)
+    work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)
     place, about = st.empty(), f"{checkpoint.content_hash} {one.parameter.name}"

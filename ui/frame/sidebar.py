@@ -13,13 +13,13 @@ from transformer.errors import GlassformerError
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
-from ui.frame.foreign import open_foreign
+from ui.frame.foreign_page import open_foreign
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
-from ui.lessons import asking as lessons
-from ui.runs import foreign, handed_in, loading
-from ui.runs.looking import no_head, no_layer
+from ui.lessons import lesson_questions as lessons
+from ui.runs import foreign_models, handed_in, loading
 from ui.runs.open_run import address, publish
+from ui.runs.step_rows import no_head, no_layer
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -91,11 +91,11 @@ def chosen_entry(title: str = "") -> Entry:
     Args:
         title: As for `sidebar`.
     """
-    usable = loading.usable() | foreign.listed() | loading.maps_there() | handed_in.own()
+    usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
     if not usable:
         _end(title, say("No checkpoint can be opened. The page Checkpoints says why."))
     asked = st.session_state.get(session.MODEL) or ""
-    if asked not in usable and (typed := handed_in.at(asked) or foreign.at(asked)) is not None:
+    if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         usable[asked] = typed
     settle_defaults(usable)
     _settle_model(list(usable))

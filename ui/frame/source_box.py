@@ -14,7 +14,7 @@ from ui.frame import whatif
 from ui.frame.offer import follow_switch, offer, typed
 from ui.lessons import leading
 from ui.runs.attempt import attempt
-from ui.runs.changes import ELSEWHERE, chips
+from ui.runs.change_chips import ELSEWHERE, chips
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing, style
 from ui.shared.choices import KEEP

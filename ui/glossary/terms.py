@@ -7,15 +7,15 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from ui.glossary import attention, class_room, decoding, layers, model, order, text, training
+from ui.glossary import attention, class_room, decoding, layer_terms, model_terms, order_terms, text, training
 from words import say
 
 TERMS = (
     *text.TERMS,
-    *model.TERMS,
+    *model_terms.TERMS,
     *attention.TERMS,
-    *order.TERMS,
-    *layers.TERMS,
+    *order_terms.TERMS,
+    *layer_terms.TERMS,
     *decoding.TERMS,
     *training.TERMS,
     *class_room.TERMS,

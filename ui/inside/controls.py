@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ui.frame.sentence import Still, one_token
+from ui.frame.sentence_stepper import Still, one_token
 from ui.inside.looked_at import INSIDE, sides_of, token_of
 from ui.runs.open_run import OpenRun
 from ui.runs.show import choose_part

@@ -15,10 +15,10 @@ from ui.inside import lens_pictures as pictures
 from ui.inside.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
 from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
-from ui.runs.looking import is_yours
 from ui.runs.open_run import OpenRun
 from ui.runs.seen import Seen
 from ui.runs.show import show
+from ui.runs.step_rows import is_yours
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session

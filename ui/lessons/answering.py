@@ -9,7 +9,7 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
 from transformer.lessons.posing import number_in
-from ui.lessons import asking, ballot, leading
+from ui.lessons import ballot, leading, lesson_questions
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import apart, in_room, predictions, session
@@ -70,7 +70,7 @@ def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
     given = str(st.session_state.get(key) or "").strip()
     source = st.session_state.get(session.SOURCE) or ""
     typed = given if leading.step_of(place).ask.form == "piece" else ""
-    found = asking.posed(place, checkpoint, source, given=typed)
+    found = lesson_questions.posed(place, checkpoint, source, given=typed)
     if not isinstance(found, Posed):
         return
     why = _refused(found, given)
@@ -100,7 +100,7 @@ def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str)
         Whether it is an answer to the question as it stands now.
     """
     step = leading.step_of(place)
-    found = asking.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
+    found = lesson_questions.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
     if not isinstance(found, Posed) or _refused(found, given.choice) is not None:
         return False
     st.markdown(drawing.strong(found.question))

@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.lessons import Posed, Step
-from ui.lessons import asking
+from ui.lessons import lesson_questions
 from ui.runs import loading
 from ui.runs.open_run import address
 from ui.shared.door import st
@@ -68,7 +68,7 @@ def parameters(place: Place, at_hand: Checkpoint | None, *, then: bool = False) 
     if checkpoint is None:
         return write_link(_plain(Link(model=model, source=source))) | place.in_address()
     source = checkpoint.card.first_example() if source is None else source
-    found = asking.posed(place, checkpoint, source)
+    found = lesson_questions.posed(place, checkpoint, source)
     looked_at = {} if not isinstance(found, Posed) else found.then() if then else found.link()
     return complete(checkpoint, model, source, looked_at) | place.in_address()
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
-from ui.lessons import answering, asking, leading, memory, route, short, style, voting
-from ui.lessons.asking import Unasked
+from ui.lessons import answering, leading, lesson_questions, lesson_style, memory, route, short, voting
+from ui.lessons.lesson_questions import Unasked
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import in_room, lesson, predictions, session
@@ -37,10 +37,10 @@ def begin(page: str) -> Any:
         voting.ask(None, None)
     if here is not None or page == LIST:
         memory.mount(page)
-        style.apply()
+        lesson_style.apply()
     if here is None:
         return None
-    with st.container(key=style.PANEL):
+    with st.container(key=lesson_style.PANEL):
         number, count, _, _ = route.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
         said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count)
@@ -54,7 +54,7 @@ def fill(place: Any) -> None:
     Args:
         place: What `begin` returned.
     """
-    here, checkpoint = lesson.place(), asking.taken()
+    here, checkpoint = lesson.place(), lesson_questions.taken()
     if place is None or here is None:
         return
     st.session_state[leading.SHOWN] = predictions.run_at_hand()
@@ -78,7 +78,7 @@ def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
         _not_here(here, found, checkpoint)
     _ways(here, checkpoint, answered=answered, passed=isinstance(found, Unasked))
     if leading.at_the_step(here):
-        style.outline([key for key in leading.step_of(here).look if _KEY.fullmatch(key)])
+        lesson_style.outline([key for key in leading.step_of(here).look if _KEY.fullmatch(key)])
 
 
 def current(here: Place, checkpoint: Checkpoint | None) -> Posed | Unasked:
@@ -93,7 +93,7 @@ def current(here: Place, checkpoint: Checkpoint | None) -> Posed | Unasked:
         return Unasked(say("A lesson needs a model: go back to the step."))
     if on not in ("", st.session_state.get(session.MODEL)):
         return Unasked(say("This step is shown on the checkpoint {name}: go back to the step.", name=on))
-    return asking.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
+    return lesson_questions.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
 
 
 def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:

@@ -13,7 +13,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.lessons import Case, NotHere
 from transformer.lessons.path import short_path, shown_row, words_on
-from ui.lessons import asking, leading, route
+from ui.lessons import leading, lesson_questions, route
 from ui.runs import loading
 from ui.server.work import BusyError
 from ui.shared import drawing, menu
@@ -56,7 +56,7 @@ def words(checkpoint: Checkpoint | None) -> None:
 def _values(checkpoint: Checkpoint) -> dict[str, object] | Sentence:
     """What the words name, or why there is nothing to name."""
     try:
-        query = asking.own_query(checkpoint, st.session_state.get(session.SOURCE) or "")
+        query = lesson_questions.own_query(checkpoint, st.session_state.get(session.SOURCE) or "")
         trace = loading.runner().trace(checkpoint, query)
         case = Case(checkpoint=checkpoint, trace=trace)
         return loading.runner().compute(("path", query), partial(_words_on, case), nbytes=lambda _: _BYTES)

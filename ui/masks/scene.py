@@ -20,10 +20,10 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
-from ui.runs.looking import row_labels
 from ui.runs.picture import Page
 from ui.runs.seen import Seen
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
+from ui.runs.step_rows import row_labels
 from ui.state.view import MaskName, Slot, View
 from words import Sentence, joined, say
 

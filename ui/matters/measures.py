@@ -16,7 +16,7 @@ import numpy as np
 from transformer.analysis.head_effects import HeadEffects
 from transformer.analysis.head_statistics import largest
 from transformer.model.anatomy import EVERY_PART, Kind
-from ui.runs.looking import Looking
+from ui.runs.step_rows import Looking
 from ui.state.view import Effect
 from words import Sentence, say, say_n
 

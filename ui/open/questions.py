@@ -15,7 +15,7 @@ from transformer.importers.candidates import NOT_TRIED, best_answers
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.text.language_names import language_name
 from ui.open import naming, scoring
-from ui.runs import foreign
+from ui.runs import foreign_models
 from ui.shared import choices, drawing
 from ui.shared.choices import Kept
 from ui.shared.door import st
@@ -41,7 +41,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
         entry: What is opened.
         report: What was made of it with the answers so far.
     """
-    if not foreign.has_own_tokenizer(entry):
+    if not foreign_models.has_own_tokenizer(entry):
         _tokenizers(entry, report)
     if not any(map(_is_question, report.fields)):
         return
@@ -163,7 +163,7 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
         )
     )
     for column, name in zip(st.columns(2, gap="medium"), names, strict=False):
-        options = list(dict.fromkeys(filter(None, (*foreign.beside(entry), known.get(name)))))
+        options = list(dict.fromkeys(filter(None, (*foreign_models.beside(entry), known.get(name)))))
         key = f"answer_{name}"
         st.session_state[key] = known.get(name)
         column.selectbox(
@@ -201,7 +201,7 @@ def half_chosen(model: str) -> tuple[str, str] | None:
 def has_pieces(entry: Entry) -> bool:
     """Whether texts are split by a tokenizer that was found or chosen."""
     chosen = any(name in _TOKENIZERS for name, _ in answered.of(entry.name))
-    return foreign.has_own_tokenizer(entry) or (chosen and half_chosen(entry.name) is None)
+    return foreign_models.has_own_tokenizer(entry) or (chosen and half_chosen(entry.name) is None)
 
 
 # Callbacks; a session keeps them, so they hold names and values alone.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from transformer.checkpoint.listing import Entry
 from transformer.importers.candidates import POINTS_TO_THE_DOCTOR
 from transformer.importers.report import Field, ImportReport
-from ui.runs import foreign
+from ui.runs import foreign_models
 from ui.runs.attempt import attempt
 from ui.shared import drawing, pairs
 from ui.shared.door import st
@@ -45,7 +45,9 @@ def _score(entry: Entry, report: ImportReport, texts: str) -> None:
     def show(done: int, most: int) -> None:
         bar.progress(min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most}", n=done, most=most))
 
-    found = attempt(lambda: foreign.scored(entry, answered.of(entry.name), report, pairs.with_tabs(texts), show))
+    found = attempt(
+        lambda: foreign_models.scored(entry, answered.of(entry.name), report, pairs.with_tabs(texts), show)
+    )
     bar.empty()
     if found is not None:
         st.session_state[pairs.CARRIED] = entry.name, texts

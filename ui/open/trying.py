@@ -11,7 +11,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.runs.trace import Trace
 from transformer.text.raw import RawIds
-from ui.runs import foreign, loading
+from ui.runs import foreign_models, loading
 from ui.runs.attempt import attempt
 from ui.shared import drawing
 from ui.shared.door import st
@@ -32,7 +32,7 @@ def trying(entry: Entry) -> Checkpoint | None:
         The model; None if it cannot be opened, which is then said.
     """
     st.subheader(say("Try a sentence"))
-    checkpoint = attempt(lambda: foreign.open_foreign(entry, answered.of(entry.name)))
+    checkpoint = attempt(lambda: foreign_models.open_foreign(entry, answered.of(entry.name)))
     if checkpoint is None:
         return None
     for warning in checkpoint.warnings:

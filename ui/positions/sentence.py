@@ -9,8 +9,8 @@ import numpy as np
 
 from transformer.analysis.rotations import Turning
 from transformer.analysis.stream import rms
-from ui.frame import sentence as frame
-from ui.frame.sentence import Still, one_token
+from ui.frame import sentence_stepper as frame
+from ui.frame.sentence_stepper import Still, one_token
 from ui.positions import in_attention
 from ui.positions import sentence_pictures as pictures
 from ui.positions.sentence_pictures import PLACES, InScores, Start, open_sentence

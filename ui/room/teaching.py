@@ -8,7 +8,7 @@ from functools import partial
 
 from ui.components.room.counts import room_counts
 from ui.room import joining, polling
-from ui.room.look import RULES
+from ui.room.projector_style import RULES
 from ui.server.public import LEAST_OF_FEW, LEAST_VOTES, Opened, Public, RefusedError
 from ui.server.record import Kept, table
 from ui.server.registry import ROOMS

@@ -9,7 +9,7 @@ from html import escape
 
 from ui.components.room.counts import room_counts
 from ui.room import joining, polling
-from ui.room.look import RULES
+from ui.room.projector_style import RULES
 from ui.server.public import Public
 from ui.shared.door import here, st
 from ui.state import in_room

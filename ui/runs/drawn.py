@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from transformer.checkpoint.load import Checkpoint
-from ui.runs.given import GivenLooking
-from ui.runs.looking import Looking
+from ui.runs.given_maps import GivenLooking
+from ui.runs.step_rows import Looking
 from ui.state.view import Slot, View
 
 

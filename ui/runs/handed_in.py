@@ -30,7 +30,7 @@ from transformer.importers.handed_in.handed_limits import OURS
 from transformer.importers.handed_in.names import check_all_differ, check_name
 from ui.inbox.desk import Desk, Job
 from ui.inbox.store import RECEIVED, Store
-from ui.runs import foreign
+from ui.runs import foreign_models
 from ui.server import switch
 from ui.server.gate import let_go
 from ui.shared.door import st
@@ -71,7 +71,7 @@ class Waiting:
 @st.cache_resource(show_spinner=False)
 def store() -> Store:
     """What was handed in to this server."""
-    return Store(forgotten=lambda upload: foreign.forget(upload.made))
+    return Store(forgotten=lambda upload: foreign_models.forget(upload.made))
 
 
 @st.cache_resource(show_spinner=False)

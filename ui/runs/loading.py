@@ -34,7 +34,7 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
-from ui.runs.layers import Work
+from ui.runs.map_layers import Work
 from ui.server import garbage
 from ui.server.shelf import Open, Opening, Shelf
 from ui.server.work import MAP_BYTES, Runner
@@ -284,7 +284,7 @@ def by_layer(
     key: Hashable,
     layers: tuple[int, ...] | None,
 ) -> list[np.ndarray]:
-    """What some work makes of each layer's maps of a run that keeps none; see `ui.runs.layers`.
+    """What some work makes of each layer's maps of a run that keeps none; see `ui.runs.map_layers`.
 
     Raises:
         BusyError: The model has too much to do.

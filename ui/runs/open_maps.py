@@ -11,7 +11,7 @@ from transformer.maps.own_maps import GivenMaps
 from transformer.runs.query import Query
 from ui.runs import loading
 from ui.runs.drawn import Drawn
-from ui.runs.given import GivenLooking
+from ui.runs.given_maps import GivenLooking
 from ui.runs.open_run import REVISION_LENGTH, OpenRun, publish
 from ui.runs.sides import fit_given
 from ui.shared import drawing

@@ -15,12 +15,12 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
-from ui.runs import foreign, loading
+from ui.runs import foreign_models, loading
 from ui.runs.attempt import attempt
-from ui.runs.changes import chips
-from ui.runs.looking import Looking, fit_view, own_choice
+from ui.runs.change_chips import chips
 from ui.runs.seen import Seen
 from ui.runs.sides import fit_aggregate, fit_parts
+from ui.runs.step_rows import Looking, fit_view, own_choice
 from ui.runs.stepper_run import stepper_run
 from ui.server.work import BusyError
 from ui.shared import drawing, menu
@@ -51,7 +51,7 @@ class OpenRun(Seen):
 
     def again(self) -> Callable[[], Trace]:
         """Gets the trace once more, for what a session keeps."""
-        return partial(foreign.trace_again, self.checkpoint.name, self.trace.query)
+        return partial(foreign_models.trace_again, self.checkpoint.name, self.trace.query)
 
     def publish(self) -> None:
         """Write the address of what is shown; the address of what could not be done would show nothing.

@@ -15,7 +15,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from ui.runs.drawn import Drawn
-from ui.runs.looking import Looking
+from ui.runs.step_rows import Looking
 from ui.state.link import Link
 from ui.state.view import Slot
 

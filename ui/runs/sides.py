@@ -15,8 +15,8 @@ from charts.theme import Colour
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-from ui.runs.given import GivenLooking, can_roll, has_words
-from ui.runs.looking import Looking, fit_head
+from ui.runs.given_maps import GivenLooking, can_roll, has_words
+from ui.runs.step_rows import Looking, fit_head
 from ui.state.view import Side, View
 from words import say
 

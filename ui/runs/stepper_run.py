@@ -7,7 +7,7 @@ import numpy as np
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Trace
 from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip
-from ui.runs.looking import Looking, is_yours
+from ui.runs.step_rows import Looking, is_yours
 from words import say, say_n
 
 

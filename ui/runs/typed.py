@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
-from ui.runs.looking import Looking
+from ui.runs.step_rows import Looking
 from words import joined, say
 
 N_OFFERS = 5

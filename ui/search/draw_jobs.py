@@ -1,4 +1,4 @@
-"""Many draws of a sentence that are being made, or were: in the background, some at a time (`ui.runs.jobs`).
+"""Many draws of a sentence that are being made, or were: in the background, some at a time (`background_jobs`).
 
 Knows nothing of Streamlit.
 """
@@ -12,8 +12,8 @@ from functools import partial
 from transformer.analysis.draws import Draw, draws
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
-from ui.runs.jobs import AT_ONCE, ROWS, Kept, Part, Standing
-from ui.runs.jobs import Job as AnyJob
+from ui.runs.background_jobs import AT_ONCE, ROWS, Kept, Part, Standing
+from ui.runs.background_jobs import Job as AnyJob
 from ui.server.queue import cost_of
 from ui.server.work import BusyError, Runner
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from transformer.analysis.many import LineResult
 from ui.runs.open_run import REVISION_LENGTH
-from ui.sentences.jobs import Job
+from ui.sentences.sentence_runs import Job
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session

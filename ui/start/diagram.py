@@ -10,7 +10,7 @@ from transformer.model.anatomy import anatomy
 from ui.runs.open_run import OpenRun, address
 from ui.shared import drawing, menu, style
 from ui.shared.door import st
-from ui.start import look, thumbnails
+from ui.start import start_style, thumbnails
 from ui.start.lanes import Block, Lane, lanes
 from ui.state import session
 from words import joined, say, say_n, through
@@ -20,7 +20,7 @@ MOST_PIECES = 200
 
 def draw(run: OpenRun) -> None:
     """Draw a lane for each stack, what the encoder hands over between them."""
-    look.apply()
+    start_style.apply()
     parts = anatomy(run.checkpoint.config)
     with st.container(key=run.key(style.DIAGRAM)):
         for place, lane in enumerate(lanes(parts)):

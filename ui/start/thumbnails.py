@@ -20,7 +20,7 @@ from transformer.errors import GlassformerError
 from transformer.model.anatomy import Kind, StackName
 from transformer.model.sites import sites
 from transformer.runs.trace import Trace
-from ui.runs import layers, loading
+from ui.runs import loading, map_layers
 from ui.runs.open_run import OpenRun
 from ui.server.work import BusyError
 from ui.shared import cover
@@ -119,7 +119,7 @@ def _cross(run: OpenRun, stack: StackName) -> Picture | None:
 def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Picture | None:
     if not run.trace.keeps_maps:
         return None
-    weights = np.mean(run.looking.each(kind, layers.mean, key="mean"), axis=0)[:n_queries, :n_keys]
+    weights = np.mean(run.looking.each(kind, map_layers.mean, key="mean"), axis=0)[:n_queries, :n_keys]
     writing = kind != "encoder" and not run.view.guess
     first = run.trace.first_row if writing else None
     return _cells(weights / max(float(weights.max()), 1e-9), alt, first=first, source=kind == "cross")

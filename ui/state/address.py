@@ -12,7 +12,7 @@ from typing import Any
 
 from transformer.errors import QueryError
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_reference, check_source
-from ui.state import branches
+from ui.state import branch_addresses as branches
 from words import say
 
 MAX_FORCED = MAX_NEW

@@ -16,7 +16,7 @@ from typing import Any
 from transformer.errors import QueryError
 from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answers, branches, nested
+from ui.state import answers, branch_addresses, nested
 from ui.state.address import Reader
 from ui.state.answers import Answers
 from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
@@ -44,7 +44,7 @@ class Link:
     # Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
     companions: tuple[str, ...] | None = None
     # Every branch that was tried, oldest first; nothing if there is only the one that is shown.
-    tried: tuple[branches.Branch, ...] = ()
+    tried: tuple[branch_addresses.Branch, ...] = ()
     # A file of sentences that is run in the background; whoever knows its name may see it, so that only the address
     # of its own page says it.
     job: str = ""
@@ -83,7 +83,7 @@ def write_link(link: Link) -> dict[str, str]:
         "max": None if link.max_new == DEFAULT_NEW else link.max_new,
         **_decoding_values(link.decoding),
         "forced": ".".join(map(str, link.forced)) or None,
-        "tried": branches.write(link.tried) or None,
+        "tried": branch_addresses.write(link.tried) or None,
         "result": link.hypothesis + 1 if link.hypothesis else None,
         "do": write(link.interventions) or None,
         "job": link.job or None,

@@ -21,7 +21,8 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, apart, branches, covering, in_room, lesson, nested, reference
+from ui.state import answered, apart, covering, in_room, lesson, nested, right_output
+from ui.state import branch_addresses as branches
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAIN, Slot, View
 
@@ -213,7 +214,7 @@ def apply(link: Link) -> None:
         }
     )  # fmt: skip
     answered.keep(link.model, link.answers)
-    reference.keep(link.source, link.reference)
+    right_output.keep(link.source, link.reference)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions, beside=link.beside)
     show(MAIN, link.forced, link.hypothesis, link.view.step)
 
@@ -248,7 +249,7 @@ def asked(slot: Slot = MAIN) -> Link:
         revision=here.revision,
         answers=answered.of(said(MODEL) or ""),
         source=said(SOURCE),
-        reference=reference.of(said(SOURCE)),
+        reference=right_output.of(said(SOURCE)),
         decoding=decoding,
         max_new=said(MAX_NEW, DEFAULT_NEW),
         forced=here.forced,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from transformer.runs.query import Query
-from ui.state import branches, session
-from ui.state.branches import Branch
+from ui.state import branch_addresses, session
+from ui.state.branch_addresses import Branch
 from ui.state.view import Slot
 
 
@@ -18,6 +18,6 @@ def remember(slot: Slot, base: Query, forced: Branch) -> tuple[Branch, ...]:
     """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
     tried = tried_on(slot, base)
     if forced and forced not in tried:
-        tried = (*tried, forced)[-branches.MOST :]
+        tried = (*tried, forced)[-branch_addresses.MOST :]
     session.stand(slot, branches=(base, tried))
     return tried

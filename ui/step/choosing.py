@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ui.runs.looking import branch_at
 from ui.runs.open_run import OpenRun
+from ui.runs.step_rows import branch_at
 from ui.runs.typed import find_piece, judge, pieces_like
 from ui.shared import drawing
 from ui.shared.door import st

@@ -12,11 +12,11 @@ from charts.hidden_pieces import HOW_TO_READ as HOW_TO_READ_TURNS
 from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
 from transformer.model.anatomy import anatomy
 from transformer.runs.changing import tap_for
-from ui.frame.sentence import Chosen
+from ui.frame.sentence_stepper import Chosen
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.runs.looking import N_CANDIDATES
 from ui.runs.open_run import OpenRun
+from ui.runs.step_rows import N_CANDIDATES
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
 from ui.shared.door import st

@@ -27,10 +27,10 @@ from charts.prompt import part_map
 from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.runs.trace import Trace
 from ui.runs.groups import prompt_row
-from ui.runs.looking import Looking, candidate_list
 from ui.runs.picture import Page, Part, Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES, sides
+from ui.runs.step_rows import Looking, candidate_list
 from ui.state.click import place_of
 from ui.state.view import Unsureness
 from words import joined, say

@@ -8,8 +8,8 @@ from dataclasses import replace
 from transformer.errors import GlassformerError, QueryError
 from transformer.runs.query import Sampling
 from ui.runs import loading
-from ui.runs.looking import HIDDEN, own_choice
 from ui.runs.open_run import OpenRun
+from ui.runs.step_rows import HIDDEN, own_choice
 from ui.server.work import BusyError
 from ui.shared import cover, drawing
 from ui.shared.door import st

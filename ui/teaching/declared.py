@@ -6,8 +6,8 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from ui.attention import head_pictures, map_pictures, one_weight_pictures
-from ui.checkpoints import pictures as checkpoints
-from ui.doctor import pictures as doctor
+from ui.checkpoints import checkpoint_pictures as checkpoints
+from ui.doctor import parameter_pictures as doctor
 from ui.forcing import pictures as forcing
 from ui.inside import ffn_pictures, lens_pictures, model_pictures, pieces_pictures, stream_pictures
 from ui.masks import pictures as masks

@@ -21,7 +21,7 @@ from ui.state.lesson import Place
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import View
 from ui.teaching.blanks import as_they_are
-from ui.teaching.places import PAGES, whole
+from ui.teaching.teaching_places import PAGES, whole
 from words import Sentence, say
 
 PAGE, STEP, COVERED, GUESS, PASTED = "teach_page", "teach_step", "teach_cover", "teach_guess", "teach_pasted"

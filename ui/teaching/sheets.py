@@ -5,13 +5,13 @@ from __future__ import annotations
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.lessons import Lesson, Posed, Step
-from ui.lessons import asking
+from ui.lessons import lesson_questions
 from ui.runs import loading
 from ui.server.work import BusyError
 from ui.state.lesson import Place
-from ui.teaching.figures import Drawn, figures_of
 from ui.teaching.handout import Sheet, handout
-from ui.teaching.places import PAGES, whole
+from ui.teaching.handout_figures import Drawn, figures_of
+from ui.teaching.teaching_places import PAGES, whole
 from words import Sentence, say
 
 
@@ -30,7 +30,7 @@ def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, 
         GlassformerError: The model cannot run the sentence.
         BusyError: The model has too much to do.
     """
-    trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
+    trace = loading.runner().trace(checkpoint, lesson_questions.own_query(checkpoint, source))
     on_paper = [number for number, step in enumerate(lesson.steps, 1) if step.paper]
     sheets = [_sheet(lesson, number, checkpoint, source, app) for number in on_paper]
     name, output = checkpoint.card.title or checkpoint.name, trace.output_text
@@ -49,7 +49,7 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
             checkpoint = loading.open_checkpoint(loading.usable()[step.on])
             source = checkpoint.card.first_example()
             about = say("On the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
-        found = asking.posed(place, checkpoint, source)
+        found = lesson_questions.posed(place, checkpoint, source)
         if not isinstance(found, Posed):
             return Sheet(posed=None, why=found.why, about=about)
         drawn = _drawn(step, found, checkpoint, source)
@@ -72,7 +72,7 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
 
 def _drawn(step: Step, posed: Posed, checkpoint: Checkpoint, source: str) -> Drawn:
     """What belongs to a step; a question stays without it if it cannot be made."""
-    trace = loading.runner().trace(checkpoint, asking.own_query(checkpoint, source))
+    trace = loading.runner().trace(checkpoint, lesson_questions.own_query(checkpoint, source))
     try:
         return figures_of(step, posed.link(), checkpoint, trace)
     except (GlassformerError, BusyError):

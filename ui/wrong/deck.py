@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ui.wrong import layers, leak, masks, order, softmax
+from ui.wrong import layer_mistakes, leak, masks, order_mistakes, softmax
 from ui.wrong.card import Card
 
 CARDS: Final[tuple[Card, ...]] = (
@@ -13,11 +13,11 @@ CARDS: Final[tuple[Card, ...]] = (
     masks.AXIS,
     softmax.SCALE,
     softmax.TWICE,
-    order.POSITIONS,
-    order.SHIFTED,
-    layers.HEADS,
-    layers.NORMS,
+    order_mistakes.POSITIONS,
+    order_mistakes.SHIFTED,
+    layer_mistakes.HEADS,
+    layer_mistakes.NORMS,
     masks.NAN,
-    layers.RESIDUAL,
-    order.EMBEDDING,
+    layer_mistakes.RESIDUAL,
+    order_mistakes.EMBEDDING,
 )

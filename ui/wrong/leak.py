@@ -9,9 +9,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
 from transformer.runs.query import Query
 from ui.runs import loading
-from ui.wrong import changes
+from ui.wrong import mistake_changes
 from ui.wrong.card import LEAK, Card, Code, Measure, Side, Sides
-from ui.wrong.figures import LOSS, loss, loss_by_piece
+from ui.wrong.mistake_figures import LOSS, loss, loss_by_piece
 from words import Sentence, say
 
 HEALTHY: Final = "reverse"
@@ -35,7 +35,7 @@ def unfit(checkpoint: Checkpoint) -> Sentence | None:
 def sides(side: Side) -> Sides:
     """Both models write; then the leak reads the right output, once with the future open and once as it is in use."""
     healthy, leak = (_of(name, side.query) for name in (HEALTHY, LEAK))
-    sees = replace(leak, query=replace(leak.query, interventions=changes.future_open(leak.checkpoint.config)))
+    sees = replace(leak, query=replace(leak.query, interventions=mistake_changes.future_open(leak.checkpoint.config)))
     return Sides(healthy, leak, sees, leak)
 
 
@@ -86,7 +86,7 @@ CARD: Final = Card(
         ),
     },
     charts=loss_by_piece((SEEN, UNSEEN), model=LEAK),
-    change=changes.future_open,
+    change=mistake_changes.future_open,
     unfit=unfit,
     seen_on=LEAK,
     sides=sides,

@@ -9,9 +9,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention
-from ui.wrong import changes
+from ui.wrong import mistake_changes
 from ui.wrong.card import Card, Code, Measure, Side, Sides
-from ui.wrong.figures import (
+from ui.wrong.mistake_figures import (
     decoder_maps,
     first_maps,
     lost,
@@ -64,7 +64,7 @@ INVERTED: Final = Card(
         ),
     },
     charts=first_maps,
-    change=changes.inverted,
+    change=mistake_changes.inverted,
     source=say("Vaswani et al. (2017), section 3.2.3, for the mask."),
 )
 
@@ -81,8 +81,8 @@ def _no_padding(checkpoint: Checkpoint) -> Sentence | None:
 def _padded(side: Side) -> Sides:
     """Both sides read padding behind the source, as in a batch with a longer sentence; one of them masks its rows."""
     config = side.checkpoint.config
-    pads = changes.pads(config)
-    right, wrong = (_with(side, extra) for extra in (pads, (*pads, *changes.rows_of_padding(config))))
+    pads = mistake_changes.pads(config)
+    right, wrong = (_with(side, extra) for extra in (pads, (*pads, *mistake_changes.rows_of_padding(config))))
     return Sides(right, wrong, right, wrong)
 
 
@@ -91,7 +91,7 @@ def _with(side: Side, extra: tuple[Intervention, ...]) -> Side:
 
 
 def _pads_and_rows(config: ModelConfig) -> tuple[Intervention, ...]:
-    return (*changes.pads(config), *changes.rows_of_padding(config))
+    return (*mistake_changes.pads(config), *mistake_changes.rows_of_padding(config))
 
 
 AXIS: Final = Card(
@@ -179,6 +179,6 @@ NAN: Final = Card(
         ),
     },
     charts=spreading,
-    change=changes.closed_rows,
+    change=mistake_changes.closed_rows,
     source=say("Vaswani et al. (2017), section 3.2.3, for −∞ in closed cells."),
 )

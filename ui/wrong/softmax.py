@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
-from ui.wrong import changes
+from ui.wrong import mistake_changes
 from ui.wrong.card import Card, Code, Measure
-from ui.wrong.figures import largest_weight, one_row, weights_of
+from ui.wrong.mistake_figures import largest_weight, one_row, weights_of
 from words import Sentence, say
 
 LARGEST: Final = Measure(
@@ -51,7 +51,7 @@ SCALE: Final = Card(
         ),
     },
     charts=one_row,
-    change=changes.unscaled,
+    change=mistake_changes.unscaled,
     unfit=_is_unscaled,
     source=say("Vaswani et al. (2017), section 3.2.1 and its footnote 4."),
 )
@@ -83,6 +83,6 @@ TWICE: Final = Card(
         ),
     },
     charts=one_row,
-    change=changes.softmax_twice,
+    change=mistake_changes.softmax_twice,
     source=say("Vaswani et al. (2017), equation 1: one softmax."),
 )

@@ -11,7 +11,7 @@ from transformer.runs.by_layer import each_layer
 from transformer.runs.together import run_together
 from ui.attention.maps import drawn_map, piece_map
 from ui.attention.one_weight_pictures import opening
-from ui.runs.looking import Looking
+from ui.runs.step_rows import Looking
 from ui.state.view import View
 
 KINDS = ("encoder", "decoder", "cross")

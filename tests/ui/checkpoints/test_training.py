@@ -1,7 +1,7 @@
 import pytest
 
-from ui.checkpoints.panels import in_lines
-from ui.checkpoints.pictures import effort
+from ui.checkpoints.checkpoint_panels import in_lines
+from ui.checkpoints.checkpoint_pictures import effort
 
 
 def test_the_effort_in_words():

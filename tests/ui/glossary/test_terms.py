@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 import pytest
 
 from tests.source_code import ROOT
-from ui.glossary import listing
-from ui.glossary.places import PLACES
+from ui.glossary import glossary_page
+from ui.glossary.term_places import PLACES
 from ui.glossary.terms import APART, TERMS
 from ui.runs import loading
 from ui.state.link import Link, read_link, write_link
@@ -51,7 +51,7 @@ def test_a_place_is_a_page_and_its_address_opens_it(place):
     assert set(place.fields) <= {field.name for field in fields(View)}
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
     link = Link(model="reverse", source="a b", view=View(term="piece", step=2, query=3))
-    written = write_link(listing.leads_to(checkpoint, place, link))
+    written = write_link(glossary_page.leads_to(checkpoint, place, link))
     opened, notes = read_link({name: (value,) for name, value in written.items()})
     assert (notes, opened.model, opened.source) == ((), "reverse", "a b")
     assert opened.view == replace(link.view, **({"term": "", "query": None} | place.fields))

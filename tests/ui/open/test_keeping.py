@@ -9,8 +9,8 @@ from tests.ui.runs.test_foreign import ANSWERS, state
 from transformer.checkpoint.listing import entry_at
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
-from ui.open import keeping
-from ui.runs import foreign
+from ui.open import kept_import
+from ui.runs import foreign_models
 
 
 @pytest.fixture(scope="module")
@@ -41,21 +41,21 @@ def entry(tmp_path_factory):
 )
 def test_a_name_that_is_a_path_or_means_something_else_is_refused(name):
     with pytest.raises(CheckpointError, match="expected 1 to 80 letters"):
-        keeping.checked(name)
+        kept_import.checked(name)
 
 
 def test_names_of_any_script_are_taken():
-    assert keeping.checked(" Übung 2 (neu)_模型.v1 ") == "Übung 2 (neu)_模型.v1"
+    assert kept_import.checked(" Übung 2 (neu)_模型.v1 ") == "Übung 2 (neu)_模型.v1"
 
 
 def test_the_folder_is_the_same_model_and_no_second_one_takes_its_place(entry):
-    folder = keeping.keep(entry, ANSWERS, "kept", entry.root)
-    theirs, ours = foreign.open_foreign(entry, ANSWERS), load(folder)
+    folder = kept_import.keep(entry, ANSWERS, "kept", entry.root)
+    theirs, ours = foreign_models.open_foreign(entry, ANSWERS), load(folder)
     assert ours.config == theirs.config
     assert ours.run("5 6 7").output_text == theirs.run("5 6 7").output_text
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(CheckpointError, match="exists already; choose another name"):
-        keeping.keep(entry, ANSWERS, "kept", entry.root)
+        kept_import.keep(entry, ANSWERS, "kept", entry.root)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -63,14 +63,14 @@ def test_a_save_that_fails_leaves_no_folder(entry, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keeping, "save", full)
+    monkeypatch.setattr(kept_import, "save", full)
     with pytest.raises(CheckpointError, match="No space left on device"):
-        keeping.keep(entry, ANSWERS, "half", entry.root)
+        kept_import.keep(entry, ANSWERS, "half", entry.root)
     assert not (entry.root / "half").exists()
 
 
 def test_a_disk_without_room_is_said_before_anything_is_written(entry, monkeypatch):
-    monkeypatch.setattr(keeping.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
+    monkeypatch.setattr(kept_import.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
     with pytest.raises(CheckpointError, match="1,000 bytes left"):
-        keeping.keep(entry, ANSWERS, "much", entry.root)
+        kept_import.keep(entry, ANSWERS, "much", entry.root)
     assert not (entry.root / "much").exists()

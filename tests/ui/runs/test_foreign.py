@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from tests.transformer.importers.tutorial_models import STYLES, Article, at_random
 from transformer.errors import CheckpointError
 from transformer.importers.opening import QuestionsError
-from ui.runs import foreign, loading
+from ui.runs import foreign_models, loading
 
 ANSWERS = (
     ("n_heads", 4), ("norm", "post"), ("scale_embedding", False), ("activation", "relu"), ("pad_id", 0),
@@ -43,8 +43,8 @@ def own(lesson, monkeypatch):
 
 
 def test_it_is_listed_apart_from_checkpoints():
-    assert list(foreign.listed()) == ["deep", "lesson.safetensors"]
-    assert not foreign.listed().keys() & loading.usable().keys()
+    assert list(foreign_models.listed()) == ["deep", "lesson.safetensors"]
+    assert not foreign_models.listed().keys() & loading.usable().keys()
 
 
 def test_a_path_inside_is_found_however_it_is_typed(own):
@@ -53,8 +53,8 @@ def test_a_path_inside_is_found_however_it_is_typed(own):
         str(own / "deep" / "lesson.safetensors"),
         "deep/../deep/./lesson.safetensors",
     ):
-        assert foreign.at(path).name == "deep/lesson.safetensors"
-    assert foreign.at("lesson.safetensors") == foreign.listed()["lesson.safetensors"]
+        assert foreign_models.at(path).name == "deep/lesson.safetensors"
+    assert foreign_models.at("lesson.safetensors") == foreign_models.listed()["lesson.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -72,37 +72,37 @@ def test_a_path_inside_is_found_however_it_is_typed(own):
     ],
 )
 def test_nothing_outside_is_found_and_nothing_is_said_of_it(lesson, path):
-    assert foreign.at(path.format(root=lesson)) is None
+    assert foreign_models.at(path.format(root=lesson)) is None
 
 
 def test_questions_are_raised_and_answers_open_it_once(lesson):
-    entry = foreign.at("deep/lesson.safetensors")
+    entry = foreign_models.at("deep/lesson.safetensors")
     with pytest.raises(QuestionsError) as caught:
-        foreign.open_foreign(entry)
+        foreign_models.open_foreign(entry)
     assert {one.name for one in caught.value.report.asked} == {name for name, _ in ANSWERS}
-    checkpoint = foreign.open_foreign(entry, ANSWERS)
-    assert foreign.open_foreign(entry, ANSWERS) is checkpoint
+    checkpoint = foreign_models.open_foreign(entry, ANSWERS)
+    assert foreign_models.open_foreign(entry, ANSWERS) is checkpoint
     other = tuple({**dict(ANSWERS), "n_heads": 2}.items())
-    assert foreign.open_foreign(entry, other).content_hash != checkpoint.content_hash
+    assert foreign_models.open_foreign(entry, other).content_hash != checkpoint.content_hash
     query = checkpoint.query("5 6 7", max_new=4)
-    assert foreign.trace_again(checkpoint.name, query).checkpoint == checkpoint.name
-    assert foreign.trace_again(checkpoint.name, query) == checkpoint.run(query)
+    assert foreign_models.trace_again(checkpoint.name, query).checkpoint == checkpoint.name
+    assert foreign_models.trace_again(checkpoint.name, query) == checkpoint.run(query)
 
 
 def test_a_file_that_is_replaced_is_looked_at_again(own):
-    entry = foreign.at("deep/lesson.safetensors")
-    before = foreign.preview(entry)
-    assert foreign.preview(entry) is before
+    entry = foreign_models.at("deep/lesson.safetensors")
+    before = foreign_models.preview(entry)
+    assert foreign_models.preview(entry) is before
     save_file(state(layers=(1, 1)), own / "deep" / "lesson.safetensors")
-    assert len(foreign.preview(entry).report.file_tensors) < len(before.report.file_tensors)
+    assert len(foreign_models.preview(entry).report.file_tensors) < len(before.report.file_tensors)
 
 
 @pytest.mark.parametrize("path", ["../outside.safetensors", "link/outside.safetensors", "missing.model"])
 def test_a_tokenizer_outside_is_not_opened(path):
     with pytest.raises(CheckpointError, match=r"is missing|leaves the folder"):
-        foreign.preview(foreign.listed()["lesson.safetensors"], (("pieces", path),))
+        foreign_models.preview(foreign_models.listed()["lesson.safetensors"], (("pieces", path),))
 
 
 def test_files_that_may_be_tokenizers_are_offered(own):
     (own / "lesson.pt.safetensors.outline.json").write_text("{}")  # written by this program beside an upload
-    assert foreign.beside(foreign.listed()["lesson.safetensors"]) == ["words.model"]
+    assert foreign_models.beside(foreign_models.listed()["lesson.safetensors"]) == ["words.model"]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.transformer.maps.made_up import SOURCE, TARGET, all_three, weights
 from transformer import given_maps
-from ui.runs.given import GivenLooking, can_roll, has_words, marked
+from ui.runs.given_maps import GivenLooking, can_roll, has_words, marked
 from ui.runs.sides import fit_given, sides
 from ui.state.view import View
 

@@ -8,7 +8,7 @@ import pytest
 from transformer.runs import decoding
 from transformer.runs.query import Beam, Sampling
 from transformer.text.tokenizer import SPACE_MARK
-from ui.runs.looking import HIDDEN, N_CANDIDATES, Looking, branch_at, candidate_list, fit_view, is_yours, own_choice
+from ui.runs.step_rows import HIDDEN, N_CANDIDATES, Looking, branch_at, candidate_list, fit_view, is_yours, own_choice
 from ui.runs.stepper_run import stepper_run
 from ui.runs.typed import N_OFFERS, find_piece, first_piece, judge, pieces_like
 from ui.state.view import View

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ui.runs.looking import Looking
 from ui.runs.sides import sides
+from ui.runs.step_rows import Looking
 from ui.state.view import View
 
 

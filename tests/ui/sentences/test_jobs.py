@@ -13,7 +13,7 @@ from transformer.errors import QueryError
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam
 from transformer.runs.together import run_together
-from ui.sentences.jobs import Jobs
+from ui.sentences.sentence_runs import Jobs
 from ui.server.work import BusyError, Runner
 from ui.state.link import Link
 

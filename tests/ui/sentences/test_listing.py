@@ -5,7 +5,7 @@ import pytest
 from transformer.analysis.chrf import chrf_counts
 from transformer.analysis.line_file import Line
 from transformer.analysis.many import LineResult
-from ui.sentences.listing import choices_of, listed, orders
+from ui.sentences.line_order import choices_of, listed, orders
 from words import say
 
 

@@ -10,8 +10,8 @@ import transformer
 from charts.theme import figure_in
 from transformer.lessons import Case, NotHere, lessons, pose
 from ui.teaching.example import EXAMPLE
-from ui.teaching.figures import figures_of
 from ui.teaching.handout import Sheet, handout
+from ui.teaching.handout_figures import figures_of
 from words import said
 
 

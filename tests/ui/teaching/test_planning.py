@@ -5,7 +5,7 @@ import pytest
 import transformer
 from transformer.lessons import Case, NotHere, lessons, pose
 from transformer.lessons.subjects import ORACLES, PICKS
-from ui.teaching import planning, reference
+from ui.teaching import lesson_reference, planning
 
 
 @pytest.mark.parametrize("minutes", planning.LENGTHS)
@@ -37,7 +37,7 @@ def rows(table):
 
 
 def test_every_oracle_and_pick_is_listed_with_what_it_means():
-    listed, picked = rows(reference.oracles()), rows(reference.picks())
+    listed, picked = rows(lesson_reference.oracles()), rows(lesson_reference.picks())
     assert set(listed) == set(ORACLES)
     assert set(picked) == set(PICKS)
     for row in listed.values():
@@ -58,5 +58,5 @@ def test_values_that_are_listed_are_values_of_a_run():
             seen += 1
             in_this_outcome = step.reveal[posed.answer.variant].names | step.ask.question.names
             assert in_this_outcome <= set(posed.values)
-            assert in_this_outcome <= reference.values(step)
+            assert in_this_outcome <= lesson_reference.values(step)
     assert seen > 60

@@ -14,7 +14,7 @@ from transformer.runs.interventions import KINDS, parse, write
 from transformer.runs.running import run
 from ui.runs import loading
 from ui.state.view import Mistake
-from ui.wrong import changes, looking
+from ui.wrong import mistake_changes, mistake_runs
 from ui.wrong.card import Found, Outcome, Side, happened
 from ui.wrong.deck import CARDS
 
@@ -43,10 +43,10 @@ def sides():
 def looks(sides):
     """What every card comes to on each checkpoint on which it can be shown."""
     return {
-        (card.mistake, name): looking.look(card, side)
+        (card.mistake, name): mistake_runs.look(card, side)
         for card in CARDS
         for name, side in sides.items()
-        if looking.why_not(card, side) is None
+        if mistake_runs.why_not(card, side) is None
     }
 
 
@@ -95,7 +95,7 @@ def test_each_outcome_of_each_card_has_its_words(looks, name, outcome):
     found = next(iter(of(looks, name).values()))
     here = replace(found, outcome=outcome, site="decoder.0.output", problem="It cannot be.")
     assert len(happened(here)) > 20
-    meaning = looking.meaning(BY_NAME[name], here)
+    meaning = mistake_runs.meaning(BY_NAME[name], here)
     assert (meaning is None) == (outcome == "refused")
     if outcome == "not_finite":
         assert "decoder.0.output" in happened(here)
@@ -112,13 +112,13 @@ def test_what_became_of_an_output_is_computed(sides):
     side = sides["reverse"]
     right = run(side.checkpoint, side.query)
     ended = {"stop_reason": "end of sentence"}
-    assert looking.outcome_of(right, right) == "same"
+    assert mistake_runs.outcome_of(right, right) == "same"
     other = run(side.checkpoint, side.checkpoint.query("abcdef"))
-    assert looking.outcome_of(right, other) == "changed"
+    assert mistake_runs.outcome_of(right, other) == "changed"
     cut = run(side.checkpoint, replace(side.query, max_new=3))
-    assert looking.outcome_of(right, cut) == "endless"
+    assert mistake_runs.outcome_of(right, cut) == "endless"
     nothing = replace(right, tgt_ids=right.tgt_ids[-1:], tgt_pieces=right.tgt_pieces[-1:], texts=("",), **ended)
-    assert looking.outcome_of(right, nothing) == "nothing"
+    assert mistake_runs.outcome_of(right, nothing) == "nothing"
 
 
 def test_the_first_difference_is_that_of_the_pieces(looks):
@@ -136,7 +136,7 @@ def test_what_is_not_finite_names_its_site(looks):
         assert found.outcome == "not_finite"
         assert found.site == "decoder.0.self_attn.weights"
         assert found.wrong is None
-    assert looking.site_of(NotFiniteError("Nothing is known.")) == ""
+    assert mistake_runs.site_of(NotFiniteError("Nothing is known.")) == ""
 
 
 # ---------------------------------------------------------------- numbers by hand
@@ -190,7 +190,10 @@ def test_the_number_of_the_leak_is_its_loss_with_and_without_the_mask(looks):
 
 def test_padding_alone_changes_nothing_and_on_the_wrong_axis_it_is_read(looks):
     for found in of(looks, "axis").values():
-        assert found.right.src_ids[-changes.PADS :] == (found.sides.right.checkpoint.config.pad_id,) * changes.PADS
+        assert (
+            found.right.src_ids[-mistake_changes.PADS :]
+            == (found.sides.right.checkpoint.config.pad_id,) * mistake_changes.PADS
+        )
         right, wrong = BY_NAME["axis"].measure.numbers(found)
         assert right == 0
         assert wrong > 0.01
@@ -210,7 +213,7 @@ def test_the_embedding_is_as_many_times_too_large_as_it_is_said(sides, looks):
 
 
 def test_twice_as_many_heads_have_half_the_width(sides, looks):
-    (change,) = changes.other_heads(sides["reverse"].checkpoint.config)
+    (change,) = mistake_changes.other_heads(sides["reverse"].checkpoint.config)
     assert change.n == 2 * sides["reverse"].checkpoint.config.n_heads
 
 
@@ -218,18 +221,18 @@ def test_twice_as_many_heads_have_half_the_width(sides, looks):
 
 
 def test_only_the_two_models_of_one_task_show_the_leak(sides):
-    assert looking.why_not(BY_NAME["leak"], sides["reverse"]) is None
-    assert "reverse-leak" in looking.why_not(BY_NAME["leak"], sides["zh-en"])
+    assert mistake_runs.why_not(BY_NAME["leak"], sides["reverse"]) is None
+    assert "reverse-leak" in mistake_runs.why_not(BY_NAME["leak"], sides["zh-en"])
     leak = loading.open_checkpoint(loading.usable()["reverse-leak"])
     side = Side(leak, leak.query("glass"))
-    assert looking.why_not(BY_NAME["leak"], side) is None
-    assert all(looking.why_not(card, side) for card in CARDS if card.mistake != "leak")
+    assert mistake_runs.why_not(BY_NAME["leak"], side) is None
+    assert all(mistake_runs.why_not(card, side) for card in CARDS if card.mistake != "leak")
 
 
 def test_without_one_of_the_two_the_leak_says_so(sides, monkeypatch):
     there = {name: entry for name, entry in loading.usable().items() if name != "reverse-leak"}
     monkeypatch.setattr(loading, "usable", lambda: there)
-    assert "not both here" in looking.why_not(BY_NAME["leak"], sides["reverse"])
+    assert "not both here" in mistake_runs.why_not(BY_NAME["leak"], sides["reverse"])
 
 
 @pytest.mark.parametrize(
@@ -248,7 +251,7 @@ def test_without_one_of_the_two_the_leak_says_so(sides, monkeypatch):
 def test_a_model_without_what_a_mistake_is_about_says_why(sides, name, features):
     side = sides["zh-en"]
     other = replace(side, checkpoint=replace(side.checkpoint, config=replace(side.checkpoint.config, **features)))
-    why = looking.why_not(BY_NAME[name], other)
+    why = mistake_runs.why_not(BY_NAME[name], other)
     assert why is not None
     assert why.endswith(".")
 
@@ -257,7 +260,7 @@ def test_a_change_that_a_run_refuses_is_said_and_the_rest_is_shown(sides):
     side = sides["reverse"]
     longest = replace(side, query=side.checkpoint.query("abcdefghijkl"))
     refused = replace(BY_NAME["residual"], change=lambda config: parse("noresidual-all.9.all"))
-    found = looking.look(refused, longest)
+    found = mistake_runs.look(refused, longest)
     assert found.outcome == "refused"
     assert "layer 9" in found.problem
     assert found.read_right is not None

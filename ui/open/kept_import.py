@@ -18,7 +18,7 @@ from transformer.checkpoint.save import save
 from transformer.checkpoint.tensorwriter import n_bytes
 from transformer.errors import CheckpointError, shown
 from ui.open.trying import TEXT
-from ui.runs import foreign, handed_in, loading
+from ui.runs import foreign_models, handed_in, loading
 from ui.runs.attempt import attempt, to_the_doctor
 from ui.server import switch
 from ui.shared import drawing, menu
@@ -110,7 +110,7 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
         CheckpointError: The name is none, or taken; the disk has no room, or cannot be written.
     """
     folder = parent / checked(name)
-    content = foreign.preview(entry, given).content
+    content = foreign_models.preview(entry, given).content
     if content is None:
         raise CheckpointError("“{name}”: something is still asked.", name=entry.name)
     with content.values() as values:

@@ -19,7 +19,7 @@ from transformer.maps.own_maps import GivenMaps
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.step import Candidate, RuleChange
 from transformer.runs.trace import Kind, Trace
-from ui.runs.layers import ByLayer, Work, mean, whole
+from ui.runs.map_layers import ByLayer, Work, mean, whole
 from ui.state.view import MAIN, Slot, View
 from words import Sentence, say
 

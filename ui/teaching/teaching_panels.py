@@ -11,7 +11,7 @@ from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import lesson, own_lessons, session
 from ui.state.language import current
-from ui.teaching import links, planning, reference
+from ui.teaching import lesson_reference, links, planning
 from ui.teaching.example import EXAMPLE
 from ui.teaching.sheets import written
 from words import Sentence, joined, say, say_n
@@ -86,4 +86,4 @@ def _own(checkpoint: Checkpoint) -> None:
         )
         st.code(EXAMPLE, language="toml")
     with st.expander(say("What a lesson can ask")):
-        reference.draw(checkpoint)
+        lesson_reference.draw(checkpoint)

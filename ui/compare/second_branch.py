@@ -9,13 +9,13 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.config import ModelConfig
 from transformer.runs.query import Query
 from ui.compare import differing
-from ui.runs.looking import branch_at, own_choice
 from ui.runs.open_run import OpenRun
+from ui.runs.step_rows import branch_at, own_choice
 from ui.shared import choices
 from ui.shared.choices import Kept
 from ui.shared.door import st
 from ui.state import session, tried
-from ui.state.branches import Branch
+from ui.state.branch_addresses import Branch
 from ui.state.view import MAIN, SECOND
 from words import say
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from transformer.checkpoint.load import Checkpoint
-from ui.compare import candidates, choosing, headings, maps, opening, outputs, reading
+from ui.compare import candidates, comparison_choice, headings, map_difference, opening, outputs, reading
 from ui.compare.pair import Pair
 from ui.compare.steps import steppers
-from ui.frame.sentence import sentence
+from ui.frame.sentence_stepper import sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run, publish
 from ui.shared import drawing
@@ -28,7 +28,7 @@ def draw(checkpoint: Checkpoint) -> None:
         return
     compared, notes = comparing.settled(session.asked())
     drawing.notes(notes)
-    choosing.row(compared)
+    comparison_choice.row(compared)
     main = open_run(checkpoint)
     if main is None:
         if opening.stands_right(compared):
@@ -92,5 +92,5 @@ def _fold(name: str, label: str, *, is_open: bool = False) -> Place:
 
 
 def _maps(pair: Pair) -> None:
-    maps.controls(pair)
-    attempt(lambda: maps.draw(pair))
+    map_difference.controls(pair)
+    attempt(lambda: map_difference.draw(pair))

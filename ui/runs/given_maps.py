@@ -16,7 +16,7 @@ import numpy as np
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.text.tokenizer import SPACE_MARK
-from ui.runs.layers import Work
+from ui.runs.map_layers import Work
 from ui.state.view import MAIN, Slot, View
 
 BYTE_LEVEL: Final = "Ġ"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ui.wrong import changes
+from ui.wrong import mistake_changes
 from ui.wrong.card import Card, Code, Measure
-from ui.wrong.figures import LOSS_MEASURE, likeness, likeness_by_layer, loss_by_piece, size_by_layer, stream
+from ui.wrong.mistake_figures import LOSS_MEASURE, likeness, likeness_by_layer, loss_by_piece, size_by_layer, stream
 from words import say
 
 HEADS: Final = Card(
@@ -42,7 +42,7 @@ HEADS: Final = Card(
         ),
     },
     charts=loss_by_piece(),
-    change=changes.other_heads,
+    change=mistake_changes.other_heads,
     source=say("Vaswani et al. (2017), section 3.2.2."),
 )
 NORMS: Final = Card(
@@ -71,7 +71,7 @@ NORMS: Final = Card(
     },
     sites=stream,
     charts=size_by_layer,
-    change=changes.swapped,
+    change=mistake_changes.swapped,
     source=say("Vaswani et al. (2017), section 5.4, for post-norm; Xiong et al. (2020), section 3, for both."),
 )
 RESIDUAL: Final = Card(
@@ -104,7 +104,7 @@ RESIDUAL: Final = Card(
         ),
     },
     charts=likeness_by_layer,
-    change=changes.no_residual,
+    change=mistake_changes.no_residual,
     source=say(
         "He et al. (2016), section 3.1; Dong, Cordonnier and Loukas (2021), section 2, for tokens that grow alike."
     ),

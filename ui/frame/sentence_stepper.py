@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from ui.components.stepper.stepper import last_chosen, stepper
-from ui.runs.looking import chosen_map, heads_name
 from ui.runs.open_run import OpenRun
+from ui.runs.step_rows import chosen_map, heads_name
 from ui.shared import cover
 from ui.state import session
 from ui.state.view import Slot

@@ -8,8 +8,8 @@ from transformer.analysis.line_file import Line, read_bytes, read_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.runs.attempt import attempt
-from ui.sentences import keeping
-from ui.sentences.jobs import LIMITS, Job
+from ui.sentences import sentence_files
+from ui.sentences.sentence_runs import LIMITS, Job
 from ui.server import switch
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -51,9 +51,11 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         said, about = say("Run them"), checkpoint.content_hash
         help = say("Cancel those that are being run first.") if running else None
         with pressed(st.button, said, key=START, about=about, type="primary", disabled=running, help=help) as asked:
-            begun = attempt(lambda: keeping.jobs().start(checkpoint, _lines(), session.asked())) if asked else None
+            begun = (
+                attempt(lambda: sentence_files.jobs().start(checkpoint, _lines(), session.asked())) if asked else None
+            )
             if begun is not None:
-                keeping.look_at(begun)
+                sentence_files.look_at(begun)
     if begun is not None:
         st.rerun()
 

@@ -7,13 +7,13 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Beam, Greedy, Query
-from ui.runs.changes import told
+from ui.runs.change_chips import told
 from ui.runs.open_run import publish
-from ui.sentences import keeping
-from ui.sentences.jobs import Job, Progress
+from ui.sentences import sentence_files
+from ui.sentences.line_table import table
 from ui.sentences.opened import opened
 from ui.sentences.overview import overview
-from ui.sentences.table import table
+from ui.sentences.sentence_runs import Job, Progress
 from ui.shared import drawing
 from ui.shared.door import st
 from words import joined, say, say_n
@@ -47,7 +47,7 @@ def draw(job: Job, checkpoint: Checkpoint) -> None:
 
 def _how_far(job_id: str) -> None:
     """The first line; a session keeps what a fragment is given, which must not be the job itself."""
-    job = keeping.jobs().find(job_id)
+    job = sentence_files.jobs().find(job_id)
     if job is None:
         return
     found = job.progress()
@@ -67,15 +67,15 @@ def _how_far(job_id: str) -> None:
 
 def _cancel(job_id: str) -> None:
     """Callback; it must not hold the job, as a session keeps it."""
-    job = keeping.jobs().find(job_id)
+    job = sentence_files.jobs().find(job_id)
     if job is not None:
         job.cancel()
 
 
 def _what_is_there(job_id: str, checkpoint: Checkpoint) -> None:
-    job = keeping.jobs().find(job_id)
+    job = sentence_files.jobs().find(job_id)
     if job is None:
-        st.info(keeping.GONE, icon=":material/info:")
+        st.info(sentence_files.GONE, icon=":material/info:")
         return
     found = job.progress()
     if found.results:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from transformer.analysis.line_table import columns
 from transformer.analysis.many import LineResult
-from ui.sentences import listing
-from ui.sentences.jobs import Job
+from ui.sentences import line_order
 from ui.sentences.overview import open_line
+from ui.sentences.sentence_runs import Job
 from ui.shared import choices, drawing
 from ui.shared.door import here, st
 from ui.shared.saving import Origin, decoding_of
@@ -68,15 +68,15 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
     """Draw the choice of lines; those that are chosen, in order."""
     with choices.bar(MAIN):
         kept = choices.field(MAIN, "listed", key=LISTED)
-        shown = listing.choices_of(results, counted=over)
+        shown = line_order.choices_of(results, counted=over)
         which: Listed = "all"
         if len(shown) > 1:
             which = choices.choose(kept, say("Lines"), shown, otherwise="all", bare=True)
-        kept, orders = choices.field(MAIN, "line_order"), listing.orders(results)
+        kept, orders = choices.field(MAIN, "line_order"), line_order.orders(results)
         order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
         kept = choices.field(MAIN, "holding")
         holding = choices.typed(kept, say("Lines with this text"), most=LONGEST_NAME, width=200)
-    return listing.listed(results, which, order, holding)
+    return line_order.listed(results, which, order, holding)
 
 
 def _rows(found: Sequence[LineResult]) -> None:

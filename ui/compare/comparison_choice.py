@@ -11,7 +11,7 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.interventions import ZeroHead
-from ui.compare import branches, checkpoints, differing
+from ui.compare import checkpoints, differing, second_branch
 from ui.frame.source_box import glossed
 from ui.runs import measuring
 from ui.runs.open_run import OpenRun
@@ -73,7 +73,7 @@ def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
         What the second one runs on; None if there is no second one, and a sentence leads on.
     """
     draw: dict[Compared, Callable[[OpenRun], Checkpoint | None]] = {
-        "sentences": _sentences, "checkpoints": checkpoints.chosen, "branches": branches.chosen,
+        "sentences": _sentences, "checkpoints": checkpoints.chosen, "branches": second_branch.chosen,
         "heads": _heads, "ways": lambda run: run.checkpoint,
     }  # fmt: skip
     return draw[compared](main)

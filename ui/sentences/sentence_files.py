@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ui.runs.loading import runner
-from ui.sentences.jobs import Job, Jobs
+from ui.sentences.sentence_runs import Job, Jobs
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import MAIN

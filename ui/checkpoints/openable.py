@@ -7,8 +7,8 @@ from typing import Final
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
 from transformer.maps.own_maps import GivenAttention, GivenMaps
+from ui.checkpoints.checkpoint_panels import table
 from ui.checkpoints.code_to_copy import EXAMPLE, FILE, FOLDER
-from ui.checkpoints.panels import table
 from ui.runs.open_run import address
 from ui.runs.sides import KIND_NAMES
 from ui.shared import drawing, menu, style

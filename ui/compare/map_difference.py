@@ -24,9 +24,9 @@ from ui.compare import differing
 from ui.compare.pair import Pair, read_by
 from ui.runs import loading
 from ui.runs.groups import prompt_row
-from ui.runs.looking import Looking, chosen_map, heads_name
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES, Sides, sides
+from ui.runs.step_rows import Looking, chosen_map, heads_name
 from ui.shared import choices, drawing
 from ui.shared.choices import Kept
 from ui.shared.door import st

@@ -14,7 +14,7 @@ from typing import Any, Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson, Posed, Step, lessons
 from transformer.lessons.subjects import ORACLES, PICKS
-from ui.lessons import asking
+from ui.lessons import lesson_questions
 from ui.shared import drawing
 from ui.shared.door import frame, st
 from ui.state import session
@@ -99,7 +99,7 @@ def _question(step: Step) -> str:
 def _tried(name: str, checkpoint: Checkpoint) -> None:
     lesson, number, _ = next(_uses(name))
     source = st.session_state.get(session.SOURCE) or ""
-    found = asking.posed(Place(lesson.name, number), checkpoint, source)
+    found = lesson_questions.posed(Place(lesson.name, number), checkpoint, source)
     if not isinstance(found, Posed):
         st.info(drawing.plain(found.why))
         return

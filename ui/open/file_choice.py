@@ -6,7 +6,7 @@ from typing import Final
 
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.checkpoint.listing import Entry
-from ui.runs import foreign, handed_in, loading
+from ui.runs import foreign_models, handed_in, loading
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import session
@@ -23,7 +23,7 @@ def source(chosen: Entry) -> Entry | None:
     Returns:
         A file or folder of another program, or anything that was handed in; None if none is chosen.
     """
-    found = foreign.listed() | handed_in.own()
+    found = foreign_models.listed() | handed_in.own()
     ours = chosen.holds == "foreign" or handed_in.is_name(chosen.name)
     if ours:
         found[chosen.name] = chosen
@@ -71,7 +71,7 @@ def _take() -> None:
     path = st.session_state.get(SOURCE)
     if not path:
         return
-    entry = handed_in.at(str(path).strip()) or foreign.at(str(path).strip())
+    entry = handed_in.at(str(path).strip()) or foreign_models.at(str(path).strip())
     if entry is None:
         st.session_state[REFUSED] = str(path)
         return

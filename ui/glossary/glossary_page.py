@@ -7,7 +7,7 @@ from dataclasses import replace
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
 from ui.components.glossary.view import chosen_term, glossary_list, glossary_marks
-from ui.glossary.places import PLACES, Place
+from ui.glossary.term_places import PLACES, Place
 from ui.glossary.terms import APART, TERMS
 from ui.runs.open_run import address, publish
 from ui.shared import menu

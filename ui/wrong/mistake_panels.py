@@ -15,7 +15,7 @@ from ui.shared.door import st
 from ui.state import session
 from ui.state.comparing import comparing
 from ui.state.link import Link
-from ui.wrong import controls, looking
+from ui.wrong import mistake_choice, mistake_runs
 from ui.wrong.card import Card, Found, Measure, Side, happened
 from ui.wrong.deck import CARDS
 from words import say
@@ -35,14 +35,16 @@ def draw(run: OpenRun) -> None:
         run: The run that is its right side.
     """
     side = Side(run.checkpoint, run.trace.query)
-    card = controls.choose(run.slot, next((one for one in CARDS if looking.why_not(one, side) is None), CARDS[0]))
+    card = mistake_choice.choose(
+        run.slot, next((one for one in CARDS if mistake_runs.why_not(one, side) is None), CARDS[0])
+    )
     st.markdown(card.about)
-    why = looking.why_not(card, side)
+    why = mistake_runs.why_not(card, side)
     if why is not None:
         _elsewhere(card, run, why)
         _code(card, run)
         return
-    found = attempt(lambda: looking.look(card, side))
+    found = attempt(lambda: mistake_runs.look(card, side))
     if found is not None:
         drawing.beside(partial(_told, card, found, run), partial(_charts, card, found, run), widths=(1, 2))
     _code(card, run)
@@ -66,7 +68,7 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
                     st.caption(label)
                     _number(of, number)
     st.markdown(drawing.plain(happened(found)))
-    meaning = looking.meaning(card, found)
+    meaning = mistake_runs.meaning(card, found)
     if meaning is not None:
         st.markdown(drawing.plain(meaning))
     _to_compare(found, run)

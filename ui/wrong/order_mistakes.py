@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
-from ui.wrong import changes
+from ui.wrong import mistake_changes
 from ui.wrong.card import Card, Code, Measure
-from ui.wrong.figures import LOSS_MEASURE, embeddings, loss_by_piece, ratio, ratio_by_token
+from ui.wrong.mistake_figures import LOSS_MEASURE, embeddings, loss_by_piece, ratio, ratio_by_token
 from words import Sentence, say
 
 POSITIONS: Final = Card(
@@ -36,7 +36,7 @@ POSITIONS: Final = Card(
         ),
     },
     charts=loss_by_piece(),
-    change=changes.unplaced,
+    change=mistake_changes.unplaced,
     source=say("Vaswani et al. (2017), section 3.5."),
 )
 
@@ -73,7 +73,7 @@ SHIFTED: Final = Card(
         ),
     },
     charts=loss_by_piece(),
-    change=changes.shifted,
+    change=mistake_changes.shifted,
     unfit=_counts_distances,
     source=say("Vaswani et al. (2017), section 3.5; tables that begin at another row are frequent, such as BART's."),
 )
@@ -125,7 +125,7 @@ EMBEDDING: Final = Card(
         ),
     },
     charts=ratio_by_token,
-    change=changes.drowned,
+    change=mistake_changes.drowned,
     unfit=_has_no_table,
     source=say("Vaswani et al. (2017), section 3.4; PyTorch’s documentation of nn.Embedding for its first values."),
 )

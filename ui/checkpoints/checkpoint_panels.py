@@ -13,8 +13,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from ui.checkpoints import pictures
-from ui.checkpoints.pictures import effort
+from ui.checkpoints import checkpoint_pictures
+from ui.checkpoints.checkpoint_pictures import effort
 from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
 from ui.runs.attempt import to_the_doctor
@@ -185,7 +185,7 @@ def in_lines(command: str) -> str:
 
 def _curves(checkpoint: Checkpoint) -> None:
     try:
-        scene = pictures.curves(checkpoint)
+        scene = checkpoint_pictures.curves(checkpoint)
     except CheckpointError as error:
         said = joined(" ", [error.sentence, say("So no curve is shown.")])
         st.warning(drawing.plain(said), icon=":material/warning:")
@@ -194,5 +194,5 @@ def _curves(checkpoint: Checkpoint) -> None:
         st.caption(say("This folder has no training.csv, so there is no learning curve to show."))
         return
     drawing.notes(scene.curve.notes)
-    drawing.beside(lambda: show(pictures.losses, scene), lambda: show(pictures.scores, scene))
-    show(pictures.rates, scene)
+    drawing.beside(lambda: show(checkpoint_pictures.losses, scene), lambda: show(checkpoint_pictures.scores, scene))
+    show(checkpoint_pictures.rates, scene)

@@ -9,7 +9,7 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.importers.opening import QuestionsError
 from ui.frame.source_box import head
-from ui.runs import foreign
+from ui.runs import foreign_models
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import answered, session
@@ -26,7 +26,7 @@ def open_foreign(entry: Entry, title: str) -> Checkpoint:
         CheckpointError: It cannot be opened, whatever is answered.
     """
     try:
-        return foreign.open_foreign(entry, answered.of(entry.name))
+        return foreign_models.open_foreign(entry, answered.of(entry.name))
     except QuestionsError as error:
         _ask(entry, title, len(error.report.asked))
 

@@ -1,4 +1,4 @@
-"""Files of sentences that are being run, or were: in the background, a few lines at a time (`ui.runs.jobs`).
+"""Files of sentences that are being run, or were: in the background, a few lines at a time (`background_jobs`).
 
 Knows nothing of Streamlit.
 """
@@ -15,8 +15,8 @@ from transformer.analysis.line_file import Limits, Line
 from transformer.analysis.many import LineResult, batches, check_can_run, run_batch_of_lines
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
-from ui.runs.jobs import AT_ONCE, ROWS, Kept, Part, Standing
-from ui.runs.jobs import Job as AnyJob
+from ui.runs.background_jobs import AT_ONCE, ROWS, Kept, Part, Standing
+from ui.runs.background_jobs import Job as AnyJob
 from ui.server.queue import cost_of
 from ui.server.work import BusyError, Runner
 from ui.state.link import Link
