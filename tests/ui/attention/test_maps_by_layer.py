@@ -10,7 +10,7 @@ from transformer.analysis.head_statistics import measure
 from transformer.analysis.heads_by_layer import measure_by_layer
 from transformer.runs.by_layer import each_layer
 from transformer.runs.together import run_together
-from ui.attention.maps import drawn_map, piece_map
+from ui.attention.drawn_maps import drawn_map, piece_map
 from ui.attention.one_weight_pictures import opening
 from ui.runs.looking import Looking
 from ui.state.view import View
