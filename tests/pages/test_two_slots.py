@@ -107,7 +107,7 @@ def twice(page, fields):
     checkpoint = sidebar(shows_run=True)
     source_box(checkpoint, head("Two"))
     modules = {
-        "overview": "attention.panels", "head": "attention.panels", "flow": "attention.flow",
+        "overview": "attention.attention_panels", "head": "attention.attention_panels", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table",
         "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
         "pieces": "inside.pieces", "heads": "matters.heads",
@@ -123,9 +123,9 @@ def twice(page, fields):
             continue
         run = open_run(checkpoint, slot=slot)
         bare = page in ("masks", "forcing", "search")
-        row = None if bare else importlib.import_module(f"ui.{page}.controls").draw(run)
+        row = None if bare else importlib.import_module(f"ui.{page}.{page}_controls").draw(run)
         part = next((value for name, value in fields.items() if name.endswith("panel")), page)
-        module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, f'{page}.panels')}")
+        module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, f'{page}.{page}_panels')}")
         row = module.choose(run) if page == "search" else row
         draw = getattr(module, {"overview": "all_heads", "head": "one"}.get(part, "draw"))
         draw(*(run, row) if page in ("inside", "search") else (run,))
