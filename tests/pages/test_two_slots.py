@@ -109,9 +109,9 @@ def twice(page, fields):
     modules = {
         "overview": "attention.attention_panels", "head": "attention.attention_panels", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table",
-        "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.pieces", "heads": "matters.heads",
-        "matters pieces": "matters.pieces", "matters logit": "matters.logit",
+        "model": "inside.model_panel", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
+        "pieces": "inside.embeddings_panel", "heads": "matters.heads",
+        "matters pieces": "matters.pieces_panel", "matters logit": "matters.logit",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
@@ -125,7 +125,9 @@ def twice(page, fields):
         bare = page in ("masks", "forcing", "search")
         row = None if bare else importlib.import_module(f"ui.{page}.{page}_controls").draw(run)
         part = next((value for name, value in fields.items() if name.endswith("panel")), page)
-        module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, f'{page}.{page}_panels')}")
+        names = modules | {"forcing": "forcing.forcing_panels", "step": "step.step_panels"}
+        default = {"masks": "masks.mask_panels"}.get(page, f"{page}.{page}_panels")
+        module = importlib.import_module(f"ui.{names.get(f'{page} {part}') or names.get(part, default)}")
         row = module.choose(run) if page == "search" else row
         draw = getattr(module, {"overview": "all_heads", "head": "one"}.get(part, "draw"))
         draw(*(run, row) if page in ("inside", "search") else (run,))
