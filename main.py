@@ -10,7 +10,7 @@ from ui.glossary import glossary_page
 from ui.lessons import panel
 from ui.room.bar import bar
 from ui.server.turns import DRAWING
-from ui.shared import menu, style
+from ui.shared import menu, page_style
 from ui.shared.door import st
 from ui.state import apart
 from words import say
@@ -19,7 +19,7 @@ ICON = Path(__file__).parent / "static" / "icon.svg"
 
 apart.begin()
 st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
-style.apply()
+page_style.apply()
 presenter()
 
 # What stands under "" are entries of the menu by themselves, and so is a page alone; the others fold.

@@ -14,7 +14,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import Kind, along, layer, legend, level, note, stroke, table_of
 from charts.hover import bold, on_lines, with_number
-from charts.theme import Spec, as_figure, base_layout
+from charts.theme import Spec, base_layout
 from words import joined, say
 
 HOW_TO_READ = say(
@@ -108,9 +108,6 @@ def aligned_outputs_spec(
         (DIVERGENCE, [row.divergence for row in rows]),
     )
     return {"data": data, "layout": layout}
-
-
-aligned_outputs = as_figure(aligned_outputs_spec)
 
 
 def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: int | None) -> Spec:

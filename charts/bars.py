@@ -13,7 +13,7 @@ from charts import theme
 from charts.grammar import HATCHED, along, layer, numbered
 from charts.hover import hover, italic, with_number
 from charts.tables import CLOSED, WEIGHT
-from charts.theme import Spec, as_figure, base_layout
+from charts.theme import Spec, base_layout
 from words import say
 
 _ENDS = (0.25, 0.5, 1.0)  # where an axis of weights may end
@@ -69,6 +69,3 @@ def attention_bar_spec(
         y = np.full(len(closed), top, dtype=np.float32)
         bars.append(layer("bar", np.array(closed), y, {"marker": HATCHED}, says=says, texts=texts, clicks=closed))
     return {"data": bars, "layout": layout}
-
-
-attention_bar = as_figure(attention_bar_spec)

@@ -10,7 +10,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import Kind, cells, edge, frame, layer, legend, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
+from charts.theme import Spec, base_layout, colour_bar, literal, subtitle
 from words import say
 
 HOW_TO_READ_BIAS_CURVES = say(
@@ -194,8 +194,3 @@ def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, tit
         numbers = np.asarray(values, np.float32)
         data.append(layer("bar", places, numbers, look, name=name, says=says, clicks=range(n_heads)))
     return {"data": data, "layout": layout}
-
-
-distance_curves = as_figure(distance_curves_spec)
-distance_map = as_figure(distance_map_spec)
-spreads = as_figure(spreads_spec)

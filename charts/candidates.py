@@ -13,7 +13,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import edge, layer, legend, listed, note, table, whole_rows
 from charts.hover import bold, on_lines, with_number
-from charts.theme import Spec, as_figure, base_layout, literal, shortened
+from charts.theme import Spec, base_layout, literal, shortened
 from words import joined, say, say_n
 
 PROBABILITY = say("probability")
@@ -135,9 +135,6 @@ def candidates_spec(
         look = {"cliponaxis": False, "marker": tick}
         data.insert(1, layer("markers", own, np.arange(len(rows)), look, name=say("the model's own")))
     return {"data": data, "layout": layout}
-
-
-candidates = as_figure(candidates_spec)
 
 
 def _label(piece: str, chosen: bool, mark: str) -> str:

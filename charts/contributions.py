@@ -15,7 +15,7 @@ from charts.credit import number, signed_cells, written
 from charts.grammar import along, at_ends, frame, table
 from charts.hover import bold, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import Spec, as_figure, base_layout, literal
+from charts.theme import Spec, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_MAP = say(
@@ -98,9 +98,6 @@ def contribution_map_spec(
     return {"data": [signed_cells(parts / most, texts)], "layout": layout}
 
 
-contribution_map = as_figure(contribution_map_spec)
-
-
 def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[Bar] = ()) -> Spec:
     """Draw parts as bars that lie, the first on top.
 
@@ -125,6 +122,3 @@ def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[B
     shown["marker"]["line"] = {"color": theme.MARK_COLOR, "width": [2.5 if bar.chosen else 0.0 for bar in bars]}
     shown["hovertext"] = [on_lines(bold(bar.name), with_number(literal(LOGIT), f"{bar.value:+.4g}")) for bar in bars]
     return {"data": [shown] if bars else [], "layout": layout}
-
-
-contribution_bars = as_figure(contribution_bars_spec)

@@ -14,7 +14,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import at_a_line, layer, legend, listed, stroke, table, upright
 from charts.hover import hover, on_lines
-from charts.theme import Spec, as_figure, base_layout, literal
+from charts.theme import Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ_SHARES = say(
@@ -127,10 +127,6 @@ def cost_curves_spec(
         y = np.asarray(counts, dtype=np.float64)
         data.append(layer("lines", x, y, stroke(colour, width, dash), name=literal(name), says=says))
     return {"data": data, "layout": layout}
-
-
-cost_shares = as_figure(cost_shares_spec)
-cost_curves = as_figure(cost_curves_spec)
 
 
 def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str) -> Spec:

@@ -14,7 +14,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import GREY, PLACES, along, cells, finite, frame, in_cells, note, table_of
 from charts.hover import bold, hover, italic, on_lines, with_number
-from charts.theme import Spec, as_figure, base_layout, capitalised, literal
+from charts.theme import Spec, base_layout, capitalised, literal
 from words import say, through
 
 HOW_TO_READ = say(
@@ -81,9 +81,6 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     grey = {"type": "heatmap", "z": absent, "colorscale": GREY, "xgap": 2, "ygap": 1, "showscale": False, **PLACES}
     data = [] if np.isfinite(values).all() else [grey | {"hoverinfo": "skip"}]
     return {"data": [*data, signed_cells(shares, texts)], "layout": layout}
-
-
-piece_credit = as_figure(piece_credit_spec)
 
 
 @through

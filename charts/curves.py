@@ -8,7 +8,7 @@ import numpy as np
 
 from charts.grammar import layer, stroke, upright
 from charts.hover import hover
-from charts.theme import MARK_COLOR, TARGET_COLOR, Spec, as_figure, base_layout, literal
+from charts.theme import MARK_COLOR, TARGET_COLOR, Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ = say("The higher the point, the less sure the model was at that step.")
@@ -58,9 +58,6 @@ def entropy_spec(
     if here.any():
         layout["shapes"] = [upright(int(here.argmax()) + 1)]
     return {"data": [_line(heights, labels, here, unit)], "layout": layout}
-
-
-entropy = as_figure(entropy_spec)
 
 
 def _line(heights: np.ndarray, labels: Sequence[str], here: np.ndarray, unit: str) -> Spec:

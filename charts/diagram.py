@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from charts import grammar, theme
 from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
-from charts.theme import Spec, as_figure, base_layout, literal
+from charts.theme import Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ = say(
@@ -116,9 +116,6 @@ def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
         "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)]),
     }
     return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout}
-
-
-model_diagram = as_figure(model_diagram_spec)
 
 
 def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:

@@ -8,7 +8,7 @@ import numpy as np
 
 from charts.heatmap import heatmap_spec
 from charts.tables import CLOSED
-from charts.theme import SIGNED_SCALE, Spec, as_figure
+from charts.theme import SIGNED_SCALE, Spec
 from words import say
 
 DIFFERENCE = say("right − left")
@@ -67,6 +67,3 @@ def difference_map_spec(
     if figure["data"]:
         figure["data"][0]["colorscale"] = SIGNED_SCALE
     return figure
-
-
-difference_map = as_figure(difference_map_spec)

@@ -13,7 +13,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import layer, legend, listed, table_of, whole_rows
 from charts.hover import bold, on_lines, with_number
-from charts.theme import Spec, as_figure, base_layout, literal, shortened
+from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
@@ -83,9 +83,6 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
         whole_rows([row.seed for row in rows], [_on_hover(row) for row in rows], width=2 * most),
     ]
     return {"data": data, "layout": layout}
-
-
-draws = as_figure(draws_spec)
 
 
 def _label(text: str, chosen: bool) -> str:

@@ -11,7 +11,7 @@ from charts import theme
 from charts.grammar import SIDES, along, cells, frame, layer, legend, listed, numbered
 from charts.hover import bold, hover, with_number
 from charts.positions import DIMENSION, DIMENSION_AXIS, number_places
-from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal
+from charts.theme import Colour, Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_STRENGTHS = say(
@@ -96,10 +96,6 @@ def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(say("value"), "%{z:.4f}"))
     trace = cells(drawn, (-largest, largest), theme.SIGNED_SCALE, says, bar=colour_bar())
     return {"data": [trace | {"ygap": 3}], "layout": layout}
-
-
-embedding_strengths = as_figure(embedding_strengths_spec)
-embedding_rows = as_figure(embedding_rows_spec)
 
 
 def _marks(pieces: Sequence[str], kind: Strengths, colour: str, symbol: str) -> Spec:

@@ -15,7 +15,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.grid import grid
-from charts.heatmap import heatmap
+from charts.heatmap import heatmap_spec
+from charts.theme import as_figure
 from words import say
 
 
@@ -96,7 +97,7 @@ def one_map(
             attention.weights[layer, head],
             say("layer {layer}, head {head}", layer=layer + 1, head=head + 1),
         )
-    return heatmap(
+    return as_figure(heatmap_spec)(
         weights,
         queries=attention.queries,
         keys=attention.keys,

@@ -16,7 +16,7 @@ from charts.grammar import cells, frame, in_cells, note, one_side
 from charts.groups import bracket, head_named
 from charts.hover import bold, hover, with_number
 from charts.signed import drawable
-from charts.theme import Spec, as_figure, base_layout, colour_bar, literal
+from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ = say("Each cell is one head; the frame is the head that is looked at.")
@@ -84,9 +84,6 @@ def head_effects_spec(
         layout["shapes"] = [frame((column - 0.5, column + 0.5), (row - 0.5, row + 0.5), width=3)]
     bracket(layout, n_heads, group)
     return {"data": [data], "layout": layout}
-
-
-head_effects = as_figure(head_effects_spec)
 
 
 def head_at(blocks: Sequence[int], row: int, column: int) -> tuple[int, int, int] | None:

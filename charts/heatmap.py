@@ -17,7 +17,7 @@ from charts.grammar import GREY, along, cells, frame, hatching
 from charts.hover import bold, italic, of_cell, with_number
 from charts.rounding import HALF_DIGITS, shortened
 from charts.tables import CLOSED, NOT_FINITE, WEIGHT, map_columns
-from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, subtitle
+from charts.theme import Colour, Spec, base_layout, colour_bar, literal, subtitle
 from words import joined, say
 
 HOW_TO_READ = say(
@@ -120,9 +120,6 @@ def heatmap_spec(
     columns = partial(map_columns, drawn, queries=queries, keys=keys, query_axis=query_axis, key_axis=key_axis,
                       allowed=open_cells, mask_reason=mask_reason, value_name=value_name)  # fmt: skip
     return {"data": data, "layout": layout, "table": columns}
-
-
-heatmap = as_figure(heatmap_spec)
 
 
 def _check(values: np.ndarray, allowed: np.ndarray, rows: int, columns: int) -> None:

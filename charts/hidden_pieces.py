@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from charts.piece_losses import piece_losses_spec
-from charts.theme import Spec, as_figure
+from charts.theme import Spec
 from words import say
 
 HOW_TO_READ = say(
@@ -38,6 +38,3 @@ def hidden_pieces_spec(
         title=title,
         piece_axis=PIECE_AXIS,
     )
-
-
-hidden_pieces = as_figure(hidden_pieces_spec)

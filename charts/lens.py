@@ -16,7 +16,7 @@ from charts.candidates import PROBABILITY
 from charts.grammar import PALE_FROM, along, cells, finite, frame, layer, note, stroke, table
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, on_lines, with_number
-from charts.theme import Spec, as_figure, base_layout, literal
+from charts.theme import Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
@@ -94,9 +94,6 @@ def lens_table_spec(
     texts = [_cells(*row) for row in zip(depths, pieces, probs, strict=True)]
     trace = cells(values, (0, 1), theme.SCALES["target"], hover("%{hovertext}"), gaps=(2, 2), named=False)
     return {"data": [trace | {"hovertext": texts}], "layout": layout}
-
-
-lens_table = as_figure(lens_table_spec)
 
 
 def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) -> list[str]:
@@ -218,6 +215,3 @@ def lens_curves_spec(
     columns = [AFTER, PROBABILITY, RANK, say("entropy (bits)"), say("KL to the last (bits)")]
     table(layout, columns, [[depth.name, *map(finite, row)] for depth, *row in zip(depths, *lines, strict=True)])
     return {"data": data, "layout": layout}
-
-
-lens_curves = as_figure(lens_curves_spec)

@@ -12,7 +12,7 @@ from charts.grammar import along, cells, frame, layer
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, with_number
 from charts.lens import DEPTH_AXIS, RANK, Depth, after, depth_rows
-from charts.theme import MARK_COLOR, SCALES, Spec, as_figure, base_layout, colour_bar
+from charts.theme import MARK_COLOR, SCALES, Spec, base_layout, colour_bar
 from words import say
 
 HOW_TO_READ_MAP = say(
@@ -78,9 +78,6 @@ def lens_map_spec(
         layout["shapes"] = [frame((step - 0.5, step + 0.5), (-0.5, len(depths) - 0.5))]
     dots = _dots(np.asarray(first), np.asarray(stays))
     return {"data": [trace | {"name": name, "text": text}, *dots], "layout": layout}
-
-
-lens_map = as_figure(lens_map_spec)
 
 
 def _on_hover(probability: np.ndarray, rank: np.ndarray, measure: str) -> tuple[list[list[str]], tuple[str, str]]:

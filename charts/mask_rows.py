@@ -11,7 +11,7 @@ from charts import theme
 from charts.grammar import HATCHED, SIDES, along, frame, layer, numbered, table, table_of, upright
 from charts.hover import hover, italic, on_lines, with_number
 from charts.tables import WEIGHT
-from charts.theme import Colour, Spec, as_figure, base_layout, literal
+from charts.theme import Colour, Spec, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_ROW = say(
@@ -106,9 +106,6 @@ def masked_row_spec(
     return {"data": data, "layout": layout}
 
 
-masked_row = as_figure(masked_row_spec)
-
-
 def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: str, key: int) -> dict[str, Any]:
     layout = base_layout(title, key_axis, say("Score"))
     along(layout, keys, title=key_axis)
@@ -191,9 +188,6 @@ def logit_movement_spec(
         for (name, values), (_, symbol, shade) in zip(series.items(), looks, strict=False)
     ]
     return {"data": data, "layout": layout}
-
-
-logit_movement = as_figure(logit_movement_spec)
 
 
 def _movement_layout(

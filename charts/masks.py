@@ -14,7 +14,7 @@ import numpy as np
 from charts.grammar import cells, frame, table
 from charts.heatmap import heatmap_spec
 from charts.hover import bold, hover, italic, of_cell
-from charts.theme import MARK_COLOR, MASK_COLOR, SCALES, Colour, Spec, as_figure, base_layout, literal
+from charts.theme import MARK_COLOR, MASK_COLOR, SCALES, Colour, Spec, base_layout, literal
 from words import joined, say
 
 Convention = Literal["bool", "additive"]
@@ -93,9 +93,6 @@ def padded_batch_spec(
     return {"data": [*data, *hatching], "layout": layout}
 
 
-padded_batch = as_figure(padded_batch_spec)
-
-
 def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str], colour: Colour) -> Spec:
     """Draw a mask at its own shape: one block of rows, or one block a sentence side by side.
 
@@ -129,9 +126,6 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
         layout[f"xaxis{name}"] |= {"range": [0.5, n_keys + 0.5]}
         data.append(_block(block, f"x{name}", row_name, colour))
     return {"data": data, "layout": layout}
-
-
-mask_own_shape = as_figure(mask_own_shape_spec)
 
 
 def _counted(count: int) -> dict[str, Any]:
@@ -199,9 +193,6 @@ def mask_map_spec(
         text = [[words[0] if may else closed for may in line] for line in mask]
         data[-1] |= {"text": text, "texttemplate": "%{text}", "textfont": {"color": MARK_COLOR}}
     return {"data": [*data, *hatching], "layout": layout}
-
-
-mask_map = as_figure(mask_map_spec)
 
 
 def _frame_of(

@@ -9,7 +9,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import Kind, along, layer, legend, numbered, stroke
 from charts.hover import bold, hover, with_number
-from charts.theme import Spec, as_figure, base_layout, literal
+from charts.theme import Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ_BARS = say("Each group is one token; its two bars are the two sides that are named above the chart.")
@@ -98,7 +98,3 @@ def two_lines_spec(
         says, y = hover("%{hovertext}", with_number(name, "%{y:.3f}")), np.asarray(values, np.float64)
         data.append(layer("lines+markers", places, y, look, name=literal(name), says=says, texts=texts))
     return {"data": data, "layout": layout}
-
-
-two_bars = as_figure(two_bars_spec)
-two_lines = as_figure(two_lines_spec)

@@ -17,7 +17,7 @@ from charts import theme
 from charts.grammar import SIDES, at_ends, finite, layer, legend, table
 from charts.hover import bold, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened, subtitle
+from charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ_COSINE = say(
@@ -124,9 +124,6 @@ def neighbour_bars_spec(
     return {"data": [bars] if len(pieces) else [], "layout": layout}
 
 
-neighbour_bars = as_figure(neighbour_bars_spec)
-
-
 def piece_map_spec(
     points: Sequence[MapPoint],
     *,
@@ -163,9 +160,6 @@ def piece_map_spec(
     table(layout, columns, rows)
     kinds = [kind for kind in _STYLES if any(point.kind == kind for point in points)]
     return {"data": [_points(points, placed, kind, chosen) for kind in kinds], "layout": layout}
-
-
-piece_map = as_figure(piece_map_spec)
 
 
 def _padded(values: np.ndarray) -> list[float]:

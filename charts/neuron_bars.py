@@ -12,7 +12,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import SIDES, at_ends, layer, listed, table
 from charts.hover import bold, on_lines
-from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened
+from charts.theme import Colour, Spec, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_ACTIVE = say(
@@ -80,9 +80,6 @@ def active_neurons_spec(
     return {"data": [bars] if rows else [], "layout": layout}
 
 
-active_neurons = as_figure(active_neurons_spec)
-
-
 def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Sequence[int], *, title: str) -> Spec:
     """Draw the pieces that a neuron raises and lowers most.
 
@@ -109,9 +106,6 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
         for piece, i, value in zip(pieces, ids, values, strict=True)
     ]
     return {"data": [bars] if pieces else [], "layout": layout}
-
-
-logit_effect = as_figure(logit_effect_spec)
 
 
 def activations(before: float, after: float) -> str:

@@ -15,7 +15,7 @@ from charts.grammar import SIDES, along, layer, legend, numbered, stroke
 from charts.heatmap import heatmap_spec
 from charts.hover import bold, hover, on_lines, with_number
 from charts.neuron_bars import activations
-from charts.theme import Colour, Spec, as_figure, base_layout, literal, shortened
+from charts.theme import Colour, Spec, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_SHARES = say(
@@ -90,9 +90,6 @@ def silent_shares_spec(
     return spec
 
 
-silent_shares = as_figure(silent_shares_spec)
-
-
 def pre_activations_spec(
     edges: np.ndarray,
     everywhere: np.ndarray,
@@ -152,9 +149,6 @@ def pre_activations_spec(
     return {"data": data, "layout": layout}
 
 
-pre_activations = as_figure(pre_activations_spec)
-
-
 def _binned(whose: str) -> str:
     return hover("%{hovertext}", with_number(whose, "%{y:.2%}"))
 
@@ -203,9 +197,6 @@ def neuron_tokens_spec(
     return {"data": [bars], "layout": layout}
 
 
-neuron_tokens = as_figure(neuron_tokens_spec)
-
-
 def neuron_map_spec(
     activation: np.ndarray,
     neurons: Sequence[int],
@@ -240,6 +231,3 @@ def neuron_map_spec(
     cells = spec["layout"]["meta"]["cells"]
     cells["columns"] = [bold(str(neuron + 1)) for neuron in neurons]
     return spec
-
-
-neuron_map = as_figure(neuron_map_spec)

@@ -9,7 +9,7 @@ import numpy as np
 from charts.grammar import along, frame, layer, legend
 from charts.hover import hover, with_number
 from charts.stream import named_token, shades
-from charts.theme import GUIDE_COLOR, Colour, Spec, as_figure, base_layout
+from charts.theme import GUIDE_COLOR, Colour, Spec, base_layout
 from words import say
 
 
@@ -66,6 +66,3 @@ def norm_effect_spec(
         says = hover("%{hovertext}", with_number(what, "%{y:.4f}"))
         data.append(layer("markers", places, values, look, name=name, says=says, texts=texts, clicks=clicks))
     return {"data": data, "layout": layout}
-
-
-norm_effect = as_figure(norm_effect_spec)

@@ -14,7 +14,7 @@ from charts import theme
 from charts.grammar import HATCHED, SIDES, UNSEEN, along, finite, layer, numbered, table
 from charts.hover import hover, italic, on_lines, with_number
 from charts.signed import HEIGHT, NUMBER, drawable, frame, signed_map
-from charts.theme import Colour, Spec, as_figure, base_layout, capitalised, literal
+from charts.theme import Colour, Spec, base_layout, capitalised, literal
 from words import say
 
 LENGTH = say("length")
@@ -162,11 +162,6 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
         for name, norm, share in each
     ]
     return {"data": [bars, _columns(said, low, high)], "layout": layout}
-
-
-query_times_key = as_figure(query_times_key_spec)
-key_row = as_figure(key_row_spec)
-head_norms = as_figure(head_norms_spec)
 
 
 def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:

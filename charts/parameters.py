@@ -16,7 +16,7 @@ from charts import theme
 from charts.grammar import Kind, at_a_line, at_ends, layer, stroke, table, upright
 from charts.hover import bold, hover, on_lines, with_number
 from charts.neuron_bars import lying, lying_bars
-from charts.theme import Spec, as_figure, base_layout, literal, shortened
+from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ_SPREAD = say(
@@ -147,8 +147,3 @@ def row_lengths_spec(
         for (piece, i, _), length, one in zip(rows, lengths, special, strict=True)
     ]
     return {"data": [bars] if len(pieces) else [], "layout": layout}
-
-
-number_spread = as_figure(number_spread_spec)
-singular_values = as_figure(singular_values_spec)
-row_lengths = as_figure(row_lengths_spec)

@@ -10,7 +10,7 @@ from charts import theme
 from charts.grammar import Kind, along, edge, layer, legend, level, numbered, table_of
 from charts.hover import hover, with_number
 from charts.piece_losses import PIECE
-from charts.theme import Spec, as_figure, base_layout, subtitle
+from charts.theme import Spec, base_layout, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -77,6 +77,3 @@ def perplexity_spec(
         says = hover("%{hovertext}", with_number(name, "%{y:,.4~g}"))
         data.append(layer(kind, x, y, look, name=name, says=says, texts=texts, clicks=range(len(pieces))))
     return {"data": data if len(pieces) else [], "layout": layout}
-
-
-perplexity = as_figure(perplexity_spec)

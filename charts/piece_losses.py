@@ -10,7 +10,7 @@ from charts import theme
 from charts.candidates import percent
 from charts.grammar import along, edge, layer, level, table_of
 from charts.hover import bold, on_lines, with_number
-from charts.theme import Spec, as_figure, base_layout, literal, subtitle
+from charts.theme import Spec, base_layout, literal, subtitle
 from words import say
 
 HOW_TO_READ = say(
@@ -82,9 +82,6 @@ def piece_losses_spec(
         subtitle(layout, [said])
         layout["yaxis"]["range"] = [0, 1.08 * max(guessing, *losses)]
     return {"data": [bars], "layout": layout}
-
-
-piece_losses = as_figure(piece_losses_spec)
 
 
 def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import NO_DATA, layer, legend, stroke, upright
 from charts.hover import hover
-from charts.theme import Spec, as_figure, base_layout, literal, subtitle
+from charts.theme import Spec, base_layout, literal, subtitle
 from words import joined, say
 
 HOW_TO_READ_ROTATION = say(
@@ -137,10 +137,6 @@ def shift_errors_spec(
         clicks = [int(one) for one in shifts]
         data.append(layer("lines+markers", x, y, look, name=literal(line.name), says=says, clicks=clicks))
     return {"data": data, "layout": layout}
-
-
-shift_points = as_figure(shift_points_spec)
-shift_errors = as_figure(shift_errors_spec)
 
 
 def _points(points: np.ndarray, positions: np.ndarray, shift: int, name: str, marker: Spec) -> Spec:

@@ -9,7 +9,7 @@ import numpy as np
 from charts.grammar import NO_DATA, Kind, layer, legend, note, stroke
 from charts.hover import hover, with_number
 from charts.positions import DIMENSION_AXIS, POSITION_AXIS
-from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ_CURVES = say(
@@ -103,10 +103,6 @@ def wavelengths_spec(
         layer("markers", x, y, dots, name=strongest, says=found, texts=texts),
     ]
     return {"data": data, "layout": layout}
-
-
-position_curves = as_figure(position_curves_spec)
-wavelengths = as_figure(wavelengths_spec)
 
 
 def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis: str, *, first: bool) -> list[Spec]:

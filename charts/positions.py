@@ -13,7 +13,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import Kind, cells, layer, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle, ticks
+from charts.theme import Spec, base_layout, colour_bar, literal, subtitle, ticks
 from words import say
 
 HOW_TO_READ_TABLE = say(
@@ -136,11 +136,6 @@ def similarity_by_distance_spec(
         layer(kind, distances, np.asarray(mean, np.float32), look, name=say("mean"), says=says),
     ]
     return {"data": data, "layout": layout}
-
-
-position_table = as_figure(position_table_spec)
-position_similarity = as_figure(position_similarity_spec)
-similarity_by_distance = as_figure(similarity_by_distance_spec)
 
 
 def number_places(layout: Spec, name: str, numbers: Sequence[int], *, title: str) -> None:

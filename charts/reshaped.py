@@ -14,7 +14,7 @@ from charts import theme
 from charts.candidates import at_the_edge, percent
 from charts.grammar import layer, legend, level, listed, table_of, whole_rows
 from charts.hover import bold, on_lines, with_number
-from charts.theme import Spec, as_figure, base_layout, literal, shortened
+from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
@@ -77,9 +77,6 @@ def reshaped_spec(
         whole_rows([-1 if row.id is None else row.id for row in shown], [_on_hover(row) for row in shown]),
     ]
     return {"data": data, "layout": layout}
-
-
-reshaped = as_figure(reshaped_spec)
 
 
 def others_named(count: int) -> str:

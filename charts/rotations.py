@@ -14,7 +14,7 @@ from charts import theme
 from charts.grammar import NO_DATA, Kind, cells, edge, frame, layer, legend, stroke
 from charts.hover import hover, on_lines, with_number
 from charts.positions import POSITION_AXIS, number_places
-from charts.theme import Spec, as_figure, base_layout, colour_bar, literal, subtitle
+from charts.theme import Spec, base_layout, colour_bar, literal, subtitle
 from words import say, say_n
 
 HOW_TO_READ_ROTATIONS = say(
@@ -171,8 +171,3 @@ def _turns(line: Turns, colour: str, dash: str, pair: int | None) -> Spec:
     kind: Kind = "lines+markers" if line.main else "lines"
     x, y = places.astype(np.int32), np.asarray(line.wavelengths, np.float32)
     return layer(kind, x, y, look, name=literal(line.name), says=says, clicks=places.tolist())
-
-
-rotation_map = as_figure(rotation_map_spec)
-turning_circle = as_figure(turning_circle_spec)
-turning_waves = as_figure(turning_waves_spec)

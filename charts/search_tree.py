@@ -14,7 +14,7 @@ from charts import theme
 from charts.grammar import layer, legend, stroke
 from charts.lanes import Growing, lanes
 from charts.search_marks import LEAST_STEP, Leaf, Places, Twig, lines_of, marks, names, results, start_mark
-from charts.theme import Spec, as_figure, base_layout
+from charts.theme import Spec, base_layout
 from words import say
 
 HOW_TO_READ = say(
@@ -74,9 +74,6 @@ def search_tree_spec(
         *results(leaves, at, n_steps),
     ]
     return {"data": data, "layout": layout}
-
-
-search_tree = as_figure(search_tree_spec)
 
 
 def _order(twig: Twig) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from charts import theme
 from charts.grammar import layer, legend, table
 from charts.hover import bold, hover, with_number
-from charts.theme import Spec, as_figure, base_layout, literal, shortened
+from charts.theme import Spec, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_POINTS = say("Each point is one line of the file; a click opens it.")
@@ -92,7 +92,3 @@ def line_spread_spec(values: np.ndarray, *, name: str, title: str) -> Spec:
     look = {"width": np.diff(edges), "marker": {"color": theme.NEUTRAL_COLOR}}
     middles = (edges[:-1] + edges[1:]) / 2
     return {"data": [layer("bar", middles, counts.astype(np.int32), look, says=says, texts=texts)], "layout": layout}
-
-
-line_points = as_figure(line_points_spec)
-line_spread = as_figure(line_spread_spec)

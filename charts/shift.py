@@ -12,7 +12,7 @@ import numpy as np
 from charts.bands import COLUMNS, Cell, bands, top, window
 from charts.candidates import percent
 from charts.hover import bold, on_lines, with_number
-from charts.theme import GUIDE_COLOR, Spec, as_figure, literal
+from charts.theme import GUIDE_COLOR, Spec, literal
 from words import say
 
 HOW_TO_READ = say(
@@ -64,9 +64,6 @@ def shift_spec(
     ]  # fmt: skip
     layout["meta"] = {"first": drawn.start, "table": {"columns": columns, "rows": rows}}
     return figure
-
-
-shift = as_figure(shift_spec)
 
 
 def _input(piece: str, place: int, chosen: int | None) -> Cell:

@@ -12,7 +12,7 @@ import numpy as np
 from charts import grammar, theme
 from charts.grammar import GREY, along, cells, hatching, one_side
 from charts.hover import bold, hover, italic, with_number
-from charts.theme import Spec, as_figure, base_layout, colour_bar, literal
+from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
 HEIGHT = 260
@@ -71,9 +71,6 @@ def signed_rows_spec(
         data += [_closed_row(values.shape, row, reasons[row]), hatching(x, y)]
     layout["shapes"] = [frame(-0.5, right, row - 0.5, row + 0.5) for row in marked]
     return {"data": data, "layout": layout}
-
-
-signed_rows = as_figure(signed_rows_spec)
 
 
 def drawable(values: np.ndarray) -> np.ndarray:

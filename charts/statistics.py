@@ -14,7 +14,7 @@ from charts.grammar import SIDES, along, in_cells, layer, level
 from charts.groups import bracket
 from charts.heatmap import NUMBER, heatmap_spec
 from charts.hover import bold, hover, with_number
-from charts.theme import Colour, Spec, as_figure, base_layout, literal
+from charts.theme import Colour, Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ_HEADS = say("Each cell is one head; the frame is the head chosen.")
@@ -72,9 +72,6 @@ def head_measure_spec(
         layout["annotations"] = in_cells(numbers, shares, lambda value, _: f"{value:.2f}")
     bracket(layout, n_heads, group)
     return spec
-
-
-head_measure = as_figure(head_measure_spec)
 
 
 def _numbers(count: int) -> list[str]:
@@ -135,6 +132,3 @@ def row_measure_spec(
     texts = [f"{row + 1}: {bold(queries[row])}" for row in counted.tolist()]
     bars = layer("bar", counted, numbers[counted], look, says=says, texts=texts, clicks=counted.tolist())
     return {"data": [bars], "layout": layout}
-
-
-row_measure = as_figure(row_measure_spec)

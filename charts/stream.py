@@ -10,7 +10,7 @@ from charts import theme
 from charts.grammar import SIDES, along, finite, layer, legend, note, stroke, table
 from charts.hover import bold, hover, on_lines, with_number
 from charts.lens import AFTER, DEPTH_AXIS, Depth, after
-from charts.theme import Colour, Spec, as_figure, base_layout, capitalised, literal, subtitle
+from charts.theme import Colour, Spec, base_layout, capitalised, literal, subtitle
 from words import say
 
 HOW_TO_READ_SIZE = say(
@@ -114,9 +114,6 @@ def stream_lines_spec(
     ]
     table(layout, [say("token"), say("piece"), AFTER, value_name], rows)
     return {"data": [*weak, strong], "layout": layout}
-
-
-stream_lines = as_figure(stream_lines_spec)
 
 
 def whole_steps(numbers: np.ndarray) -> Spec:
@@ -249,6 +246,3 @@ def stream_added_spec(
         for name, each, shade in bars
     ]
     return {"data": data, "layout": layout}
-
-
-stream_added = as_figure(stream_added_spec)

@@ -12,7 +12,7 @@ import numpy as np
 
 from charts.grammar import Kind, at_a_line, layer, legend, stroke, upright
 from charts.hover import hover, with_number
-from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, as_figure, base_layout, literal
+from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ_LOSSES = say(
@@ -127,11 +127,6 @@ def learning_rates_spec(
     layout["yaxis"] |= {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"}
     _mark(layout, epochs, kept, kept_name, top=True)
     return {"data": _lines(epochs, [(say("Learning rate"), rates, _FIRST)], labels, "%{y:.2e}"), "layout": layout}
-
-
-losses = as_figure(losses_spec)
-dev_scores = as_figure(dev_scores_spec)
-learning_rates = as_figure(learning_rates_spec)
 
 
 def _layout(epochs: Sequence[int], title: str, y_title: str) -> Spec:

@@ -9,7 +9,7 @@ import numpy as np
 from charts.bands import Cell, bands, window
 from charts.candidates import percent
 from charts.hover import bold, on_lines
-from charts.theme import Colour, Spec, as_figure
+from charts.theme import Colour, Spec
 from words import say
 
 HOW_TO_READ = say(
@@ -65,9 +65,6 @@ def two_texts_spec(
     ]
     figure["layout"]["meta"] = {"first": drawn.start, "table": {"columns": columns, "rows": cells}}
     return figure
-
-
-two_texts = as_figure(two_texts_spec)
 
 
 def _part(place: int, length: int, parts_at: int | None, tail: int) -> str:

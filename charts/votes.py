@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from charts.grammar import layer, legend
 from charts.hover import bold, hover, with_number
-from charts.theme import GUIDE_COLOR, SOURCE_COLOR, Spec, as_figure, base_layout, literal, shortened
+from charts.theme import GUIDE_COLOR, SOURCE_COLOR, Spec, base_layout, literal, shortened
 from words import joined, say
 
 HOW_TO_READ = say("Each bar is one choice and how many chose it.")
@@ -61,9 +61,6 @@ def votes_spec(
     if large:
         _enlarge(layout, bars)
     return {"data": bars, "layout": layout}
-
-
-votes = as_figure(votes_spec)
 
 
 def _enlarge(layout: dict[str, Any], bars: list[dict[str, Any]]) -> None:

@@ -17,7 +17,7 @@ CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
 # Hold code for the browser, or for readers to copy, as text, and not a word for people.
 CODE = (
     "ui/components/assets.py",
-    "ui/shared/style.py",
+    "ui/shared/page_style.py",
     "ui/start/start_style.py",
     "ui/checkpoints/code_to_copy.py",
     "ui/lessons/lesson_style.py",

@@ -1,8 +1,8 @@
 """Attention: every layer's and head's map of the sentence at hand, and how one weight came to be."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.attention import controls as attention_controls
-from ui.attention import flow, head_table, one_weight, panels
+from ui.attention import attention_controls as attention_controls
+from ui.attention import attention_panels, flow, head_table, one_weight
 from ui.attention.map_pictures import ATTENTION
 from ui.frame.maps_page import given_head
 from ui.frame.sentence_stepper import sentence
@@ -17,8 +17,8 @@ from ui.shared.door import st
 from ui.state import session
 
 DRAW = {
-    "overview": panels.all_heads,
-    "head": panels.one,
+    "overview": attention_panels.all_heads,
+    "head": attention_panels.one,
     "flow": flow.draw,
     "walk": one_weight.draw,
     "table": head_table.draw,
@@ -35,7 +35,7 @@ def follow(checkpoint: Checkpoint) -> None:
         return
     sentence(run, compact=True, still=attempt(lambda: attention_controls.still(run)))
     attention_controls.draw(run)
-    panels.otherwise(run)
+    attention_panels.otherwise(run)
     cover.part(lambda: attempt(lambda: DRAW[run.view.panel](run)))
     run.publish()
 

@@ -1,8 +1,8 @@
 """Teacher forcing: how probable the model finds the right output, piece by piece."""
 
 from transformer.checkpoint.load import Checkpoint
-from ui.forcing import panels
-from ui.forcing.pictures import FORCING, judges_itself
+from ui.forcing import forcing_panels
+from ui.forcing.forcing_pictures import FORCING, judges_itself
 from ui.frame.sentence_stepper import Still, sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
@@ -21,7 +21,7 @@ def follow(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, compact=True, still=Still() if judges_itself(run) else None)
-    cover.part(lambda: panels.draw(run))
+    cover.part(lambda: forcing_panels.draw(run))
     run.publish()
 
 

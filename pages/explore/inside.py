@@ -4,8 +4,8 @@ from transformer.checkpoint.load import Checkpoint
 from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
-from ui.inside import controls as inside_controls
-from ui.inside import ffn, lens, model, pieces, stream
+from ui.inside import embeddings_panel, ffn, lens, model_panel, stream
+from ui.inside import inside_controls as inside_controls
 from ui.inside.looked_at import INSIDE, deeper_stack
 from ui.runs.open_run import open_run
 from ui.shared import cover
@@ -13,11 +13,11 @@ from ui.shared.door import st
 from ui.state import session
 
 DRAW = {
-    "model": model.draw,
+    "model": model_panel.draw,
     "stream": stream.draw,
     "lens": lens.draw,
     "ffn": ffn.draw,
-    "pieces": pieces.draw,
+    "pieces": embeddings_panel.draw,
 }
 
 session.begin(INSIDE.path)

@@ -3,7 +3,7 @@
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
-from ui.masks import panels
+from ui.masks import mask_panels
 from ui.masks.scene import MASKS
 from ui.runs.open_run import open_run
 from ui.shared import cover
@@ -22,7 +22,7 @@ def follow(checkpoint: Checkpoint) -> None:
         return
     trace = run.trace
     rows = {say("The sentence in pieces:"): trace.src_pieces, say("The decoder reads:"): trace.read_pieces}
-    cover.part(lambda: panels.draw(run), rows={said: pieces for said, pieces in rows.items() if pieces})
+    cover.part(lambda: mask_panels.draw(run), rows={said: pieces for said, pieces in rows.items() if pieces})
     run.publish()
 
 

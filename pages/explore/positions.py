@@ -3,8 +3,8 @@
 from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
-from ui.positions import controls as position_controls
-from ui.positions import panels
+from ui.positions import position_controls as position_controls
+from ui.positions import position_panels
 from ui.positions.table_pictures import PAGE
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
@@ -21,7 +21,7 @@ def follow(checkpoint: Checkpoint) -> None:
     table = attempt(lambda: position_controls.draw(checkpoint))
     run = open_run(checkpoint)  # what is not about the sentence shows without one
     if table is not None:
-        cover.part(lambda: panels.draw(table, run))
+        cover.part(lambda: position_panels.draw(table, run))
     if run is not None:
         run.publish()
 

@@ -6,8 +6,8 @@ from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import open_run
-from ui.search import panels
-from ui.search.pictures import SEARCH
+from ui.search import search_panels
+from ui.search.search_pictures import SEARCH
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
@@ -22,9 +22,9 @@ def follow(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, compact=True)
-    row = panels.choose(run)
+    row = search_panels.choose(run)
     if row is not None:
-        cover.part(lambda: attempt(lambda: panels.draw(run, row)))
+        cover.part(lambda: attempt(lambda: search_panels.draw(run, row)))
     run.publish()
 
 

@@ -9,8 +9,8 @@ from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
-from ui.step import hiding, panels
-from ui.step.pictures import STEP
+from ui.step import hiding, step_panels
+from ui.step.step_pictures import STEP
 
 session.begin(STEP.path)
 
@@ -22,7 +22,7 @@ def follow(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, chosen=hiding.chosen(run))
-    cover.part(lambda: panels.draw(run))
+    cover.part(lambda: step_panels.draw(run))
     for_head(run, run.looking.kind, run.view.layer, run.view.head)
     run.publish()
 

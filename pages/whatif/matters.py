@@ -4,9 +4,9 @@ from transformer.checkpoint.load import Checkpoint
 from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
-from ui.matters import controls as matters_controls
-from ui.matters import heads, logit, pieces
-from ui.matters.head_pictures import MATTERS
+from ui.matters import heads, logit, pieces_panel
+from ui.matters import matters_controls as matters_controls
+from ui.matters.head_effect_pictures import MATTERS
 from ui.runs.open_run import open_run
 from ui.shared import cover
 from ui.shared.door import st
@@ -14,7 +14,7 @@ from ui.state import session
 
 DRAW = {
     "heads": heads.draw,
-    "pieces": pieces.draw,
+    "pieces": pieces_panel.draw,
     "logit": logit.draw,
 }
 

@@ -12,8 +12,8 @@ from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import address, expect_address, switch
 from tools.serve import Server
-from ui.attention.panels import CELL_ROW
-from ui.shared import style
+from ui.attention.attention_panels import CELL_ROW
+from ui.shared import page_style
 
 LETTERS = "glasss"  # six letters and the end: maps of seven pieces
 GRID = "overview_encoder"
@@ -27,7 +27,7 @@ PLACE = """(chart, [row, column]) => {
 
 def open_attention(page: Page, server: Server, query: str = "") -> Page:
     turn_to(page, f"{server.url}/attention?model=reverse&src={LETTERS}{query}")
-    expect(page.locator(".st-key-" + style.BAR)).to_be_visible()
+    expect(page.locator(".st-key-" + page_style.BAR)).to_be_visible()
     wait_for_charts(page)
     return page
 
@@ -194,7 +194,7 @@ def test_nothing_overflows(tab, server, panel):
     page = open_attention(tab, server, f"&panel={panel}&words=1&hide=1&together=max")
     for scheme, width in in_both_windows(page):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        row = page.locator(f".st-key-{style.BAR} > *")
+        row = page.locator(f".st-key-{page_style.BAR} > *")
         tops = {round(box["y"]) for box in (item.bounding_box() for item in row.all()) if box}
         assert len(tops) == 1 or width < 600, "the controls of the page take more than one row"
         screenshot(page, f"attention-{panel}-{scheme}-{width}", whole=True)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from charts.aligned import Row, aligned_outputs, aligned_outputs_spec
-from charts.difference import difference_map, difference_map_spec
+from charts import aligned_outputs, difference_map
+from charts.aligned import Row, aligned_outputs_spec
+from charts.difference import difference_map_spec
 from charts.theme import SIGNED_SCALE
 
 ROWS = [

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import check
 from ui.state import session
 from ui.state.view import MAIN, Slot, View
-from ui.step.choosing import FORCE_CHOICE
+from ui.step.piece_choice import FORCE_CHOICE
 
 
 def payload(test: AppTest, key: str) -> dict[str, Any]:

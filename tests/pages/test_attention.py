@@ -11,7 +11,7 @@ from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
-from ui.attention import controls, flow, one_weight, panels
+from ui.attention import attention_controls, attention_panels, flow, one_weight
 from ui.runs import loading
 from ui.runs.sides import KIND_NAMES
 from ui.shared import choices
@@ -144,7 +144,7 @@ def test_rows_of_the_decoder_say_reads_and_predicts(attention):
 def test_aggregates_are_called_what_they_are(attention):
     test = attention(panel="head")
     titles = []
-    for aggregate in controls.AGGREGATES:
+    for aggregate in attention_controls.AGGREGATES:
         check(test.selectbox(key="aggregate").set_value(aggregate).run())
         titles.append(figure(test, "head_map")["layout"]["title"])
     assert [title["text"].split(": ")[1] for title in titles] == [
@@ -204,7 +204,7 @@ def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
 
 
 def test_the_cell_leads_to_how_it_came_to_be(attention):
-    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), panels.EXPLAIN)
+    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), attention_panels.EXPLAIN)
     assert address(test)["panel"] == "walk"
     assert (address(test)["query"], address(test)["key"]) == ("2", "4")
 

@@ -9,8 +9,9 @@ from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
-from ui.inside import model, pieces
-from ui.positions import controls
+from ui.inside import embeddings_panel as pieces
+from ui.inside import model_panel
+from ui.positions import position_controls
 from ui.runs import loading
 from ui.state import session
 
@@ -22,11 +23,11 @@ CHOICES = (
     ("inside", {"inside": "lens"}, "depths", "sublayer", {"depths": "sublayer"}),
     ("inside", {"inside": "lens"}, "lens_colour", "rank", {"lens": "rank"}),
     ("inside", {"inside": "stream"}, "norm", 2, {"norm": "3"}),
-    ("inside", {"inside": "model"}, model.LENGTH, 64, {"tokens": "64"}),
+    ("inside", {"inside": "model"}, model_panel.LENGTH, 64, {"tokens": "64"}),
     ("inside", {"inside": "model"}, "fold", True, {"fold": "1"}),
     ("inside", {"inside": "pieces"}, "nearness", "distance", {"near": "distance"}),
     ("masks", {"masks": "checks"}, "mask_changed", 2, {"changed": "3"}),
-    ("positions", {"model": "en-fr", "src": "A dog."}, controls.COUNT, 16, {"drawn": "16"}),
+    ("positions", {"model": "en-fr", "src": "A dog."}, position_controls.COUNT, 16, {"drawn": "16"}),
 )
 
 

@@ -11,12 +11,12 @@ from tests.pages.conftest import FORCING, check
 from tests.pages.reading import address, figure, numbers, view
 from tests.transformer.featured import filling
 from transformer import ZeroHead, score
-from ui.forcing import panels, pictures
+from ui.forcing import forcing_panels, forcing_pictures
 from ui.runs import loading
 from ui.shared.saving import Origin, saved
 from ui.state import session
 
-CHARTS = tuple(pictures.JUDGED.pictures)
+CHARTS = tuple(forcing_pictures.JUDGED.pictures)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def forcing(open_page):
 
 
 def type_reference(test, text):
-    return check(test.text_input(key=panels.BOX).set_value(text).run())
+    return check(test.text_input(key=forcing_panels.BOX).set_value(text).run())
 
 
 def keys(test):
@@ -42,14 +42,14 @@ def scored(reference, *, source="abcdef", model="reverse", **changes):
 
 
 def losses(test):
-    return numbers(figure(test, pictures.losses.key)["data"][0]["y"])
+    return numbers(figure(test, forcing_pictures.losses.key)["data"][0]["y"])
 
 
 def test_without_a_reference_it_asks_for_one_and_offers_the_output(forcing):
     test = forcing(src="fedcba")  # no example of the card, which has a reference of its own
-    assert test.info[0].value == panels.NO_REFERENCE
+    assert test.info[0].value == forcing_panels.NO_REFERENCE
     assert not keys(test) & set(CHARTS)
-    check(test.button(key=panels.OWN).click().run())
+    check(test.button(key=forcing_panels.OWN).click().run())
     assert address(test)["ref"] == "abcdef"
     assert set(CHARTS) <= keys(test)
     assert "By itself the model writes the reference, piece for piece." in said(test)
@@ -71,8 +71,8 @@ def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
 
 def test_a_link_opens_the_same(forcing):
     test = forcing(ref="fedxba", step=4, at=4)
-    assert test.text_input(key=panels.BOX).value == "fedxba"
-    assert figure(test, pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 4")
+    assert test.text_input(key=forcing_panels.BOX).value == "fedxba"
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 4")
     said_by_it = {name: value for name, value in address(test).items() if name != "rev"}
     assert said_by_it == {"model": "reverse", "src": "abcdef", "ref": "fedxba", "step": "4", "at": "4"}
 
@@ -81,19 +81,19 @@ def test_a_reference_belongs_to_its_sentence(forcing):
     test = forcing(ref="fedcba")
     check(test.text_input(key=session.SOURCE).set_value("xyz").run())
     assert "ref" not in address(test)
-    assert test.text_input(key=panels.BOX).value == ""
+    assert test.text_input(key=forcing_panels.BOX).value == ""
     check(test.text_input(key=session.SOURCE).set_value("abcdef").run())
-    assert test.text_input(key=panels.BOX).value == "fedcba"
+    assert test.text_input(key=forcing_panels.BOX).value == "fedcba"
 
 
 def test_the_cards_translation_of_an_example_is_offered(open_page):
     test = open_page(FORCING)
-    assert test.text_input(key=panels.BOX).value == "I like drinking coffee."
+    assert test.text_input(key=forcing_panels.BOX).value == "I like drinking coffee."
     assert "ref" not in address(test)
     type_reference(test, "I like coffee.")
     assert address(test)["ref"] == "I like coffee."
-    check(test.button(key=panels.OF_CARD).click().run())
-    assert test.text_input(key=panels.BOX).value == "I like drinking coffee."
+    check(test.button(key=forcing_panels.OF_CARD).click().run())
+    assert test.text_input(key=forcing_panels.BOX).value == "I like drinking coffee."
     assert "ref" not in address(test)
 
 
@@ -109,12 +109,12 @@ def test_changes_in_the_model_hold_and_the_unchanged_loss_stands_beside(forcing)
 
 def test_the_place_follows_the_step_until_another_is_clicked(forcing):
     test = forcing(ref="fedcbaxyz", step=3)
-    assert figure(test, pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 3")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 3")
     assert "at" not in address(test)
     test = forcing(ref="fedcbaxyz", step=7, at=9)  # behind the output, whose last step is shown
-    assert figure(test, pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 9")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 9")
     test = forcing(ref="fedcbaxyz", step=2, at=9)  # the reader stepped on
-    assert figure(test, pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 2")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 2")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
     query = test.session_state[session.STANDING].last_query
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
     expected = score(checkpoint, query, "fedcba")
-    rows = figure(test, pictures.texts.key)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, forcing_pictures.texts.key)["layout"]["meta"]["table"]["rows"]
     own = [row for row in rows if row[0] == "own output"]
     assert [row[2] for row in own] == [expected.vocabulary[i] for i in expected.written]
     parted = (
@@ -150,23 +150,23 @@ def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
 
 def test_it_gives_nothing_away_while_somebody_guesses(forcing):
     test = forcing(ref="fedcba", guess=1)
-    assert test.info[-1].value == panels.NOT_WHILE_GUESSING
+    assert test.info[-1].value == forcing_panels.NOT_WHILE_GUESSING
     assert not keys(test) & set(CHARTS)
 
 
 def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
-    assert pictures.texts.key not in keys(test)
+    assert forcing_pictures.texts.key not in keys(test)
     assert "Judged are the pieces of the prompt itself" in said(test)
     n = len(losses(test))
     test = type_reference(test, "ba lo")
-    assert pictures.texts.key in keys(test)
+    assert forcing_pictures.texts.key in keys(test)
     before = len(losses(test))
     assert before != n
     check(test.toggle(key="ends").set_value(True).run())
     assert len(losses(test)) == before + 1
     assert address(test)["ends"] == "1"
-    check(test.button(key=panels.NONE).click().run())
+    check(test.button(key=forcing_panels.NONE).click().run())
     assert len(losses(test)) == n + 1
     assert view(test).at is None
 
@@ -187,9 +187,11 @@ def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):
 
 def test_the_table_is_saved_whole_with_what_it_is_of(forcing):
     expected = scored("fedxba")
-    found = panels._columns(expected)
+    found = forcing_panels._columns(expected)
     assert list(found) == list(expected.to_frame())
-    written = saved(partial(panels._columns, expected), Origin(checkpoint="reverse", sentence="abcdef"), "en")()
+    written = saved(
+        partial(forcing_panels._columns, expected), Origin(checkpoint="reverse", sentence="abcdef"), "en"
+    )()
     table = pd.read_csv(io.BytesIO(written))
     assert table["piece"].tolist() == list(expected.pieces)
     np.testing.assert_allclose(table["loss"], expected.losses)

@@ -8,7 +8,7 @@ from tests.pages.reading import figure, payload
 from tests.transformer.one_stack import alone
 from ui.runs import loading
 from ui.state import session
-from ui.step import pictures
+from ui.step import step_pictures
 
 EXPLORE = ROOT / "pages" / "explore"
 INSIDE, MASKS, ATTENTION = EXPLORE / "inside.py", EXPLORE / "masks.py", EXPLORE / "attention.py"
@@ -128,13 +128,13 @@ def test_what_rules_of_decoding_do_is_marked_and_said(page):
     assert "repeats no run of pieces as long as 2" in rules
     assert "repetition penalty" in rules
     test = page("gpt", STEP, step=1)
-    spec = figure(test, pictures.candidates.key)
+    spec = figure(test, step_pictures.candidates.key)
     marks = "".join(spec["layout"]["yaxis"]["ticktext"])
     assert "⊘" in marks
     assert "↓" in marks
-    assert "↓ and ↑ are scored" in str(payload(test, pictures.candidates.key))
+    assert "↓ and ↑ are scored" in str(payload(test, step_pictures.candidates.key))
     last = page("gpt", STEP, step=6)
-    assert "forced by the model's settings" in str(figure(last, pictures.candidates.key)["layout"]["meta"])
+    assert "forced by the model's settings" in str(figure(last, step_pictures.candidates.key)["layout"]["meta"])
 
 
 def test_a_piece_that_the_model_is_forced_to_write_is_not_the_readers(page):

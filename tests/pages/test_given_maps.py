@@ -16,7 +16,7 @@ from tests.transformer.maps.made_up import SOURCE, TARGET, all_three, weights
 from transformer import given_maps, load_maps, save_maps
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
-from ui.attention import flow, one_weight, panels
+from ui.attention import attention_panels, flow, one_weight
 from ui.checkpoints.code_to_copy import EXAMPLE
 from ui.checkpoints.openable import ARRAYS
 from ui.maps import grid
@@ -78,7 +78,7 @@ def test_a_head_is_drawn_as_it_was_given_and_its_cell_has_its_number(maps):
     np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5)[2, 3], atol=1e-6)
     assert rows_of(test) == list(SOURCE)
     assert f"{weights(3, 4, 5, 5)[2, 3, 1, 2]:.4f}" in "".join(one.value for one in test.markdown)
-    assert panels.EXPLAIN not in [button.key for button in test.button]
+    assert attention_panels.EXPLAIN not in [button.key for button in test.button]
 
 
 def test_closed_cells_are_not_drawn_as_zero(maps):

@@ -13,7 +13,7 @@ from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
 from transformer.analysis.head_statistics import measure_by_layer
 from transformer.model.tap import Recorder, tap_of
-from ui.attention import head_pictures, head_table
+from ui.attention import head_table, head_table_pictures
 from ui.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE
 from ui.runs import loading
 from ui.server.work import BusyError, Runner
@@ -209,7 +209,7 @@ def test_no_head_gets_a_label(table):
 def test_the_measures_are_computed_once_for_a_run_and_again_for_other_rows(table, monkeypatch):
     asked, fresh = [], Runner()
     monkeypatch.setattr(
-        head_pictures,
+        head_table_pictures,
         "measure_by_layer",
         lambda *of, **how: asked.append(how["n_rows"]) or measure_by_layer(*of, **how),
     )

@@ -16,7 +16,7 @@ from tests.pages.reading import address, figure, numbers, sentences, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
 from ui.inside import blocks as model_blocks
-from ui.inside import model as inside_model_panels
+from ui.inside import model_panel as inside_model_panels
 from ui.inside import model_pictures
 from ui.inside import shapes as shape_panels
 from ui.inside.blocks import (

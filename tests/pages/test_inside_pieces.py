@@ -7,8 +7,8 @@ import pytest
 
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
-from ui.inside import pieces, pieces_pictures
-from ui.inside.pieces import find
+from ui.inside import embeddings_panel, pieces_pictures
+from ui.inside.embeddings_panel import find
 from ui.runs import loading
 from ui.state import session
 
@@ -120,31 +120,31 @@ def test_the_tables_are_named(page):
 
 def test_any_piece_can_be_typed(page):
     test = page(model="en-fr")
-    typed = test.text_input(key=pieces.TYPED)
+    typed = test.text_input(key=embeddings_panel.TYPED)
     check(typed.set_value("tea").run())
     tokenizer = opened("en-fr").src_tokenizer
     assert figure(test, "piece_neighbours")["layout"]["title"]["text"] == "Nearest to ▁tea"
     kinds = {row[1]: row[2] for row in rows(test, "piece_map")}
     assert kinds[tokenizer.id_of("▁tea")] == "chosen"
-    check(test.selectbox(key=pieces.TOKEN).set_value(1).run())
+    check(test.selectbox(key=embeddings_panel.TOKEN).set_value(1).run())
     assert "▁tea" not in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    assert test.text_input(key=pieces.TYPED).value == ""
+    assert test.text_input(key=embeddings_panel.TYPED).value == ""
     assert address(test)["key"] == "2"
 
 
 def test_what_is_not_one_piece_is_said_with_its_parts(page):
     test = page(model="reverse")
-    check(test.text_input(key=pieces.TYPED).set_value("ab").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("ab").run())
     assert "“ab” is not one piece of this vocabulary; it is split into" in sentences(test)
     assert "Nearest to g" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    check(test.text_input(key=pieces.TYPED).set_value("b").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("b").run())
     assert "not one piece" not in sentences(test)
     assert "Nearest to b" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 
 def test_traditional_characters_are_converted_as_the_model_does(page):
     test = page(model="zh-en")
-    check(test.text_input(key=pieces.TYPED).set_value("學校").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("學校").run())
     assert "学校" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 
@@ -169,7 +169,7 @@ def test_special_pieces_have_neighbours_and_are_nobodys(page):
 def test_guessing_hides_what_is_still_to_come(page):
     test = page(model="reverse", src="abcdef", side="target", guess=1, query=6)
     go_to(test, 3)
-    assert len(test.selectbox(key=pieces.TOKEN).options) == 3
+    assert len(test.selectbox(key=embeddings_panel.TOKEN).options) == 3
     assert "Nearest to e" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
     where = {row[0]: row[2] for row in rows(test, "piece_map")}
     assert {piece for piece, kind in where.items() if kind in ("both", "output")} == {"<s>", "f", "e"}
@@ -180,7 +180,7 @@ def test_the_current_step_is_followed_until_a_piece_is_chosen(page):
     test = page(model="reverse", src="abcdef", side="target")
     go_to(test, 4)
     assert "Nearest to d" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    check(test.selectbox(key=pieces.TOKEN).set_value(1).run())
+    check(test.selectbox(key=embeddings_panel.TOKEN).set_value(1).run())
     go_to(test, 5)
     assert "Nearest to f" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
@@ -210,7 +210,7 @@ def test_many_pieces_bring_fewer_neighbours(count, each):
 
 def test_another_model_forgets_the_typed_piece(page):
     test = page(model="reverse")
-    check(test.text_input(key=pieces.TYPED).set_value("z").run())
+    check(test.text_input(key=embeddings_panel.TYPED).set_value("z").run())
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
     assert "z" not in figure(test, "piece_neighbours")["layout"]["title"]["text"].removeprefix("Nearest")
-    assert test.text_input(key=pieces.TYPED).value == ""
+    assert test.text_input(key=embeddings_panel.TYPED).value == ""

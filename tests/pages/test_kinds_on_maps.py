@@ -14,7 +14,7 @@ from tests.transformer.featured import featured
 from ui.attention import flow
 from ui.runs import loading
 from ui.state import session
-from ui.step import pictures
+from ui.step import step_pictures
 
 ATTENTION, INSIDE = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "inside"))
 GRID = "overview_decoder"
@@ -84,7 +84,7 @@ def test_flow_and_what_heads_do_know_the_groups(open_model):
 
 def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(open_model):
     test = open_model(STEP)
-    assert dotted(figure(test, pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
+    assert dotted(figure(test, step_pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
     sent = payload(test, session.STEPPER)["run"]
     assert (sent["cut"], sent["stop_reason"]) == (True, "Cut at the limit of 4 pieces.")
     assert "cut" not in text(test)

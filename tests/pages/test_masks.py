@@ -10,7 +10,7 @@ from tests.pages.conftest import MASKS, ROOT, check
 from tests.pages.reading import address, everything, figure, numbers, sentences
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
-from ui.masks.panels import IN_NUMBERS
+from ui.masks.mask_panels import IN_NUMBERS
 from ui.runs import loading
 from ui.state import session
 

@@ -8,12 +8,7 @@ from tests.pages.reading import address, figure, go_to, numbers, sentences, step
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.stream import measure, sites
 from transformer.runs.replay import replay
-from ui.inside import (
-    ffn,
-    lens_pictures,
-    pieces,
-    stream_pictures,
-)
+from ui.inside import embeddings_panel, ffn, lens_pictures, stream_pictures
 from ui.runs import loading
 from ui.state import session
 
@@ -205,7 +200,7 @@ def test_there_is_one_table(page, stack):
     assert f"This model has one table of {rows:,} pieces × {width} numbers" in said(test)
     assert ("output layer uses the same table" in said(test)) == (stack == "decoder")
     ids = trace.read_ids if stack == "decoder" else trace.src_ids
-    token = test.selectbox(key=pieces.TOKEN)
+    token = test.selectbox(key=embeddings_panel.TOKEN)
     assert token.value == (trace.first_row if stack == "decoder" else 0)
     table = checkpoint.model.src_table.detach().numpy().astype(float)
     length = np.linalg.norm(table[ids[token.value]])

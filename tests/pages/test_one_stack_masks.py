@@ -7,8 +7,8 @@ from tests.pages.conftest import ROOT
 from tests.pages.reading import address, everything, figure, numbers, payload, sentences
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
-from ui.masks import pictures
-from ui.positions import sentence
+from ui.masks import mask_pictures
+from ui.positions import sentence_panel
 from ui.runs import loading
 
 POSITIONS, MASKS = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("positions", "masks"))
@@ -74,13 +74,13 @@ def test_the_typed_sentence_is_what_the_stack_reads(open_one_stack, stack):
     for drawn, vectors in zip(bars[-3:], expected, strict=True):
         np.testing.assert_allclose(numbers(drawn["y"]), np.sqrt((vectors**2).mean(1)), rtol=1e-5)
     read = trace.read_pieces if stack == "decoder" else trace.src_pieces
-    assert len(test.selectbox(key=sentence.TOKEN).options) == len(read) == trace.n_tokens(stack)
+    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == len(read) == trace.n_tokens(stack)
 
 
 def test_guessing_shows_the_prompt_and_nothing_of_what_comes(open_one_stack):
     test, checkpoint = open_one_stack("decoder", POSITIONS, positions="sentence", guess=1), opened("decoder")
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
-    assert len(test.selectbox(key=sentence.TOKEN).options) == trace.first_row + 1
+    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == trace.first_row + 1
 
 
 def test_a_side_that_there_is_not_is_said(open_one_stack):
@@ -152,15 +152,15 @@ def test_one_row_is_that_of_the_run(open_one_stack, batch, stack):
 def test_the_past_of_a_decoder_alone_stays_when_a_later_piece_changes(open_one_stack):
     test, checkpoint = open_one_stack("decoder", MASKS, masks="checks", max=5), opened("decoder")
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE, max_new=5))
-    drawn = figure(test, pictures.causality.key)
+    drawn = figure(test, mask_pictures.causality.key)
     moved = np.array([row[2] for row in drawn["layout"]["meta"]["table"]["rows"]])
     place = test.selectbox(key="mask_changed").value
     assert len(moved) == trace.n_tokens("decoder")
     assert (moved[:place] == 0).all()
     assert moved[place] > 1e-3
     assert len(test.success) == 2
-    assert not [one.key for one in test.get("bidi_component") if one.key == pictures.source_pads.key]
-    assert payload(test, pictures.target_pads.key)["alt"]
+    assert not [one.key for one in test.get("bidi_component") if one.key == mask_pictures.source_pads.key]
+    assert payload(test, mask_pictures.target_pads.key)["alt"]
 
 
 def test_a_piece_of_the_prompt_can_be_changed(open_one_stack):
@@ -188,7 +188,7 @@ def test_an_encoder_alone_is_checked_for_padding_and_has_no_causality(open_one_s
     test, checkpoint = open_one_stack("encoder", MASKS, masks="checks"), opened("encoder")
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
     assert "it has no causal mask" in sentences(test)
-    drawn = figure(test, pictures.source_pads.key)
+    drawn = figure(test, mask_pictures.source_pads.key)
     assert len(drawn["layout"]["meta"]["table"]["rows"]) == len(trace.src_ids)
     assert "Δ component" in drawn["layout"]["yaxis"]["title"]["text"]
     assert "logit" not in everything(test)

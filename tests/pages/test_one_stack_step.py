@@ -8,7 +8,7 @@ from tests.pages.reading import figure, numbers, payload, run_of, sentences, ste
 from tests.ui.unpacking import numbers_of
 from ui.runs import loading
 from ui.state import session
-from ui.step import pictures
+from ui.step import step_pictures
 
 EXPLORE = ROOT / "pages" / "explore"
 PROMPT = "ba lo mi"
@@ -52,13 +52,13 @@ def test_a_prompt_is_shaded_by_the_rows_of_the_steps(open_one_stack):
 
 def test_a_decoder_alone_shows_its_self_attention(open_one_stack):
     test, trace = open_one_stack("decoder", step=2, layer=2, head=1), trace_of("decoder")
-    drawn = figure(test, pictures.cross_map.key)
+    drawn = figure(test, step_pictures.cross_map.key)
     cells = numbers(drawn["data"][0]["z"])
     seen = np.isfinite(cells)
     np.testing.assert_array_equal(seen, trace.decoder_mask)
     np.testing.assert_allclose(cells[seen], trace.decoder_self[1, 0][seen], atol=1e-5)
     assert drawn["layout"]["meta"]["follow"]["rows"] == [trace.row_of(t) for t in range(trace.n_steps)]
-    entropies = numbers(figure(test, pictures.entropy.key)["data"][0]["y"])
+    entropies = numbers(figure(test, step_pictures.entropy.key)["data"][0]["y"])
     np.testing.assert_allclose(entropies, trace.entropies(), atol=1e-5)
 
 

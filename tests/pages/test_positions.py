@@ -8,7 +8,7 @@ import pytest
 
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
-from ui.positions import controls, sentence, table_pictures
+from ui.positions import position_controls, sentence_panel, table_pictures
 from ui.positions.table_pictures import spread, spread_shifts
 from ui.runs import loading
 from ui.shared.numbers import digits, short
@@ -91,7 +91,7 @@ def test_waves_are_those_of_a_fourier_transform(page):
 def test_more_positions_are_drawn_when_asked_for(page):
     test = page(model="zh-en")
     assert "first 64 of 128 positions" in figure(test, "position_table")["layout"]["title"]["subtitle"]["text"]
-    check(test.selectbox(key=controls.COUNT).set_value(128).run())
+    check(test.selectbox(key=position_controls.COUNT).set_value(128).run())
     np.testing.assert_array_equal(z_of(test, "position_table"), table_of("zh-en"))
     assert "subtitle" not in figure(test, "position_table")["layout"]["title"]
 
@@ -190,7 +190,7 @@ def test_a_shift_of_a_learned_table_is_judged_where_it_was_not_fitted(page):
 
 def test_another_pair_is_followed_and_stays_in_the_address(page):
     test = page("shift", model="reverse")
-    check(test.selectbox(key=controls.PAIR).set_value(5).run())
+    check(test.selectbox(key=position_controls.PAIR).set_value(5).run())
     assert figure(test, "position_points")["layout"]["xaxis"]["title"]["text"] == "Dimension 10"
     assert address(test)["dims"] == "11.12"
 
@@ -230,7 +230,7 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
 
 def test_another_token_is_chosen_and_stays_in_the_address(page):
     test = page("sentence", model="reverse", src="abcdef")
-    check(test.selectbox(key=sentence.TOKEN).set_value(3).run())
+    check(test.selectbox(key=sentence_panel.TOKEN).set_value(3).run())
     assert "What token 4, d," in figure(test, "embedding_rows")["layout"]["title"]["text"]
     own = model("reverse")
     place = loading.open_checkpoint(loading.usable()["reverse"]).src_tokenizer.id_of("d")
@@ -248,10 +248,10 @@ def test_guessing_hides_what_is_still_to_come(page):
     go_to(test, 3)
     labels = figure(test, "embedding_strengths")["layout"]["meta"]["ticks"]["xaxis"]["labels"]
     assert [label.removeprefix("▁") for label in labels][1:] == ["f", "e"]
-    assert len(test.selectbox(key=sentence.TOKEN).options) == 3
+    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == 3
     assert "What token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
     check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
-    assert len(test.selectbox(key=sentence.TOKEN).options) == 7
+    assert len(test.selectbox(key=sentence_panel.TOKEN).options) == 7
 
 
 # ------------------------------------------------------------------------------------------------ all parts
@@ -260,7 +260,7 @@ def test_guessing_hides_what_is_still_to_come(page):
 def test_one_part_is_drawn_at_a_time_and_named_in_the_address(page):
     test = page(model="reverse")
     shown = {}
-    for part in controls.TABLE_PARTS:
+    for part in position_controls.TABLE_PARTS:
         check(next(c for c in test.segmented_control if c.key == "positions_panel").set_value(part).run())
         shown[part] = charts_of(test) - {session.STEPPER}
         assert address(test).get("positions", "table") == part

@@ -13,7 +13,7 @@ from tests.transformer.featured import featured
 from transformer.analysis.distance_bias import distance_bias
 from transformer.analysis.rotations import turnings
 from transformer.runs.replay import replay
-from ui.positions import controls, in_attention
+from ui.positions import in_attention, position_controls
 from ui.runs import loading
 from ui.state.view import SECOND
 
@@ -51,18 +51,18 @@ def test_rotary_positions_are_drawn_as_rotations(page):
     np.testing.assert_allclose(numbers(waves[0]["y"]), one.wavelengths, rtol=1e-6)
     assert numbers(waves[-1]["y"]).tolist() == [24, 24]  # the longest text, not before any scaling
     assert "turns once in 6.283 positions" in said(test)
-    check(test.selectbox(key=controls.COUNT).set_value(16).run())
+    check(test.selectbox(key=position_controls.COUNT).set_value(16).run())
     assert numbers(figure(test, "rotary_rotations")["data"][0]["z"]).shape == (16, 2)
 
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(page):
     test = page("windows")
     assert "base 10,000 to the power" in said(test)
-    assert list(test.selectbox(key=controls.LAYERS).options) == [
+    assert list(test.selectbox(key=position_controls.LAYERS).options) == [
         "Layers 1, 3: window, base 10,000",
         "Layer 2: nothing turns",
     ]
-    check(test.selectbox(key=controls.LAYERS).set_value(1).run())
+    check(test.selectbox(key=position_controls.LAYERS).set_value(1).run())
     assert "Layer 2 takes no notice of positions" in said(test)
     assert view(test).layer == 1
 

@@ -8,7 +8,7 @@ from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
 from ui.runs import loading, measuring
-from ui.search import draws, panels, pictures, sampling
+from ui.search import draws, sampling, search_panels, search_pictures
 from ui.state import session
 
 BEAM = {"how": "beam", "beam": 3}
@@ -26,13 +26,13 @@ def beam(open_page):
 
 def marks(test):
     """The places that the tree's marks carry."""
-    traces = figure(test, pictures.tree.key)["data"]
+    traces = figure(test, search_pictures.tree.key)["data"]
     return {place for trace in traces if trace["mode"] == "markers" for place in trace["customdata"]}
 
 
 def results(test):
     """What is written at the right of the tree."""
-    found = next(trace for trace in figure(test, pictures.tree.key)["data"] if trace["mode"] == "markers+text"
+    found = next(trace for trace in figure(test, search_pictures.tree.key)["data"] if trace["mode"] == "markers+text"
                  and "customdata" in trace)  # fmt: skip
     return found["text"]
 
@@ -56,7 +56,7 @@ def test_stepping_moves_the_tree(beam):
     assert max(before) < max(marks(test))
     assert "Step 4: of" in said(test)
     assert all("open, score" in text for text in results(test))
-    assert figure(test, pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
+    assert figure(test, search_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
 
 
 def test_what_comes_next_stays_hidden(beam):
@@ -64,7 +64,8 @@ def test_what_comes_next_stays_hidden(beam):
     assert "begins with the first piece that you reveal" in sentences(test)
     check(go_to(test, 3))
     assert (
-        len({trace["x"][0] for trace in figure(test, pictures.tree.key)["data"] if trace["mode"] == "markers"}) <= 3
+        len({trace["x"][0] for trace in figure(test, search_pictures.tree.key)["data"] if trace["mode"] == "markers"})
+        <= 3
     )
     assert all("open, score" in text for text in results(test))
 
@@ -78,7 +79,7 @@ def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(ope
     assert "The run itself is greedy. This tree is a search with 4 beams" in captions(test)
     assert len(results(test)) == Beam().size
     assert "with_beam" not in address(test)
-    check(test.button(key=panels.DECODE_SO).click().run())
+    check(test.button(key=search_panels.DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
     assert "The run itself" not in captions(test)
 
@@ -86,8 +87,8 @@ def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(ope
 def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):
     monkeypatch.setattr(measuring, "SMALL", 0)
     test = open_page(SEARCH, model="reverse", src="glasses")
-    assert not [one for one in test.get("bidi_component") if one.key == pictures.tree.key]
-    check(test.button(key=panels.DRAW_BESIDE).click().run())
+    assert not [one for one in test.get("bidi_component") if one.key == search_pictures.tree.key]
+    check(test.button(key=search_panels.DRAW_BESIDE).click().run())
     assert len(results(test)) == Beam().size
     assert address(test)["with_beam"] == "1"
 
@@ -114,7 +115,7 @@ def test_the_search_of_a_changed_model_is_another_one(beam):
 def test_a_forced_beginning_can_be_dropped(beam):
     test = beam(forced="5.6")
     assert "is forced here" in said(test)
-    check(test.button(key=panels.WHOLE).click().run())
+    check(test.button(key=search_panels.WHOLE).click().run())
     assert "is forced here" not in said(test)
     assert "forced" not in address(test)
 
@@ -140,16 +141,16 @@ def bars(test, key):
 
 def test_the_sliders_only_look(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, seed=4)
-    before, text = bars(test, pictures.shares.key), output(test)
+    before, text = bars(test, search_pictures.shares.key), output(test)
     assert not [button for button in test.button if button.key == sampling.TAKE]
     check(test.slider(key="try_temperature").set_value(3.0).run())
-    after = bars(test, pictures.shares.key)
+    after = bars(test, search_pictures.shares.key)
     assert after[0] < before[0]
     assert output(test) == text
     assert (address(test)["temp"], address(test)["try_temp"]) == ("1", "3")
     assert "the likeliest at every temperature" in said(test)
     check(test.select_slider(key="try_k").set_value(1).run())
-    assert list(bars(test, pictures.shares.key)[:2]) == [1.0, 0.0]
+    assert list(bars(test, search_pictures.shares.key)[:2]) == [1.0, 0.0]
     assert "One piece is left" in said(test)
 
 
@@ -183,7 +184,7 @@ def test_the_numbers_are_those_of_the_step(open_page):
 def test_a_link_with_nonsense_is_put_right(open_page, link):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", **link)
     assert "in the link is" in sentences(test)
-    assert len(bars(test, pictures.shares.key)) > 3
+    assert len(bars(test, search_pictures.shares.key)) > 3
 
 
 # ---------------------------------------------------------------- many draws
@@ -201,12 +202,14 @@ def drawn(test):
 
 def test_draws_are_those_of_their_seeds(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20, try_temp=2, first_seed=7)
-    assert not [one for one in test.get("bidi_component") if one.key == pictures.drawn.key]  # nothing on page load
+    assert not [
+        one for one in test.get("bidi_component") if one.key == search_pictures.drawn.key
+    ]  # nothing on page load
     drawn(test)
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
     query = checkpoint.query("glasses", decoding=Sampling(temperature=2.0))
     every = outcomes(drawn_by_hand(checkpoint, query, range(7, 27)))
-    assert bars(test, pictures.drawn.key) == pytest.approx([one.frequency for one in every][:12])
+    assert bars(test, search_pictures.drawn.key) == pytest.approx([one.frequency for one in every][:12])
     table = test.dataframe[0].value
     assert list(table.iloc[:, 1]) == [one.text for one in every]
     assert list(table.iloc[:, 2]) == [len(one.seeds) for one in every]

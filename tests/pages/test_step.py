@@ -22,8 +22,8 @@ from tests.ui.unpacking import numbers_of
 from transformer.checkpoint.card import Card
 from ui.runs import loading
 from ui.state import session
-from ui.step import pictures
-from ui.step.choosing import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
+from ui.step import step_pictures
+from ui.step.piece_choice import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -131,7 +131,7 @@ def test_no_step_calls_the_model(reverse):
 
 def test_everything_is_about_the_same_step(reverse):
     test = check(go_to(reverse(layer=2, head=2), 3))
-    assert "Step 3" in figure(test, pictures.candidates.key)["layout"]["title"]["text"]
+    assert "Step 3" in figure(test, step_pictures.candidates.key)["layout"]["title"]["text"]
     assert "Step 3" in figure(test, "cross_row")["layout"]["title"]["text"]
     shares = numbers(figure(test, "cross_row")["data"][0]["y"])
     shading = numbers_of(run_of(test)["shading"]).reshape(-1, len(shares))  # [step, source]
@@ -298,20 +298,20 @@ def test_how_unsure_is_measured_is_chosen_and_stands_in_the_address(reverse, nam
         check(test.segmented_control(key="unsure").set_value(name).run())
     assert address(test).get("unsure", "entropy") == name
     assert reverse(unsure=name).segmented_control(key="unsure").value == name
-    drawn = figure(test, pictures.entropy.key)
+    drawn = figure(test, step_pictures.entropy.key)
     highest = numbers(drawn["data"][0]["y"]).max()
     assert {"entropy": 0.7 < highest < 1.2, "ten": highest < 0.5, "rest": highest < 0.15}[name]
 
 
 def test_the_caption_says_label_smoothing_where_the_card_does(reverse, monkeypatch):
-    assert "label smoothing 0.1" in payload(reverse(), pictures.entropy.key)["caption"]
+    assert "label smoothing 0.1" in payload(reverse(), step_pictures.entropy.key)["caption"]
     monkeypatch.setattr(Card, "label_smoothing", lambda self: None)
-    assert "smoothing" not in payload(reverse(), pictures.entropy.key)["caption"]
+    assert "smoothing" not in payload(reverse(), step_pictures.entropy.key)["caption"]
 
 
 def test_sampling_shows_what_was_drawn_from(reverse):
     test = reverse(how="sampling", temp=5.0, seed=3)
-    drawn = figure(test, pictures.candidates.key)
+    drawn = figure(test, step_pictures.candidates.key)
     bars, own = (numbers(drawn["data"][place]["x"]) for place in (0, 1))
     assert bars.sum() == pytest.approx(1, abs=1e-5)
     assert own.sum() == pytest.approx(1, abs=1e-5)

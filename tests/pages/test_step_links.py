@@ -21,7 +21,7 @@ from tests.pages.reading import (
 )
 from ui.runs import loading
 from ui.state import session
-from ui.step import choosing, pictures
+from ui.step import piece_choice, step_pictures
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -195,17 +195,17 @@ def test_guess_mode_hides_what_comes(reverse):
     assert "e → ?" in hidden
     assert payload(test, session.STEPPER)["covered"] is True
     assert payload(test, session.STEPPER)["revealed_step"] is None
-    assert not [element for element in test.get("bidi_component") if element.key == pictures.candidates.key]
+    assert not [element for element in test.get("bidi_component") if element.key == step_pictures.candidates.key]
     assert len(numbers(figure(test, "cross_map")["data"][0]["z"])) == 3
 
 
 def test_a_guess_is_judged_and_the_step_revealed(reverse):
     test = reverse(src="abcdef", guess=1, step=3)
-    test.text_input(key=choosing.GUESSED_PIECE).set_value("d")
+    test.text_input(key=piece_choice.GUESSED_PIECE).set_value("d")
     check(next(button for button in test.button if button.label == "Reveal").click().run())
     assert "Right. The model gave “d” a probability of" in sentences(test)
     assert payload(test, session.STEPPER)["revealed_step"] == 2
-    assert payload(test, pictures.candidates.key)
+    assert payload(test, step_pictures.candidates.key)
     assert "e → d" in everything(test)
     assert "d → c" not in everything(test)
     check(go_to(test, 4))
@@ -214,7 +214,7 @@ def test_a_guess_is_judged_and_the_step_revealed(reverse):
 
 
 def reveal(test, text):
-    test.text_input(key=choosing.GUESSED_PIECE).set_value(text)
+    test.text_input(key=piece_choice.GUESSED_PIECE).set_value(text)
     return check(next(button for button in test.button if button.label == "Reveal").click().run())
 
 
@@ -239,7 +239,7 @@ def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):
     assert "“她” begins with no piece of this model's vocabulary. Guess again" in sentences(test)
     assert not test.success
     assert payload(test, session.STEPPER)["revealed_step"] is None
-    assert test.text_input(key=choosing.GUESSED_PIECE).value == "她"
+    assert test.text_input(key=piece_choice.GUESSED_PIECE).value == "她"
     assert "e → d" not in everything(test)
     test = reveal(test, "")
     assert payload(test, session.STEPPER)["revealed_step"] == 2

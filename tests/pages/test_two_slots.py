@@ -7,10 +7,16 @@ from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, payload, view
 from ui.state import session
 from ui.state.view import MAIN, SECOND
-from ui.step import choosing, pictures, results
+from ui.step import piece_choice, step_pictures, step_results
 
 TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
-CHARTS = (pictures.candidates.key, pictures.cross_row.key, pictures.cross_map.key, pictures.entropy.key, "head_map")
+CHARTS = (
+    step_pictures.candidates.key,
+    step_pictures.cross_row.key,
+    step_pictures.cross_map.key,
+    step_pictures.entropy.key,
+    "head_map",
+)
 
 
 @pytest.fixture
@@ -45,7 +51,7 @@ def test_a_step_of_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
     test = go_to(two, slot, 3)
     assert view(test, slot).step == 2
-    assert "Step 3" in title(test, f"{slot}{pictures.candidates.key}")
+    assert "Step 3" in title(test, f"{slot}{step_pictures.candidates.key}")
     assert drawn(test, other) == before
 
 
@@ -55,7 +61,7 @@ def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
     check(two.selectbox(key=f"{slot}layer").set_value(1).run())
     check(two.selectbox(key=f"{slot}head").set_value(3).run())
     assert (view(two, slot).layer, view(two, slot).head) == (1, 3)
-    for name in (pictures.cross_map.key, "head_map"):
+    for name in (step_pictures.cross_map.key, "head_map"):
         assert "layer 2, head 4" in title(two, f"{slot}{name}")
     assert drawn(two, other) == before
 
@@ -64,8 +70,8 @@ def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
 def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
     piece = {MAIN: "a", SECOND: "le"}[slot]
-    check(two.text_input(key=f"{slot}{choosing.FORCE_CHOICE}").set_value(piece).run())
-    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{results.BRANCH_CHOICE}").options) == 2
+    check(two.text_input(key=f"{slot}{piece_choice.FORCE_CHOICE}").set_value(piece).run())
+    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{step_results.BRANCH_CHOICE}").options) == 2
     assert drawn(two, other) == before
 
 
@@ -101,25 +107,27 @@ def twice(page, fields):
     checkpoint = sidebar(shows_run=True)
     source_box(checkpoint, head("Two"))
     modules = {
-        "overview": "attention.panels", "head": "attention.panels", "flow": "attention.flow",
+        "overview": "attention.attention_panels", "head": "attention.attention_panels", "flow": "attention.flow",
         "walk": "attention.one_weight", "table": "attention.head_table",
-        "model": "inside.model", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.pieces", "heads": "matters.heads",
-        "matters pieces": "matters.pieces", "matters logit": "matters.logit",
+        "model": "inside.model_panel", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
+        "pieces": "inside.embeddings_panel", "heads": "matters.heads",
+        "matters pieces": "matters.pieces_panel", "matters logit": "matters.logit",
     }  # fmt: skip
     for slot in session.SLOTS:
         st.subheader(slot)
         session.replace(slot, layer=0, head=0, **fields)
         if page == "positions":
-            controls = importlib.import_module("ui.positions.controls")
+            controls = importlib.import_module("ui.positions.position_controls")
             table = controls.draw(checkpoint, slot)
-            importlib.import_module("ui.positions.panels").draw(table, open_run(checkpoint, slot=slot))
+            importlib.import_module("ui.positions.position_panels").draw(table, open_run(checkpoint, slot=slot))
             continue
         run = open_run(checkpoint, slot=slot)
         bare = page in ("masks", "forcing", "search")
-        row = None if bare else importlib.import_module(f"ui.{page}.controls").draw(run)
+        row = None if bare else importlib.import_module(f"ui.{page}.{page}_controls").draw(run)
         part = next((value for name, value in fields.items() if name.endswith("panel")), page)
-        module = importlib.import_module(f"ui.{modules.get(f'{page} {part}') or modules.get(part, f'{page}.panels')}")
+        names = modules | {"forcing": "forcing.forcing_panels", "step": "step.step_panels"}
+        default = {"masks": "masks.mask_panels"}.get(page, f"{page}.{page}_panels")
+        module = importlib.import_module(f"ui.{names.get(f'{page} {part}') or names.get(part, default)}")
         row = module.choose(run) if page == "search" else row
         draw = getattr(module, {"overview": "all_heads", "head": "one"}.get(part, "draw"))
         draw(*(run, row) if page in ("inside", "search") else (run,))

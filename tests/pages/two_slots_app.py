@@ -5,20 +5,19 @@ The second is a run of another checkpoint on a sentence of its own.
 
 import streamlit as st
 
-from ui.attention import controls
-from ui.attention import panels as attention_panels
+from ui.attention import attention_controls, attention_panels
 from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head, source_box
 from ui.runs import loading
 from ui.runs.open_run import open_run
-from ui.shared import style
+from ui.shared import page_style
 from ui.state import session
 from ui.state.view import MAIN, SECOND
-from ui.step import panels
+from ui.step import step_panels
 
 st.set_page_config(layout="wide")
-style.apply()
+page_style.apply()
 session.begin("two")
 st.session_state.setdefault(f"{SECOND}{session.SOURCE}", "I like coffee.")
 row = head("Two")
@@ -33,8 +32,8 @@ def follow() -> None:
             run = open_run(loading.open_checkpoint(loading.usable()[name]), kind="cross", slot=slot)
             if run is not None:
                 sentence(run, compact=True)
-                controls.draw(run)
-                panels.draw(run)
+                attention_controls.draw(run)
+                step_panels.draw(run)
                 attention_panels.one(run)
                 run.publish()
 

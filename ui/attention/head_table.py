@@ -12,7 +12,16 @@ from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name
 from transformer.model.anatomy import Kind
 from ui.attention.head_measures import Words
-from ui.attention.head_pictures import OTHERWISE, Heads, all_heads, head_name, heads_of, hides, one_head, written
+from ui.attention.head_table_pictures import (
+    OTHERWISE,
+    Heads,
+    all_heads,
+    head_name,
+    heads_of,
+    hides,
+    one_head,
+    written,
+)
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_maps import AnyRun, OpenMaps

@@ -23,7 +23,7 @@ from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.prompt import part_map
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
-from ui.attention.maps import (
+from ui.attention.drawn_maps import (
     DrawnMap,
     aggregate_of,
     drawn_map,

@@ -21,7 +21,7 @@ from ui.runs.attempt import to_the_doctor
 from ui.runs.open_run import address
 from ui.runs.show import show
 from ui.runs.sides import has_one_stack
-from ui.shared import cover, drawing, menu, style
+from ui.shared import cover, drawing, menu, page_style
 from ui.shared.door import frame, st
 from ui.state import session
 from words import Sentence, joined, say
@@ -51,7 +51,7 @@ def card(checkpoint: Checkpoint) -> None:
         say("Examples"): _examples(checkpoint),
         say("Content hash"): checkpoint.content_hash[:12],
     }
-    with st.container(key=style.CARD):
+    with st.container(key=page_style.CARD):
         st.table(table(rows), hide_header=True)
 
 

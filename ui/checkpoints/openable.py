@@ -11,7 +11,7 @@ from ui.checkpoints.checkpoint_panels import table
 from ui.checkpoints.code_to_copy import EXAMPLE, FILE, FOLDER
 from ui.runs.open_run import address
 from ui.runs.sides import KIND_NAMES
-from ui.shared import drawing, menu, style
+from ui.shared import drawing, menu, page_style
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -81,7 +81,7 @@ def card(maps: GivenMaps, name: str) -> None:
         say("Special pieces"): " ".join(maps.special),
         say("Content hash"): maps.content_hash[:12],
     }
-    with st.container(key=style.CARD):
+    with st.container(key=page_style.CARD):
         st.table(table(rows), hide_header=True)
     menu.link("attention", say("Look at these maps"), address(maps, session.asked()), icon=":material/visibility:")
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from transformer.checkpoint.load import Checkpoint
-from ui.shared import drawing, style
+from ui.shared import drawing, page_style
 from ui.shared.door import frame, st
 from words import joined, say, through
 
@@ -74,7 +74,7 @@ def scores(checkpoint: Checkpoint) -> None:
         st.table(_frame(other_rows(group)), hide_index=True)
         if any("aer" in record for record in group):
             st.caption(HOW_TO_READ_ALIGNMENTS)
-    with st.expander(say("How each was counted")), st.container(key=style.COUNTED):
+    with st.expander(say("How each was counted")), st.container(key=page_style.COUNTED):
         for record in records:
             st.markdown(_bold(drawing.plain(_name(record))))
             st.table(_frame(details(record)), hide_index=True, hide_header=True)

@@ -16,7 +16,7 @@ from ui.frame.source_box import glossed
 from ui.runs import measuring
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
-from ui.shared import choices, drawing, style
+from ui.shared import choices, drawing, page_style
 from ui.shared.choices import Kept
 from ui.shared.door import st
 from ui.state import nested, session
@@ -41,7 +41,7 @@ MOST_EXAMPLES: Final = 3
 def row(compared: Compared) -> None:
     """Draw the choice of what is compared."""
     options = {**COMPARED, "ways": WAYS} if compared == "ways" else COMPARED
-    with st.container(key=f"compared-{style.BAR}"):
+    with st.container(key=f"compared-{page_style.BAR}"):
         choices.choose(Kept(CHOICE, compared, _take), say("What is compared"), options, bare=True)
 
 

@@ -24,7 +24,7 @@ from transformer.checkpoint.load import Checkpoint
 from ui.doctor.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.shared import choices, drawing, style
+from ui.shared import choices, drawing, page_style
 from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import MAIN, Tensors
@@ -240,7 +240,7 @@ def draw_all(found: Sequence[Known], chosen: str) -> None:
 
 def bar(name: str) -> Any:
     """A row for controls, beside that of the page (`choices.bar`); `name` tells it from others."""
-    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{name}-{style.BAR}")
+    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{name}-{page_style.BAR}")
 
 
 def height_of(n_rows: int) -> Any:

@@ -16,7 +16,7 @@ from ui.lessons import leading
 from ui.runs.attempt import attempt
 from ui.runs.change_chips import ELSEWHERE, chips
 from ui.runs.open_run import publish
-from ui.shared import cover, drawing, style
+from ui.shared import cover, drawing, page_style
 from ui.shared.choices import KEEP
 from ui.shared.door import here, st
 from ui.state import in_room, session
@@ -62,7 +62,7 @@ def head(title: str) -> AbstractContextManager[object]:
     Returns:
         The row that it begins, for `source_box`.
     """
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small", key=style.HEAD)
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small", key=page_style.HEAD)
     with row:
         st.title(title, anchor=False, width="content")
     return row

@@ -14,8 +14,8 @@ import numpy as np
 
 from transformer.analysis import neurons
 from transformer.model.anatomy import anatomy
-from ui.inside import controls
 from ui.inside import ffn_pictures as pictures
+from ui.inside import inside_controls
 from ui.inside.ffn_pictures import OpenLayer, layer_of, open_layer
 from ui.inside.looked_at import pieces_of, writes
 from ui.runs.attempt import attempt
@@ -41,9 +41,9 @@ _FORGETS: Final = ("neuron",)
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     with row:
-        side = controls.choose_side(run, choices.field(run.slot, "side", forgets=_FORGETS))
+        side = inside_controls.choose_side(run, choices.field(run.slot, "side", forgets=_FORGETS))
         _choose_layer(run, side)
-        controls.choose(run, side, pieces_of(run, side), key=TOKEN, width=180)
+        inside_controls.choose(run, side, pieces_of(run, side), key=TOKEN, width=180)
         d_ff = run.checkpoint.config.of(STACKS[side]).d_ff
         _choose_neuron(run.slot, d_ff)
     o = attempt(lambda: open_layer(run))
@@ -51,7 +51,7 @@ def draw(run: OpenRun, row: Any) -> None:
         return
     if (asked := run.view.neuron) is not None and asked >= d_ff:
         drawing.notes([say("Neuron {neuron} was asked for; this layer has {n:,}.", neuron=asked + 1, n=d_ff)])
-    take = controls.taking(run, side)
+    take = inside_controls.taking(run, side)
     drawing.beside(
         partial(show, pictures.shares, o, take=partial(_take_layer, run.slot, take)),
         partial(show, pictures.histogram, o),

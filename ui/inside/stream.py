@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from transformer.analysis.stream import Normed
-from ui.inside import controls
+from ui.inside import inside_controls
 from ui.inside import stream_pictures as pictures
 from ui.inside.looked_at import pieces_of
 from ui.inside.stream_pictures import OpenStream, norm_name, open_stream
@@ -24,12 +24,12 @@ from words import joined, say
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     with row:
-        side = controls.choose_side(run)
-        controls.choose(run, side, pieces_of(run, side), key="stream_token", width=220)
+        side = inside_controls.choose_side(run)
+        inside_controls.choose(run, side, pieces_of(run, side), key="stream_token", width=220)
     o = attempt(lambda: open_stream(run))
     if o is None:
         return
-    take = controls.taking(run, side)
+    take = inside_controls.taking(run, side)
     drawing.beside(partial(show, pictures.size, o, take=take), partial(show, pictures.kept, o, take=take))
     if not cover.covered(pictures.kept.key):  # it says the cosine
         st.markdown(drawing.plain(what_happens(o)))

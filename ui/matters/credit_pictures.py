@@ -24,7 +24,7 @@ from transformer.analysis.attribution.weighed import Weighed, weigh
 from transformer.model.anatomy import Kind, anatomy
 from ui.matters import pieces_words
 from ui.matters.grid_of_parts import Grid, grid_of
-from ui.matters.head_pictures import MATTERS
+from ui.matters.head_effect_pictures import MATTERS
 from ui.matters.logit_words import part_name, rival_of, short_name, whose_logit
 from ui.runs.picture import Plot
 from ui.runs.seen import Seen

@@ -14,9 +14,9 @@ import numpy as np
 from transformer.analysis.head_effects import HeadEffects
 from ui.frame.whatif import for_head
 from ui.maps.grid import columns, is_long
-from ui.matters import head_pictures as pictures
-from ui.matters import table, verdicts
-from ui.matters.head_pictures import Measured, name_of
+from ui.matters import effect_verdicts, heads_table
+from ui.matters import head_effect_pictures as pictures
+from ui.matters.head_effect_pictures import Measured, name_of
 from ui.matters.measures import shown, step_of, values, written
 from ui.runs import loading, measuring
 from ui.runs.attempt import attempt
@@ -53,9 +53,9 @@ def draw(run: OpenRun) -> None:
     with place:
         found = _measured(run, seen)
     if found is not None:
-        attempt(lambda: verdicts.draw(run, found))
+        attempt(lambda: effect_verdicts.draw(run, found))
         _one_head(run, found)
-        attempt(lambda: table.draw(run, found))
+        attempt(lambda: heads_table.draw(run, found))
 
 
 def _grid(run: OpenRun) -> None:

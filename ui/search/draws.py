@@ -15,10 +15,10 @@ from ui.runs.attempt import attempt
 from ui.runs.measured import takes_about
 from ui.runs.open_run import OpenRun, address, publish
 from ui.runs.show import show
-from ui.search import pictures
+from ui.search import search_pictures
 from ui.search.draw_jobs import Jobs, Progress, Wanted
-from ui.search.pictures import COUNTS, NO_TEXT, QUICK_SECONDS, USUAL_COUNT, Outputs
 from ui.search.sampling import NOT_TRIED, is_tried, sliders
+from ui.search.search_pictures import COUNTS, NO_TEXT, QUICK_SECONDS, USUAL_COUNT, Outputs
 from ui.shared import choices, drawing, menu
 from ui.shared.door import frame, here, st
 from ui.state import session
@@ -49,7 +49,7 @@ def draw(run: OpenRun, row: Any) -> None:
             choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
     sliders(run)
-    wanted = Wanted(loading.visitor(), *pictures.to_draw(run), run.view.first_seed)
+    wanted = Wanted(loading.visitor(), *search_pictures.to_draw(run), run.view.first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
     job = jobs().find(wanted)
@@ -64,7 +64,7 @@ def draw(run: OpenRun, row: Any) -> None:
 def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
     """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
     as_opened = wanted.n == View.draws and wanted.first_seed == View.first_seed and not is_tried(run.view)
-    return as_opened and jobs().find(wanted) is None and pictures.seconds_of(run, wanted.n) <= QUICK_SECONDS
+    return as_opened and jobs().find(wanted) is None and search_pictures.seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
 def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
@@ -79,7 +79,7 @@ def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
                 icon=":material/casino:",
                 on_click=partial(_begin, wanted, run.checkpoint),
             )
-            if (seconds := pictures.seconds_of(run, wanted.n)) > QUICK_SECONDS:
+            if (seconds := search_pictures.seconds_of(run, wanted.n)) > QUICK_SECONDS:
                 st.caption(takes_about(seconds), width="content")
         st.caption(say("Seeds {first:,} to {last:,}: the same seeds draw the same outputs.", first=first, last=last))
         if progress is not None and progress.over:
@@ -124,7 +124,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
     if found.found:
         there = replace(link.view, step=0, **NOT_TRIED)
         drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=there)
-        _outputs(pictures.outputs(found.found, slot, session.view(slot)), checkpoint, drawn)
+        _outputs(search_pictures.outputs(found.found, slot, session.view(slot)), checkpoint, drawn)
     if slot == MAIN:  # a click runs this alone again, and not the page around it
         publish(checkpoint, replace(link, view=session.view(slot)))
 
@@ -142,7 +142,7 @@ def _state(found: Progress, n: int) -> str:
 
 def _outputs(scene: Outputs, checkpoint: Checkpoint, link: Link) -> None:
     """Draw the draws that are there; `link` opens one of them elsewhere, but for its seed."""
-    show(pictures.drawn, scene, take=partial(_open, scene.slot))
+    show(search_pictures.drawn, scene, take=partial(_open, scene.slot))
     st.markdown(drawing.plain(joined(" ", said_of(scene.every, scene.n))))
     if scene.chosen is not None and scene.seed is not None:
         _opened(scene.every[scene.chosen], scene.seed, scene.slot, checkpoint, link)

@@ -10,8 +10,8 @@ from transformer.runs.query import Sampling
 from transformer.runs.trace import Trace
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
-from ui.search import pictures
-from ui.search.pictures import BeforeDraw, looked_at, run_draws
+from ui.search import search_pictures
+from ui.search.search_pictures import BeforeDraw, looked_at, run_draws
 from ui.shared import choices, drawing
 from ui.shared.choices import Kept
 from ui.shared.door import frame, st
@@ -98,9 +98,9 @@ def draw(run: OpenRun, row: Any) -> None:
         st.info(said, icon=":material/visibility_off:")
         return
     sliders(run)
-    scene = pictures.before(run)
+    scene = search_pictures.before(run)
     if scene is not None:
-        drawing.beside(lambda: show(pictures.shares, scene), lambda: _numbers(scene), widths=(3, 2))
+        drawing.beside(lambda: show(search_pictures.shares, scene), lambda: _numbers(scene), widths=(3, 2))
 
 
 def _numbers(scene: BeforeDraw) -> None:

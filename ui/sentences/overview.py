@@ -11,7 +11,7 @@ import charts
 from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD
 from transformer.analysis.line_table import Summary, summary
 from transformer.analysis.many import LineResult
-from ui.shared import drawing, style
+from ui.shared import drawing, page_style
 from ui.shared.clicks import on_click
 from ui.shared.door import st
 from ui.state import session
@@ -56,7 +56,7 @@ _ENTROPY = _Measure(
 
 def overview(results: Sequence[LineResult]) -> None:
     """Draw what all lines give together."""
-    with st.container(horizontal=True, key=style.SUMMARY):
+    with st.container(horizontal=True, key=page_style.SUMMARY):
         for label, value, help in _numbers(summary(results)):
             st.metric(label, value, help=help, width="content")
     against = next((one for one in (_CHRF, _RATIO, _ENTROPY) if _has(one, results) >= LEAST_DRAWN), None)

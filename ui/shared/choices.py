@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from ui.shared import style
+from ui.shared import page_style
 from ui.shared.door import here, st
 from ui.state import session
 from ui.state.view import Slot, View
@@ -100,7 +100,7 @@ def let_go(slot: Slot, n_layers: int, n_heads: int) -> View:
 
 def bar(slot: Slot) -> Any:
     """A row for the controls of a page; what stands in it says itself what it is, without a label above."""
-    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{slot}{style.BAR}")
+    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{slot}{page_style.BAR}")
 
 
 def more(slot: Slot, *names: str) -> Any:

@@ -14,8 +14,8 @@ from charts.theme import Spec
 from ui.components.plotly.view import plotly_view
 from ui.shared import cover
 from ui.shared.door import here, st
+from ui.shared.page_style import TABLE_BEHIND
 from ui.shared.saving import Origin, Table, csv_bytes, decoding_of, saved, with_origin
-from ui.shared.style import TABLE_BEHIND
 from ui.state import session
 from ui.state.language import current
 from ui.state.view import MAIN, SECOND

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from transformer.model.anatomy import anatomy
 from ui.runs.open_run import OpenRun, address
-from ui.shared import drawing, menu, style
+from ui.shared import drawing, menu, page_style
 from ui.shared.door import st
 from ui.start import start_style, thumbnails
 from ui.start.lanes import Block, Lane, lanes
@@ -22,7 +22,7 @@ def draw(run: OpenRun) -> None:
     """Draw a lane for each stack, what the encoder hands over between them."""
     start_style.apply()
     parts = anatomy(run.checkpoint.config)
-    with st.container(key=run.key(style.DIAGRAM)):
+    with st.container(key=run.key(page_style.DIAGRAM)):
         for place, lane in enumerate(lanes(parts)):
             if place:
                 with st.container(key=run.key("handed_over")):
@@ -34,28 +34,30 @@ def draw(run: OpenRun) -> None:
 
 def _lane(run: OpenRun, lane: Lane) -> None:
     name = lane.stack.name
-    with st.container(key=run.key(f"{style.LANE}_{name}")):
-        with st.container(key=run.key(f"{style.LANE}_head_{name}"), horizontal=True, vertical_alignment="center"):
+    with st.container(key=run.key(f"{page_style.LANE}_{name}")):
+        with st.container(
+            key=run.key(f"{page_style.LANE}_head_{name}"), horizontal=True, vertical_alignment="center"
+        ):
             st.markdown(_strong(lane.title), width="content")
             if name == "decoder" and not run.view.guess:
                 with st.container(key=run.key(f"text_{name}"), width="content"):
                     st.markdown(drawing.plain(run.trace.output_text))
             with st.container(key=run.key(f"pieces_{name}_{_of(run)}"), width="content"):
                 _pieces(run, lane)
-        with st.container(key=run.key(f"{style.LANE}_blocks_{name}"), horizontal=True, gap=None):
+        with st.container(key=run.key(f"{page_style.LANE}_blocks_{name}"), horizontal=True, gap=None):
             for repeated, blocks in groupby(lane.blocks, key=lambda block: block.repeated):
                 if not repeated:
                     for block in blocks:
                         _block(run, lane, block)
                     continue
-                with st.container(key=run.key(f"{style.LANE}_layers_{name}"), horizontal=True, gap=None):
+                with st.container(key=run.key(f"{page_style.LANE}_layers_{name}"), horizontal=True, gap=None):
                     for block in blocks:
                         _block(run, lane, block)
                     st.caption(say_n("× {n} layer", "× {n} layers", lane.stack.n_layers), width="content")
 
 
 def _block(run: OpenRun, lane: Lane, block: Block) -> None:
-    with st.container(key=run.key(f"{style.BLOCK}_{lane.stack.name}_{block.name}"), gap=None):
+    with st.container(key=run.key(f"{page_style.BLOCK}_{lane.stack.name}_{block.name}"), gap=None):
         menu.link(block.page, block.does, address(run.checkpoint, run.link, **block.fields))
         thumbnails.draw(run, lane.stack.name, block.name)
         st.caption(block.term)

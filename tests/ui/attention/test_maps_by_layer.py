@@ -9,7 +9,7 @@ from charts.packing import block_size, open_blocks, pooled
 from transformer.analysis.head_statistics import measure, measure_by_layer
 from transformer.runs.by_layer import each_layer
 from transformer.runs.together import run_together
-from ui.attention.maps import drawn_map, piece_map
+from ui.attention.drawn_maps import drawn_map, piece_map
 from ui.attention.one_weight_pictures import opening
 from ui.runs.step_rows import Looking
 from ui.state.view import View

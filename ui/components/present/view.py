@@ -15,7 +15,7 @@ _MOUNT = st.components.v2.component("glassformer_present", js=loader("presenter"
 
 
 def presenter() -> None:
-    """Draw the button; its place is fixed by `ui/shared/style.py`."""
+    """Draw the button; its place is fixed by `ui/shared/page_style.py`."""
     payload = {
         "spoken": language.in_address().get(language.PARAMETER, ""),
     }

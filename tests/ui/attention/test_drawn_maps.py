@@ -8,7 +8,7 @@ import pytest
 
 from transformer import load, run
 from transformer.runs.query import Query
-from ui.attention.maps import aggregate_of, drawn_map, map_name, piece_map, rollout_note
+from ui.attention.drawn_maps import aggregate_of, drawn_map, map_name, piece_map, rollout_note
 from ui.runs.step_rows import Looking
 from ui.state.view import View
 

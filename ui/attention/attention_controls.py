@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from ui.attention.drawn_maps import is_spread_thin
 from ui.attention.map_pictures import ATTENTION, KINDS
-from ui.attention.maps import is_spread_thin
 from ui.attention.one_weight_pictures import opening
 from ui.frame.sentence_stepper import Still, encoder_attention
 from ui.frame.whatif import for_head

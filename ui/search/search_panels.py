@@ -17,8 +17,8 @@ from ui.runs.attempt import attempt
 from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
-from ui.search import draws, pictures, sampling, telling
-from ui.search.pictures import SEARCH, Searched
+from ui.search import draws, sampling, search_pictures, telling
+from ui.search.search_pictures import SEARCH, Searched
 from ui.shared import choices, drawing, menu
 from ui.shared.door import frame, here, st
 from ui.state import session
@@ -59,7 +59,7 @@ def _tree(run: OpenRun, row: Any) -> None:
         _decodes_otherwise(run, drawn=unasked or run.view.with_beam)
         if not (unasked or run.view.with_beam):
             return
-    scene = attempt(lambda: pictures.searched(run))
+    scene = attempt(lambda: search_pictures.searched(run))
     if scene is None:
         return
     if not run.view.guess:
@@ -70,7 +70,7 @@ def _tree(run: OpenRun, row: Any) -> None:
         return
     step = min(run.view.step, scene.known)
     st.markdown(drawing.plain(telling.of_round(scene.tree, step, run.trace.vocabulary)))
-    show(pictures.tree, scene, take=opens(run, scene.tree))
+    show(search_pictures.tree, scene, take=opens(run, scene.tree))
     _ways(run)
     _round(scene, step)
 

@@ -29,7 +29,7 @@ from charts.masks import (
     POSITION,
 )
 from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
-from ui.masks import verdicts, words
+from ui.masks import mask_verdicts, words
 from ui.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from ui.runs.picture import Plot
 from ui.runs.sides import SOURCE_ROWS
@@ -265,7 +265,7 @@ def causality_check(scene: Scene, changed: int) -> Check:
     )
     n_rows = batch.n_target(place)
     return Check(
-        moved, *verdicts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
+        moved, *mask_verdicts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
     )
 
 
@@ -313,7 +313,7 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
         lambda: check_padding(checkpoint.model, src, tgt, n_pads=n_pads),
         nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),
     )
-    verdict = partial(verdicts.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
+    verdict = partial(mask_verdicts.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
     sides = {"source": moved.source, "target": moved.target}
     return {
         side: Check(one, *verdict(one, of_source=side == "source")) for side, one in sides.items() if one is not None
@@ -343,7 +343,7 @@ def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
         spec=charts.logit_movement_spec(
             {with_mask: check.moved.kept, say("without it"): check.moved.taken},
             rows=rows if logits else rows[: batch.n_source(place)],
-            title=verdicts.about_pads(
+            title=mask_verdicts.about_pads(
                 of_source=side == "source", n_pads=min(scene.run.view.pads, most_pads(scene)), logits=logits
             ),
             rounding=check.moved.rounding,

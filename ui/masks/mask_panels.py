@@ -7,7 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from ui.masks import controls, pictures, verdicts, words
+from ui.masks import mask_controls, mask_pictures, mask_verdicts, words
 from ui.masks.scene import ATTENTIONS, KINDS, MASKS, Scene, scene_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
@@ -17,7 +17,7 @@ from ui.shared import choices, drawing
 from ui.shared.door import frame, st
 from words import joined, say
 
-IN_NUMBERS = pictures.as_additive.title
+IN_NUMBERS = mask_pictures.as_additive.title
 MOST_BESIDE = 20  # keys of a map that has another beside it
 
 
@@ -26,7 +26,7 @@ def draw(run: OpenRun) -> None:
     row = choices.bar(run.slot)
     with row:
         part = choose_part(MASKS, run.slot)
-    batch = controls.choose_batch(run, row)
+    batch = mask_controls.choose_batch(run, row)
     if batch is None:
         return
     if run.view.guess and batch.parts.writes:
@@ -35,7 +35,7 @@ def draw(run: OpenRun) -> None:
         st.info(words.UNCHANGED, icon=":material/info:")
     scene = scene_of(run, batch)
     if part != "checks":
-        controls.choose_mask(scene, row)
+        mask_controls.choose_mask(scene, row)
         special = words.about_special(run.checkpoint.config, scene.name, part)
         if special:
             st.info(drawing.plain(special))
@@ -43,19 +43,19 @@ def draw(run: OpenRun) -> None:
 
 
 def _masks(scene: Scene) -> None:
-    controls.cell(scene)
+    mask_controls.cell(scene)
     if len(scene.axes.keys) <= MOST_BESIDE:
         left, right = st.columns(2, gap="medium")
     else:  # a long sentence's pieces are read only on the whole width, and its cells have no room for signs
         left, right = st.container(), st.expander(IN_NUMBERS)
     with left:
-        show(pictures.as_bool, scene)
+        show(mask_pictures.as_bool, scene)
     with right:
-        show(pictures.as_additive, scene)
+        show(mask_pictures.as_additive, scene)
     own = scene.run.checkpoint.config.of(scene.batch.parts.attention(scene.kind).stack)
     st.markdown(drawing.plain(words.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
     st.caption(drawing.plain(words.about_batch(scene.batch)))
-    drawing.beside(lambda: show(pictures.batch, scene), lambda: show(pictures.own, scene), gap="medium")
+    drawing.beside(lambda: show(mask_pictures.batch, scene), lambda: show(mask_pictures.own, scene), gap="medium")
     st.subheader(say("Two conventions"), divider=False)
     st.code(words.CONVERSION, language="python")
     st.warning(words.TORCH, icon=":material/warning:")
@@ -83,11 +83,11 @@ def _differences(scene: Scene) -> tuple[int, int]:
 
 
 def _one_row(scene: Scene) -> None:
-    controls.cell(scene)
-    row = attempt(lambda: pictures.row_of(scene))
+    mask_controls.cell(scene)
+    row = attempt(lambda: mask_pictures.row_of(scene))
     if row is None:
         return
-    show(pictures.one_row, scene)
+    show(mask_pictures.one_row, scene)
     about = words.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
     st.markdown(drawing.plain(about))
     if scene.run.view.layer is None or scene.run.view.head is None:
@@ -96,7 +96,7 @@ def _one_row(scene: Scene) -> None:
         st.dataframe(_numbers(row, scene.axes.keys), hide_index=True)
 
 
-def _numbers(row: pictures.Row, keys: list[str]) -> pd.DataFrame:
+def _numbers(row: mask_pictures.Row, keys: list[str]) -> pd.DataFrame:
     cells = list(zip(row.scores, row.allowed, row.weights, row.reasons, strict=True))
     return frame(
         {
@@ -116,14 +116,14 @@ def _checks(scene: Scene) -> None:
     """Run both checks on the sentence that is looked at and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
-        st.caption(drawing.plain(verdicts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
+        st.caption(drawing.plain(mask_verdicts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
 
 
-def _causality(scene: Scene) -> pictures.Check | None:
+def _causality(scene: Scene) -> mask_pictures.Check | None:
     st.subheader(say("Causality: a later piece changes, earlier rows must not move"), divider=False)
-    changed, batch = pictures.changed_token(scene), scene.batch
+    changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
-        st.info(verdicts.nothing_later(batch), icon=":material/info:")
+        st.info(mask_verdicts.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", batch.sentence)
     choices.menu(
@@ -132,32 +132,32 @@ def _causality(scene: Scene) -> pictures.Check | None:
         choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1),
         otherwise=changed,
     )
-    check = pictures.causality_check(scene, changed)
+    check = mask_pictures.causality_check(scene, changed)
     what = say(
         "Token {n} reads “{piece}”; the second run reads “{other}” there.",
         n=changed + 1,
         piece=pieces[changed],
-        other=scene.run.checkpoint.tgt_tokenizer.piece(pictures.other_piece(scene, changed)),
+        other=scene.run.checkpoint.tgt_tokenizer.piece(mask_pictures.other_piece(scene, changed)),
     )
     _say(check.held, joined(" ", [what, check.verdict]))
-    show(pictures.causality, scene)
+    show(mask_pictures.causality, scene)
     return check
 
 
-def _padding(scene: Scene) -> pictures.Check | None:
+def _padding(scene: Scene) -> mask_pictures.Check | None:
     st.subheader(say("Padding: pads are added, no row may move"), divider=False)
-    config, most = scene.run.checkpoint.config, pictures.most_pads(scene)
+    config, most = scene.run.checkpoint.config, mask_pictures.most_pads(scene)
     if config.pad_id is None:
         st.info(say("This model has no padding piece, so there is nothing to check."), icon=":material/info:")
         return None
     if most < 1:
-        st.info(verdicts.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
+        st.info(mask_verdicts.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
         return None
     if most == 1:
         st.caption(say("There is room for one pad."))
     else:
         choices.slider(choices.field(scene.slot, "pads"), say("Pads to add"), 1, most)
-    found = pictures.padding_checks(scene)
+    found = mask_pictures.padding_checks(scene)
     for column, (side, check) in zip(st.columns(len(found), gap="medium"), found.items(), strict=True):
         with column:
             _say(check.held, check.verdict)
@@ -169,5 +169,8 @@ def _say(held: bool, text: str) -> None:
     (st.success if held else st.error)(drawing.plain(text), icon=":material/rule:" if held else ":material/error:")
 
 
-_PADS: Final[Mapping[str, Picture[Scene]]] = {"source": pictures.source_pads, "target": pictures.target_pads}
+_PADS: Final[Mapping[str, Picture[Scene]]] = {
+    "source": mask_pictures.source_pads,
+    "target": mask_pictures.target_pads,
+}
 _DRAW: Final[Mapping[str, Callable[[Scene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}

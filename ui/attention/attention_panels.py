@@ -7,8 +7,8 @@ from typing import Final
 
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
+from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap
 from ui.attention.map_pictures import GRIDS, one_map, open_map
-from ui.attention.maps import ALL_SPECIAL, DrawnMap
 from ui.maps.grid import columns, is_long
 from ui.runs.groups import mask_reason
 from ui.runs.open_maps import AnyRun, OpenMaps

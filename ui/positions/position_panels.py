@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from transformer.analysis import position_study as study
-from ui.positions import controls, in_attention, otherwise, sentence
+from ui.positions import in_attention, otherwise, position_controls, sentence_panel
 from ui.positions import table_pictures as pictures
 from ui.positions.attention_pictures import Shown
 from ui.positions.table_pictures import Table
@@ -29,7 +29,7 @@ def draw(table: Table | Shown, run: OpenRun | None) -> None:
     """
     if table.view.positions_panel == "sentence":
         if run is not None:
-            sentence.draw(run)
+            sentence_panel.draw(run)
     elif isinstance(table, Shown):
         in_attention.draw(table)
     else:
@@ -46,7 +46,7 @@ def _table(table: Table) -> None:
     st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
     if table.follows:
         choices.switch(choices.field(table.slot, "apart"), say("Sines and cosines apart"))
-    controls.choose_dims(table)
+    position_controls.choose_dims(table)
     drawing.beside(partial(show, pictures.curves, table), lambda: _waves(table))
 
 
@@ -166,7 +166,7 @@ def _shift(table: Table) -> None:
         name = drawing.plain(table.name)
         st.info(say("{name} has too few positions or dimensions to look at a shift.", name=name))
         return
-    controls.choose_shift(table)
+    position_controls.choose_shift(table)
     left, right = st.columns(2, gap="large")
     with left:
         show(pictures.points, table)

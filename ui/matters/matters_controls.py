@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from transformer.model.anatomy import anatomy
-from ui.matters.head_pictures import MATTERS
+from ui.matters.head_effect_pictures import MATTERS
 from ui.matters.measures import EFFECTS
 from ui.matters.pieces_words import BASELINES
 from ui.matters.rivals import choose_rival

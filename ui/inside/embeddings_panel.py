@@ -17,7 +17,7 @@ from transformer.analysis.neighbours import Measure
 from transformer.model.anatomy import anatomy
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
-from ui.inside import controls
+from ui.inside import inside_controls
 from ui.inside import pieces_pictures as pictures
 from ui.inside.pieces_pictures import NEIGHBOURS, Book, Chosen, ids_of, open_piece, per_piece
 from ui.runs.attempt import attempt
@@ -56,7 +56,7 @@ def _choose(run: OpenRun, row: Any) -> Chosen:
     slot = run.slot
     with row:
         kept = choices.field(slot, "side")
-        controls.choose_side(run, replace(kept, take=partial(_forgetting, slot, kept.take)))
+        inside_controls.choose_side(run, replace(kept, take=partial(_forgetting, slot, kept.take)))
         o = open_piece(run)
         _choose_token(o)
         _type(o)

@@ -6,10 +6,10 @@ from functools import partial
 
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
-from ui.shared import choices, style
+from ui.shared import choices, page_style
 from ui.shared.door import st
 from ui.state import session
-from ui.step import choosing, hiding, pictures, results
+from ui.step import hiding, piece_choice, step_pictures, step_results
 from words import say
 
 
@@ -18,12 +18,12 @@ def draw(run: OpenRun) -> None:
     if not run.trace.n_steps:
         hiding.draw(run)
         return
-    results.results(run)
-    with st.container(key=run.key(style.STEP_GRID)):
+    step_results.results(run)
+    with st.container(key=run.key(page_style.STEP_GRID)):
         candidates(run)
         _unsureness(run)
-        show(pictures.cross_row, run)
-        show(pictures.cross_map, run)
+        show(step_pictures.cross_row, run)
+        show(step_pictures.cross_map, run)
 
 
 def candidates(run: OpenRun) -> None:
@@ -31,23 +31,23 @@ def candidates(run: OpenRun) -> None:
     if not run.view.guess:
         _candidate_chart(run)
         return
-    with st.container(key=run.key(style.GUESSING)):
+    with st.container(key=run.key(page_style.GUESSING)):
         if run.looking.covered:
-            choosing.guess(run)
-            results.branches(run)
+            piece_choice.guess(run)
+            step_results.branches(run)
         else:
-            choosing.verdict(run)
+            piece_choice.verdict(run)
             _candidate_chart(run)
 
 
 def _candidate_chart(run: OpenRun) -> None:
-    show(pictures.candidates, run, take=choosing.forcing(run))
-    choosing.by_name(run)
+    show(step_pictures.candidates, run, take=piece_choice.forcing(run))
+    piece_choice.by_name(run)
 
 
 def _unsureness(run: OpenRun) -> None:
     """Draw how unsure the model was at each step, with the choice of a measure."""
     with st.container(key=run.key("entropy_part"), gap="small"):
-        labels = {name: measure.label for name, measure in pictures.MEASURES.items()}
+        labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}
         choices.choose(choices.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)
-        show(pictures.entropy, run, take=partial(session.move_to, run.slot))
+        show(step_pictures.entropy, run, take=partial(session.move_to, run.slot))

@@ -13,7 +13,7 @@ from ui.shared import drawing
 from ui.shared.door import st
 from ui.shared.pressing import pressed
 from ui.state import session
-from ui.step import results
+from ui.step import step_results
 from words import joined, say
 
 FORCE_CHOICE = "force_choice"
@@ -80,7 +80,7 @@ def by_name(run: OpenRun) -> None:
         said = refusal(text)
         if said is not None and st.session_state.get(refused) == here:
             _refused(run, text, said, take_offer)
-        results.branches(run)
+        step_results.branches(run)
 
 
 def _here(run: OpenRun) -> tuple[str, int]:

@@ -8,8 +8,8 @@ from typing import Any, Final
 from charts.bands import MOST
 from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Parting, Score
-from ui.forcing import pictures
-from ui.forcing.pictures import Forced, judges_itself, reference_of
+from ui.forcing import forcing_pictures
+from ui.forcing.forcing_pictures import Forced, judges_itself, reference_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
@@ -39,7 +39,7 @@ def draw(run: OpenRun) -> None:
         st.info(NO_REFERENCE, icon=":material/keyboard:")
         return
     with st.spinner(say("Reading the reference…")):  # seen where that takes longer than a moment
-        scene = attempt(lambda: pictures.scene(run))
+        scene = attempt(lambda: forcing_pictures.scene(run))
     if scene is None:
         return
     score = scene.score
@@ -48,7 +48,8 @@ def draw(run: OpenRun) -> None:
     take = partial(look_at, run.slot, 0 if score.written is None else run.trace.n_steps)
     drawing.beside(lambda: _texts(scene, take), lambda: _place(scene), widths=(3, 2))
     drawing.beside(
-        lambda: show(pictures.losses, scene, take=take), lambda: show(pictures.perplexity, scene, take=take)
+        lambda: show(forcing_pictures.losses, scene, take=take),
+        lambda: show(forcing_pictures.perplexity, scene, take=take),
     )
     _table(run, score)
 
@@ -67,7 +68,7 @@ def look_at(slot: Slot, n_steps: int, place: int) -> None:
 
 
 def _texts(scene: Forced, take: partial[None]) -> None:
-    show(pictures.shift, scene, take=take)
+    show(forcing_pictures.shift, scene, take=take)
     n, parted = len(scene.score), scene.score.parting
     if n > MOST:
         st.caption(
@@ -75,12 +76,12 @@ def _texts(scene: Forced, take: partial[None]) -> None:
         )
     if parted is not None:
         st.markdown(joined(" ", told(scene, parted)))
-        show(pictures.texts, scene, take=take)
+        show(forcing_pictures.texts, scene, take=take)
 
 
 def _place(scene: Forced) -> None:
     st.markdown(_sees(scene))
-    show(pictures.candidates, scene)
+    show(forcing_pictures.candidates, scene)
 
 
 def _instead(run: OpenRun) -> None:
@@ -138,7 +139,7 @@ def summary(run: OpenRun, score: Score) -> str:
 def _changed(run: OpenRun, score: Score) -> list[str]:
     """That the losses are those of the changed model, and what the unchanged one has."""
     said: list[str] = [say("These are the losses of the changed model.")]
-    control = attempt(lambda: pictures.judged(run, changed=False))
+    control = attempt(lambda: forcing_pictures.judged(run, changed=False))
     if control is not None:
         said.append(
             say(
