@@ -32,7 +32,7 @@ UNMARKED = """boxes => boxes.filter(box => box.scrollWidth > box.clientWidth
 TOO_LONG = """boxes => boxes.filter(box => {
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = getComputedStyle(box).font;
-  return pen.measureText(box.placeholder).width > box.clientWidth;
+  return !box.value && pen.measureText(box.placeholder).width > box.clientWidth;
 }).map(box => box.placeholder)"""
 
 

@@ -64,7 +64,7 @@ def test_messages_have_the_numbers_that_streamlit_gives_them(small_app, page):
 
 def test_a_tab_that_turns_to_an_address_shows_what_loading_it_shows(server, new_page):
     loaded, turned = new_page(), new_page(fresh=True)
-    there = f"{server.url}/masks?model=reverse&src=abc&mask=decoder&query=2"
+    there = f"{server.url}/masks?model=reverse&src=abc&mask=decoder&query=2&lang=en"
     open_page(loaded, there)
     open_page(turned, f"{server.url}/step?model=en-fr&src=I+like+tea.&step=2&lang=zh")
     entries = turned.evaluate("history.length")
