@@ -106,7 +106,8 @@ def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system(ope
     page = opened(f"step?{written(BRANCH)}", language="", locale="zh-CN")
     heading(page, "逐步解码", "zh-CN")
     wait_for_charts(page)
-    for element in (page.locator("h1"), page.get_by_test_id("stMain").locator("p").first, page.locator(".main-svg text").first):
+    text = page.get_by_test_id("stMain").locator("p").first
+    for element in (page.locator("h1"), text, page.locator(".main-svg text").first):
         families = element.evaluate(FONT)
         assert families.index("PingFang SC") < families.index("serif", families.index("PingFang SC"))
         assert families.startswith('"Source')
