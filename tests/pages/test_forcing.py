@@ -45,10 +45,12 @@ def losses(test):
     return numbers(figure(test, forcing_pictures.losses.key)["data"][0]["y"])
 
 
-def test_without_a_reference_it_asks_for_one_and_offers_the_output(forcing):
+def test_without_a_reference_it_asks_for_one_and_judges_the_output_meanwhile(forcing):
     test = forcing(src="fedcba")  # no example of the card, which has a reference of its own
-    assert test.info[0].value == forcing_panels.NO_REFERENCE
-    assert not keys(test) & set(CHARTS)
+    assert test.info[0].value == forcing_panels.ITS_OWN
+    assert test.text_input(key=forcing_panels.BOX).value == ""
+    assert "ref" not in address(test)
+    np.testing.assert_allclose(losses(test), scored("abcdef", source="fedcba").losses, rtol=1e-4)
     check(test.button(key=forcing_panels.OWN).click().run())
     assert address(test)["ref"] == "abcdef"
     assert set(CHARTS) <= keys(test)

@@ -9,7 +9,7 @@ from charts.bands import MOST
 from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Parting, Score
 from ui.forcing import forcing_pictures
-from ui.forcing.forcing_pictures import Forced, judges_itself, reference_of
+from ui.forcing.forcing_pictures import Forced, judges_itself, known_reference, reference_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
@@ -24,6 +24,10 @@ NOT_WHILE_GUESSING = say(
 )
 
 NO_REFERENCE = say("Type the right output above, or take the model's own and change it.")
+ITS_OWN = say(
+    "No right output is known for this sentence: the model's own is judged. Type the right one above, or take the "
+    "model's own and change it."
+)
 
 
 def draw(run: OpenRun) -> None:
@@ -38,6 +42,8 @@ def draw(run: OpenRun) -> None:
     if reference_of(run) is None and not judges_itself(run):
         st.info(NO_REFERENCE, icon=":material/keyboard:")
         return
+    if known_reference(run) is None and not judges_itself(run):
+        st.info(ITS_OWN, icon=":material/keyboard:")
     with st.spinner(say("Reading the reference…")):  # seen where that takes longer than a moment
         scene = attempt(lambda: forcing_pictures.scene(run))
     if scene is None:
@@ -290,7 +296,7 @@ BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where ther
 def _entry(run: OpenRun) -> None:
     """Draw the box with the reference, and the buttons beside it."""
     key, source = run.key(BOX), run.trace.query.source
-    shown, card = reference_of(run) or "", run.checkpoint.card.reference_of(source)
+    shown, card = known_reference(run) or "", run.checkpoint.card.reference_of(source)
     if st.session_state.get(key) != shown:
         st.session_state[key] = shown
     reads = anatomy(run.checkpoint.config).reads

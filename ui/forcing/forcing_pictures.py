@@ -1,7 +1,8 @@
 """The pictures of the page Teacher forcing: what the model makes of each right piece, and what it writes by itself.
 
 A reference that the reader gave stands in the address. Without one the card's is taken, if it has one for this
-sentence: what an example means in English is a right output of a model that writes English.
+sentence: what an example means in English is a right output of a model that writes English. Without either the
+model's own output is judged, so that the page never opens without a picture.
 
 Knows nothing of Streamlit.
 """
@@ -50,9 +51,17 @@ class Forced(OfRun):
         return np.exp(self.run.trace.log_probs[np.arange(self.run.trace.n_steps), list(self.run.trace.tgt_ids)])
 
 
-def reference_of(run: Seen) -> str | None:
-    """The reference that is asked for; None if there is none."""
+def known_reference(run: Seen) -> str | None:
+    """The right output that the reader or the card gives; None if nobody does."""
     return run.link.reference or run.checkpoint.card.reference_of(run.trace.query.source)
+
+
+def reference_of(run: Seen) -> str | None:
+    """What is judged: the right output, else what a model that reads a source has written itself, if anything."""
+    known = known_reference(run)
+    if known is not None or not anatomy(run.checkpoint.config).reads:
+        return known
+    return run.trace.output_text.strip() or None
 
 
 def judges_itself(run: Seen) -> bool:
