@@ -1,0 +1,45 @@
+"""The size that the code may have: it grew fast, and what is added has to make room for itself.
+
+The limits are what there was when they were set, and may only fall. Whoever needs more says why in the commit.
+"""
+
+import pytest
+
+from tests.source_code import ROOT
+
+PRODUCT = ("pages", "ui", "charts", "transformer", "words")
+SUFFIXES = {".py", ".js", ".css", ".ts", ".toml"}
+CORE = tuple(f"transformer/{name}/" for name in ("model", "text", "checkpoint", "runs", "analysis"))
+# Areas of the app that a newcomer may leave for later: the classroom, and models of other programs.
+LATER = tuple(f"ui/{name}/" for name in ("room", "lessons", "teaching", "inbox", "open"))
+
+
+def files():
+    """Path and number of lines of each file of the product."""
+    found = [ROOT / "app.py", ROOT / "main.py"]
+    found += [path for folder in PRODUCT for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
+    return {path.relative_to(ROOT).as_posix(): path.read_bytes().count(b"\n") for path in found}
+
+
+def is_core(path):
+    """Whether a newcomer reads it first."""
+    return path.startswith(("charts/", *CORE)) or (path.startswith("ui/") and not path.startswith(LATER))
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "limit"), [("product", lambda path: True, 102_700), ("core", is_core, 69_500)]
+)
+def test_lines(name, counts, limit):
+    lines = sum(n for path, n in files().items() if counts(path))
+    assert lines <= limit, f"the {name} has {lines:,} lines; its budget is {limit:,}"
+
+
+@pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "pages").glob("*/*.py"))])
+def test_files_of_a_page(page):
+    there = [path for path in files() if path.startswith(f"ui/{page}/") and path.endswith(".py")]
+    assert len(there) <= 16, f"ui/{page} has {len(there)} modules; its budget is 16"
+
+
+def test_lines_that_the_formatter_leaves():
+    skipped = sum((ROOT / path).read_text(encoding="utf-8").count("# fmt: skip") for path in files())
+    assert skipped <= 320, f"{skipped} places are kept from the formatter; the budget is 320"
