@@ -103,6 +103,7 @@ def twice(page, fields):
     from ui.runs.open_run import open_run
     from ui.state import session
 
+    importlib.import_module("ui.teaching.declared")  # all parts of all pages
     session.begin(page)
     checkpoint = sidebar(shows_run=True)
     source_box(checkpoint, head("Two"))
