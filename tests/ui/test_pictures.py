@@ -99,6 +99,20 @@ def test_a_guess_hides_what_comes_later(opened, key):
 
 
 @pytest.mark.parametrize("key", PICTURES)
+def test_a_map_names_its_axes_as_its_hover_does(opened, key):
+    """What hover says of a row stands at the vertical axis, and of a column at the horizontal one."""
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened("reverse"), "reverse"))
+    for trace in plot.spec["data"] if plot else ():
+        if trace.get("meta") != "cells" or not trace.get("hovertemplate"):
+            continue
+        for place, axis in enumerate((trace.get("yaxis", "y"), trace.get("xaxis", "x"))):
+            title = plot.spec["layout"][f"{axis[0]}axis{axis[1:]}"]["title"]["text"]
+            line = next(part for part in trace["hovertemplate"].split("<br>") if f"customdata[{place}]" in part)
+            assert line.partition("%{")[0].strip() in title
+
+
+@pytest.mark.parametrize("key", PICTURES)
 def test_text_of_a_sentence_is_never_markup(opened, key):
     picture = PICTURES[key]
     plot = picture.of(look(picture, opened("reverse"), "reverse"))
