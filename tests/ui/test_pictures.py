@@ -1,6 +1,7 @@
 """Every declared picture for every kind of model, in guess mode, in both slots: generated from the declarations."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,7 +10,7 @@ from functools import cache
 import plotly.graph_objects as go
 import pytest
 
-from charts.theme import figure_in
+from charts.theme import SCALES, figure_in
 from tests.source_code import ROOT
 from tests.transformer.featured import featured
 from tests.transformer.one_stack import ALONE, alone
@@ -110,6 +111,23 @@ def test_a_map_names_its_axes_as_its_hover_does(opened, key):
             title = plot.spec["layout"][f"{axis[0]}axis{axis[1:]}"]["title"]["text"]
             line = next(part for part in trace["hovertemplate"].split("<br>") if f"customdata[{place}]" in part)
             assert line.partition("%{")[0].strip() in title
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_cells_without_a_number_have_a_colour_that_no_number_has(opened, key):
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened("reverse"), "reverse"))
+    closed = [trace for trace in plot.spec["data"] if is_closed(trace)] if plot else []
+    numbers = {colour for scale in SCALES.values() for _, colour in scale}
+    for trace in closed:
+        colours = {colour for _, colour in trace["colorscale"]}
+        assert len(colours) == 1
+        assert not colours & numbers
+
+
+def is_closed(trace):
+    """Whether a map's hover says why there is no number."""
+    return trace["type"] == "heatmap" and re.search(r"<i>[^<%]*</i>", trace.get("hovertemplate", "")) is not None
 
 
 @pytest.mark.parametrize("key", PICTURES)
