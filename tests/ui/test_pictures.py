@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -18,6 +19,7 @@ from transformer.checkpoint.load import load
 from transformer.lessons import lessons
 from ui.runs import loading
 from ui.runs.open_run import seen
+from ui.state.click import Click
 from ui.state.fields import words_of
 from ui.state.link import Link
 from ui.state.view import MAIN, SECOND, View
@@ -128,6 +130,15 @@ def test_cells_without_a_number_have_a_colour_that_no_number_has(opened, key):
 def is_closed(trace):
     """Whether a map's hover says why there is no number."""
     return trace["type"] == "heatmap" and re.search(r"<i>[^<%]*</i>", trace.get("hovertemplate", "")) is not None
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_a_click_on_a_cell_means_its_row_as_query_and_its_column_as_key(opened, key):
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened("reverse"), "reverse"))
+    meant = plot.clicked(Click(0, (2, 1), None)) if plot and plot.clicked else None
+    if isinstance(meant, Mapping) and {"query", "key"} <= set(meant):
+        assert (meant["query"], meant["key"]) == (2, 1)
 
 
 @pytest.mark.parametrize("key", PICTURES)
