@@ -118,7 +118,7 @@ def test_a_map_names_its_axes_as_its_hover_does(opened, key):
 @pytest.mark.parametrize("key", PICTURES)
 def test_cells_without_a_number_have_a_colour_that_no_number_has(opened, key):
     picture = PICTURES[key]
-    plot = picture.of(look(picture, opened("reverse"), "reverse"))
+    plot = picture.of(look(picture, opened("decoder"), "decoder"))
     closed = [trace for trace in plot.spec["data"] if is_closed(trace)] if plot else []
     numbers = {colour for scale in SCALES.values() for _, colour in scale}
     for trace in closed:
