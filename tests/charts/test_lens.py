@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import charts
-from charts.lens import HOW_TO_READ_TABLE, Depth, in_cell
+from charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, Depth, in_cell
+from charts.lens_map import STEP_AXIS
 from charts.theme import DARK_COLORS, MARK_COLOR, literal
 from tests.charts.test_positions import colours
 
@@ -108,6 +109,7 @@ def test_the_map_has_probabilities_places_and_paths():
     figure = lens_map()
     cells, lost, settled = figure.data
     np.testing.assert_array_equal(cells.z, HEIGHTS)
+    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == (STEP_AXIS, DEPTH_AXIS)
     assert cells.text[0][2] == "900"
     assert "<br>rank <b>%{text}</b><br>probability <b>%{z:.4~g}</b>" in cells.hovertemplate
     assert cells.customdata[2, 1].tolist() == [f"after <b>{literal('<b>')}</b>", "step 2: <b>a → b</b>"]

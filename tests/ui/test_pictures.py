@@ -1,15 +1,17 @@
 """Every declared picture for every kind of model, in guess mode, in both slots: generated from the declarations."""
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
 import plotly.graph_objects as go
 import pytest
 
-from charts.theme import figure_in
+from charts.theme import SCALES, figure_in
 from tests.source_code import ROOT
 from tests.transformer.featured import featured
 from tests.transformer.one_stack import ALONE, alone
@@ -17,6 +19,7 @@ from transformer.checkpoint.load import load
 from transformer.lessons import lessons
 from ui.runs import loading
 from ui.runs.open_run import seen
+from ui.state.click import Click
 from ui.state.fields import words_of
 from ui.state.link import Link
 from ui.state.view import MAIN, SECOND, View
@@ -96,6 +99,46 @@ def test_a_guess_hides_what_comes_later(opened, key):
         plot = picture.of(replace(run, looking=replace(run.looking, revealed=False)))
         hidden.append(None if plot is None else repr((plot.spec, plot.alt)))
     assert hidden[0] == hidden[1]
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_a_map_names_its_axes_as_its_hover_does(opened, key):
+    """What hover says of a row stands at the vertical axis, and of a column at the horizontal one."""
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened("reverse"), "reverse"))
+    for trace in plot.spec["data"] if plot else ():
+        if trace.get("meta") != "cells" or not trace.get("hovertemplate"):
+            continue
+        for place, axis in enumerate((trace.get("yaxis", "y"), trace.get("xaxis", "x"))):
+            title = plot.spec["layout"][f"{axis[0]}axis{axis[1:]}"]["title"]["text"]
+            line = next(part for part in trace["hovertemplate"].split("<br>") if f"customdata[{place}]" in part)
+            assert line.partition("%{")[0].strip() in title
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_cells_without_a_number_have_a_colour_that_no_number_has(opened, key):
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened("decoder"), "decoder"))
+    closed = [trace for trace in plot.spec["data"] if is_closed(trace)] if plot else []
+    numbers = {colour for scale in SCALES.values() for _, colour in scale}
+    for trace in closed:
+        colours = {colour for _, colour in trace["colorscale"]}
+        assert len(colours) == 1
+        assert not colours & numbers
+
+
+def is_closed(trace):
+    """Whether a map's hover says why there is no number."""
+    return trace["type"] == "heatmap" and re.search(r"<i>[^<%]*</i>", trace.get("hovertemplate", "")) is not None
+
+
+@pytest.mark.parametrize("key", PICTURES)
+def test_a_click_on_a_cell_means_its_row_as_query_and_its_column_as_key(opened, key):
+    picture = PICTURES[key]
+    plot = picture.of(look(picture, opened("reverse"), "reverse"))
+    meant = plot.clicked(Click(0, (2, 1), None)) if plot and plot.clicked else None
+    if isinstance(meant, Mapping) and {"query", "key"} <= set(meant):
+        assert (meant["query"], meant["key"]) == (2, 1)
 
 
 @pytest.mark.parametrize("key", PICTURES)
