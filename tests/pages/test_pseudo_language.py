@@ -24,13 +24,14 @@ from tests.pages.conftest import (
 )
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
+from transformer.analysis.draws import draws
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.importers.huggingface.families import FAMILIES
-from transformer.runs.query import Beam
+from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 from ui.checkpoints.openable import ARRAYS
 from ui.runs import loading
-from ui.state.view import Mistake
+from ui.state.view import Mistake, View
 from ui.wrong import mistake_runs
 from ui.wrong.card import Side
 from ui.wrong.deck import CARDS
@@ -161,6 +162,13 @@ def results_of_beam():
     return [one.text for one in run(checkpoint, checkpoint.query(SOURCE, decoding=Beam())).hypotheses]
 
 
+def results_of_draws():
+    """What comes of the draws that the page begins by itself, however many are there already."""
+    checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
+    query = checkpoint.query(SOURCE, decoding=Sampling())
+    return [one.text for one in draws(checkpoint, query, range(View.first_seed, View.first_seed + View.draws))]
+
+
 def outputs_of(mistake):
     """What both sides of a card write, the first difference marked, and a site that it may name."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
@@ -185,9 +193,14 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         "compare branches": {"forced"},  # names of files say how a run was made
         "compare changed": {"zero"},
         "compare checkpoints": {"Na", "Da", "Sa", "Jack"},  # pieces of the other model
+        "doctor": {  # of an examination that may be over already: names of settings, and what it had to write
+            *words_of("false true none pre post gelu relu silu norm activation positions encoder decoder"),
+            *words_of(*(example[::-1] for example in loading.open_checkpoint(loading.usable()[MODEL]).card.examples)),
+        },
         "doctor parameters": words_of("float32"),
         "forcing": {SOURCE[::-1]},
         "open": words_of(*SUFFIXES),
+        "search draws": words_of(*results_of_draws()) if name == "search draws" else set(),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
         **{f"wrong {one}": words_of(*outputs_of(one)) for one in MISTAKES if name == f"wrong {one}"},
