@@ -142,6 +142,7 @@ def test_the_difference_of_two_maps_is_one_array_minus_the_other(compare):
 def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_page):
     test = compare(compare="sentences")
     assert "Type another sentence" in sentences(test)
+    assert figure(test, "compared_left_candidates")  # no part opens without a picture
     test.text_input(key=comparison_choice.SENTENCE).set_value("abcxyz").run()
     assert pieces(check(test), SECOND) == list(trace("abcxyz")[1].tgt_pieces)
     assert address(test)["b"] == "src=abcxyz"
@@ -162,6 +163,7 @@ def test_maps_of_two_sources_are_not_subtracted(compare):
 def test_models_of_two_vocabularies_are_compared_as_far_as_that_goes(compare):
     test = compare(compare="checkpoints")
     assert "Choose a checkpoint above" in sentences(test)
+    assert figure(test, "compared_left_candidates")
     check(test.selectbox(key=CHECKPOINT).set_value("en-fr").run())
     assert address(test)["b"] == "model=en-fr"
     assert pieces(test, SECOND) == list(trace("abcdef", model="en-fr")[1].tgt_pieces)

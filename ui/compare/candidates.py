@@ -111,11 +111,11 @@ def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
     )
 
 
-def alone(run: OpenRun) -> None:
-    """Draw the candidates of a run that nothing is beside yet; a click makes it branch."""
+def alone(run: OpenRun, *, branches: bool) -> None:
+    """Draw the candidates of a run that nothing is beside yet; where branches are compared, a click makes one."""
     step = run.view.step
     listed = Listed(run.trace, step, run.trace.tgt_ids[step])
-    _list(listed, run, say("Left: candidates of step {n}", n=step + 1), True)
+    _list(listed, run, say("Left: candidates of step {n}", n=step + 1), branches)
 
 
 def _list(listed: Listed, run: OpenRun, title: str, clicks: bool, *, name: str = LEFT) -> None:

@@ -46,8 +46,8 @@ def draw(checkpoint: Checkpoint) -> None:
             sentence(main, compact=True)
     if pair is not None:
         _both(pair, head, left, right)
-    elif compared == "branches" and main.trace.n_steps:
-        candidates.alone(main)
+    elif main.trace.n_steps:
+        candidates.alone(main, branches=compared == "branches")
     opening.publish(main, pair)
 
 
