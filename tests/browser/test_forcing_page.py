@@ -32,7 +32,7 @@ def cell(page: Page, column: int) -> tuple[float, float]:
 
 def test_a_reference_is_typed_judged_and_carried(page: Page, server: Server):
     open_page(page, f"{server.url}/forcing?model=reverse&src=fedcba")
-    expect(page.get_by_text("Type the right output above")).to_be_visible()
+    expect(page.get_by_text("Type the right one above")).to_be_visible()
     page.get_by_label(BOX).fill("abcxef")
     page.get_by_label(BOX).press("Enter")
     expect(page.get_by_text(re.compile(r"They part at piece \d"))).to_be_visible()
