@@ -1,5 +1,7 @@
 """Pages on models whose positions and attentions are not the paper's: each says what it cannot draw."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,11 @@ def test_a_map_closes_what_its_own_layer_closes(open_model):
     assert np.isfinite(drawn).sum(axis=1).max() == 2  # the window of layer 3
     wide = open_model("windows", ATTENTION, panel="walk", layer=2, head=1)
     assert np.isfinite(numbers(figure(wide, "walk_map")["data"][0]["z"])).sum(axis=1).max() > 3
+
+
+def test_the_step_page_says_that_a_window_closes_too(open_model):
+    test = open_model("windows", STEP, layer=3, head=1)
+    assert "comes later, or before the window" in json.dumps(figure(test, "cross_map"), ensure_ascii=False)
 
 
 def test_the_masks_page_says_what_it_does_not_draw(open_model):

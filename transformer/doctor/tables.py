@@ -1,6 +1,6 @@
 """Tables of embeddings: copies of one that went apart, and rows that hold nothing.
 
-What their rows say is tested in `feed_forward`; here it is how they were kept.
+What their rows say is tested in `embeddings`; here it is how they were kept.
 
 Knows nothing of Streamlit.
 """

@@ -1,13 +1,13 @@
 """Lessons: steps through the live app, each with a question that the learner's own run answers.
 
-    lesson     what a lesson is
-    reading    from a TOML file to one, with clear errors; the lessons of the plan are in plan/
-    case       what picks and oracles are given, and what they answer with
-    folder     lessons that somebody wrote for a class
-    subjects   picks, which find in a run what is worth looking at, and oracles, which compute the answer from it
-    posing     a step posed to one run
-    length     how long a lesson takes, estimated from its texts
-    survey     what the answers are over many sentences
+    lesson        what a lesson is
+    lesson_files  from a TOML file to one, with clear errors; the lessons of the plan are in plan/
+    case          what picks and oracles are given, and what they answer with
+    class_folder  lessons that somebody wrote for a class
+    subjects      picks, which find in a run what is worth looking at, and oracles, which compute the answer from it
+    posing        a step posed to one run
+    length        how long a lesson takes, estimated from its texts
+    survey        what the answers are over many sentences
 
 Read them in this order. A prediction before the demonstration is what makes one learn from it: Crouch et al.,
 "Classroom demonstrations: Learning tools or entertainment?" (2004).

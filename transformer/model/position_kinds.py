@@ -1,7 +1,8 @@
 """The kinds of positions: what each adds and where, its parameters, and what is said of it.
 
-To add one, give it a record here and, if it adds to scores, its equation in `transformer.model.distance`. Everything
-else asks the record, never the name. Like the config, this file knows nothing of torch.
+To add one, give it a record here and, if it adds to scores, its equation in `transformer.model.distance`. Nearly
+everything else asks the record and not the name; a second kind that turns or adds a fixed table touches more. Like
+the config, this file knows nothing of torch.
 
 Source: at the equations, in `positions`, `rotary` and `distance`.
 """

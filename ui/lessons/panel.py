@@ -2,7 +2,7 @@
 
 `main.py` makes its place before the page runs, as a page takes over the address before any control is drawn, and
 fills it afterwards, when the page has opened the checkpoint. On a wide screen it is a column, on a narrow one a sheet
-at the bottom that folds (`style`).
+at the bottom that folds (`lesson_style`).
 """
 
 from __future__ import annotations

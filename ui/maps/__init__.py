@@ -1,1 +1,1 @@
-"""Maps as several pages draw them: all heads as small maps, and why cells are closed."""
+"""Maps as several pages draw them: all heads as small maps."""

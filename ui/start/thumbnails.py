@@ -2,7 +2,7 @@
 
 All numbers are of the run that is drawn, of its first tokens. Plain elements, as the page runs no charts: Streamlit
 leaves their classes and styles in place, and the theme gives their colours. Rows of the output come one after the
-other, once; whoever prefers no motion sees them at rest (`look`).
+other, once; whoever prefers no motion sees them at rest (`start_style`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIMS: Final = 16
 NEURONS: Final = 12
 BARS: Final = 3
 MOST_STEPS: Final = 16  # that the pass goes through, a third of a second each
-_FRAME, _BARS = "gf-frame", "gf-bars"  # classes of `look`
+_FRAME, _BARS = "gf-frame", "gf-bars"  # classes of `start_style`
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Picture:
 
     alt: str  # what it shows, in a sentence
     body: str  # its elements
-    classes: str  # how it is laid out; `look` says it
-    style: str = ""  # sizes for `look`
+    classes: str  # how it is laid out; `start_style` says it
+    style: str = ""  # sizes for `start_style`
 
 
 def draw(run: OpenRun, stack: StackName, block: str) -> None:

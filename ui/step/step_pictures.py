@@ -30,7 +30,7 @@ from ui.runs.groups import prompt_row
 from ui.runs.picture import Page, Part, Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES, sides
-from ui.runs.step_rows import Looking, candidate_list
+from ui.runs.step_rows import candidate_list
 from ui.state.click import place_of
 from ui.state.view import Unsureness
 from words import joined, say
@@ -41,7 +41,7 @@ WRITING: Part[Seen] = STEP.part("", STEP.title, lambda run: run if run.trace.n_s
 
 @WRITING.picture("candidates", say("Candidates for the next piece"))
 def candidates(run: Seen) -> Plot | None:
-    """The most probable pieces of the step, unless they are to be guessed; a click means the place of one."""
+    """The most probable pieces of the step, unless they are to be guessed; a click means the id of one."""
     if run.looking.covered:
         return None
     listed = candidate_list(run.looking)
@@ -105,7 +105,7 @@ def cross_row(run: Seen) -> Plot:
             else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
             key_axis=axes.key_axis,
             allowed=run.trace.mask(looking.kind, run.view.layer)[looking.row, : len(axes.keys)],
-            mask_reason=_mask_reason(looking),
+            mask_reason=_mask_reason(run),
             largest=float(weights.max(initial=0)),
         ),
         alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
@@ -130,7 +130,7 @@ def cross_map(run: Seen) -> Plot:
         query_axis=axes.query_axis,
         key_axis=axes.key_axis,
         allowed=allowed,
-        mask_reason=_mask_reason(looking),
+        mask_reason=_mask_reason(run),
         colour=axes.key_side,
         note=run.trace.rows_note(looking.kind),
     )
@@ -147,8 +147,10 @@ def cross_map(run: Seen) -> Plot:
     return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *closed, *parted]), fit=True)
 
 
-def _mask_reason(looking: Looking) -> str:
-    return say("padding") if looking.kind == "cross" else say("comes later")
+def _mask_reason(run: Seen) -> str:
+    if run.looking.kind == "cross":
+        return say("padding")
+    return say("comes later, or before the window") if any(run.checkpoint.config.windows) else say("comes later")
 
 
 # ------------------------------------------------------------------------------------------------ how unsure

@@ -1,7 +1,7 @@
 // @ts-check
 // Large type: for all of the app while it is presented, and for a chart that is shown as large as the window.
 //
-// That the app is presented stands on <html>, as a class for the rules of `ui/shared/style.py`, and in the address, so
+// That the app is presented stands on <html>, as a class for the rules of `ui/shared/page_style.py`, and in the address, so
 // that it outlives a reload and can be bookmarked. Python leaves this parameter alone: it writes addresses without, and
 // we add it again.
 

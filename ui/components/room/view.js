@@ -222,7 +222,7 @@ function show(view, { data: { payload }, setTriggerValue }) {
 }
 
 /**
- * Nothing shall lie under the line (`ui/shared/style.py`).
+ * Nothing shall lie under the line (`ui/shared/page_style.py`).
  * @param {View} view
  */
 function tellHeight({ root }) {
