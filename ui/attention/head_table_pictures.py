@@ -25,13 +25,12 @@ from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from ui.attention.head_measures import UNITS, Words, words
 from ui.attention.map_pictures import ATTENTION
-from ui.runs.drawn import Drawn
+from ui.runs.drawn import Drawn, OfDrawn
 from ui.runs.groups import size_of
 from ui.runs.picture import Plot
 from ui.runs.seen import Seen, Work
 from ui.runs.sides import KIND_NAMES, sides
 from ui.state.click import Click, cell_of
-from ui.state.view import Slot
 from words import joined, say
 
 OTHERWISE: Name = "entropy_share"
@@ -42,16 +41,10 @@ NOT_CHOSEN = say("No head was chosen yet: this one is furthest from the mean of 
 
 
 @dataclass(frozen=True)
-class Heads:
+class Heads(OfDrawn):
     """All measures of the heads of the attention that is looked at."""
 
-    run: Drawn
     measures: dict[Name, Measure]  # none where no row has a key that may be seen
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @cached_property
     def spoken(self) -> dict[Name, Words]:

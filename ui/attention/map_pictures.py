@@ -34,11 +34,10 @@ from ui.attention.drawn_maps import (
     words_note,
 )
 from ui.maps.grid import grid
-from ui.runs.drawn import Drawn
+from ui.runs.drawn import Drawn, OfDrawn
 from ui.runs.groups import mask_reason, prompt_row, shared_by
 from ui.runs.picture import Page, Part, Picture, Plot
 from ui.state.click import Click, cell_of
-from ui.state.view import Slot
 from words import Sentence, joined, say
 
 ATTENTION = Page("attention", say("Attention"), panel="panel")
@@ -85,16 +84,10 @@ GRIDS: Final[dict[Kind, Picture[Drawn]]] = {
 
 
 @dataclass(frozen=True)
-class OneMap:
+class OneMap(OfDrawn):
     """The map of a head, or of all heads together."""
 
-    run: Drawn
     drawn: DrawnMap
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def cell(self) -> tuple[int, int] | None:

@@ -28,12 +28,11 @@ from transformer.runs.changing import tap_for
 from ui.attention import one_weight_text as text
 from ui.attention.map_pictures import ATTENTION
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.runs.step_rows import Looking
 from ui.shared.dialect import formula
 from ui.state.click import Click, cell_of, place_of
-from ui.state.view import Slot
 from words import joined, say, say_n
 
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
@@ -74,20 +73,14 @@ def _tops(looking: Looking, tops: Tops, layers: tuple[int, ...]) -> list[np.ndar
 
 
 @dataclass(frozen=True)
-class OpenWeight:
+class OpenWeight(OfRun):
     """One weight, and all that led to it."""
 
-    run: Seen
     walk: Walk  # the numbers
     axes: Sides  # what rows and columns are
     # q, k and v of this head for every token that may be seen, each [token, d_head].
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray]
     own_row: int | None  # the row, if the page chose it by itself
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def config(self) -> ModelConfig:

@@ -24,8 +24,8 @@ from charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
-from ui.runs.picture import OfRun, Page, Plot
-from ui.runs.seen import Seen
+from ui.runs.picture import Page, Plot
+from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, place_below
 from words import say
 

@@ -21,10 +21,10 @@ from transformer.model.anatomy import Anatomy, anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.runs.picture import Page
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.runs.step_rows import row_labels
-from ui.state.view import MaskName, Slot, View
+from ui.state.view import MaskName, View
 from words import Sentence, joined, say
 
 KINDS: dict[MaskName, Kind] = {
@@ -112,18 +112,12 @@ class Axes:
 
 
 @dataclass(frozen=True)
-class Scene:
+class Scene(OfRun):
     """One mask of a batch, as the page looks at it."""
 
-    run: Seen
     batch: Batch
     masks: BatchMasks
     name: MaskName
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def whole(self) -> np.ndarray:

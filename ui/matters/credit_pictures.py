@@ -27,9 +27,8 @@ from ui.matters.grid_of_parts import Grid, grid_of
 from ui.matters.head_effect_pictures import MATTERS
 from ui.matters.logit_words import part_name, rival_of, short_name, whose_logit
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, cell_of, place_of
-from ui.state.view import Slot
 from words import say, say_n
 
 MOST_BARS: Final = 12
@@ -73,19 +72,13 @@ def has_step(run: Seen) -> bool:
 
 
 @dataclass(frozen=True)
-class Owed:
+class Owed(OfRun):
     """What a step owes to each piece, by several measures; None for what is not measured yet."""
 
-    run: Seen
     weighed: Weighed
     hiding: Hiding | None = None
     gradient: np.ndarray | None = None
     integrated: Integrated | None = None
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
 
 def weighed_of(run: Seen) -> Weighed:
@@ -158,16 +151,10 @@ def _columns(scene: Owed) -> list[Column]:
 
 
 @dataclass(frozen=True)
-class Logit:
+class Logit(OfRun):
     """The parts of a logit, or of a difference of two."""
 
-    run: Seen
     found: Contributions
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @cached_property
     def values(self) -> np.ndarray:

@@ -21,11 +21,10 @@ from ui.maps.grid import grid
 from ui.matters.measures import SIGNED, WORDS, Shown, shown, step_of, values
 from ui.runs.groups import mask_reason, size_of
 from ui.runs.picture import Page, Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import KIND_NAMES, sides
 from ui.runs.studies import SMALL
 from ui.state.click import Click, cell_of
-from ui.state.view import Slot
 from words import Sentence, joined, say
 
 WHAT_IT_SAYS: Final = say(
@@ -44,16 +43,10 @@ MATTERS = Page("matters", say("What matters"), panel="matters_panel")
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(OfRun):
     """What the output owes to each head."""
 
-    run: Seen
     found: HeadEffects | None  # None as long as it is not measured
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
 
     @property
     def head(self) -> tuple[int, int] | None:

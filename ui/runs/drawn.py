@@ -33,3 +33,15 @@ class Drawn:
     def key(self, name: str) -> str:
         """The key of something that is drawn from it; a page may draw another beside it."""
         return f"{self.slot}{name}"
+
+
+@dataclass(frozen=True)
+class OfDrawn:
+    """What a part of a page computes for all its pictures, from a run or from given maps."""
+
+    run: Drawn
+
+    @property
+    def slot(self) -> Slot:
+        """Where it is drawn."""
+        return self.run.slot

@@ -41,18 +41,6 @@ class InASlot(Protocol):
         """Where it is drawn."""
 
 
-@dataclass(frozen=True)
-class OfRun:
-    """What a part of a page computes from a run."""
-
-    run: Seen  # which
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot
-
-
 _Scene = TypeVar("_Scene", bound=InASlot)
 
 

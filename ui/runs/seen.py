@@ -14,10 +14,9 @@ import numpy as np
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
-from ui.runs.drawn import Drawn
+from ui.runs.drawn import Drawn, OfDrawn
 from ui.runs.step_rows import Looking
 from ui.state.link import Link
-from ui.state.view import Slot
 
 _Result = TypeVar("_Result")
 
@@ -67,12 +66,7 @@ class Seen(Drawn):
 
 
 @dataclass(frozen=True)
-class OfRun:
+class OfRun(OfDrawn):
     """What a part of a page computes from a run for all its pictures."""
 
     run: Seen
-
-    @property
-    def slot(self) -> Slot:
-        """Where it is drawn."""
-        return self.run.slot

@@ -24,8 +24,8 @@ from transformer.analysis.search_tree import Node, SearchTree, search_tree
 from transformer.model.anatomy import anatomy
 from transformer.runs.distribution import best
 from transformer.runs.query import Beam, Query, Sampling
-from ui.runs.picture import OfRun, Page, Plot
-from ui.runs.seen import Seen
+from ui.runs.picture import Page, Plot
+from ui.runs.seen import OfRun, Seen
 from ui.search import telling
 from ui.server.queue import cost_of
 from ui.state.click import place_of
