@@ -76,9 +76,11 @@ MOST_OF_CHANCE = 0.7
 """Of the loss of guessing. A model that has only learnt how frequent each piece is comes to about as much."""
 
 
-def well(said: Sentence, number: float, threshold: float, why: Sentence) -> Measured:
-    """A test that found nothing wrong: what it measured, and where the threshold is, and why there."""
-    return Measured(verdict="well", said=said, number=number, threshold=threshold, why=why)
+def well(
+    said: Sentence, number: float | None, threshold: float, why: Sentence, *, shown: Shown | None = None
+) -> Measured:
+    """A test that found nothing wrong: what it measured, where the threshold is, why there, and where it is seen."""
+    return Measured(verdict="well", said=said, number=number, threshold=threshold, why=why, shown=shown)
 
 
 def not_applicable(said: Sentence) -> Measured:

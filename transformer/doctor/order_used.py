@@ -23,7 +23,7 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from transformer.doctor.findings import Measured, Shown, not_applicable
+from transformer.doctor.findings import Measured, Shown, not_applicable, well
 from transformer.doctor.patient import Patient
 from transformer.doctor.read_rows import Drawing, Row, result
 from transformer.errors import QueryError
@@ -57,11 +57,10 @@ def positions(patient: Patient) -> Measured:
         "Rounding moves what attention gives by 0.000002 of its length; positions in trained models by 0.01 and more."
     )
     if least > ORDER_SEEN:
-        return Measured(
-            verdict="well", number=least, threshold=ORDER_SEEN, why=why, shown=shown,
-            said=say("When tokens change places, the first attention's output moves by {least:.2g} of its length.",
-                     least=least),
-        )  # fmt: skip
+        said = say(
+            "When tokens change places, the first attention's output moves by {least:.2g} of its length.", least=least
+        )
+        return well(said, least, ORDER_SEEN, why, shown=shown)
     return Measured(
         verdict="broken",
         number=least,
@@ -184,7 +183,7 @@ def _used(found: dict[str, float], rows: list[Row]) -> Measured:
         blank=found["blank"],
     )
     if most > SOURCE_SEEN:
-        return Measured(verdict="well", number=most, threshold=SOURCE_SEEN, why=why, said=said, shown=shown)
+        return well(said, most, SOURCE_SEEN, why, shown=shown)
     return Measured(
         verdict="broken",
         number=most,

@@ -50,10 +50,8 @@ def finite(patient: Patient) -> Measured:
     shown = Shown(page="inside", source=row.text)
     why = say("A single one spreads to everything that is computed with it.")
     if not n and site is None:
-        return Measured(
-            verdict="well", number=0, threshold=0, why=why, shown=shown,
-            said=say("All parameters are finite, and so is all that is computed of a sentence."),
-        )  # fmt: skip
+        said = say("All parameters are finite, and so is all that is computed of a sentence.")
+        return well(said, 0, 0, why, shown=shown)
     if n:
         said = say_n(
             "{n:,} parameter is NaN or infinite, first in {where}.",
@@ -301,11 +299,13 @@ def precision(patient: Patient) -> Measured:
     why = say("65,504 is the largest number that float16 holds; what is larger is saved as infinite.")
     shown = Shown(page="doctor", panel="parameters", tensor=where)
     if not most > HALF_MAX:
-        return Measured(
-            verdict="well", number=most, threshold=HALF_MAX, why=why, shown=shown,
-            said=say("The largest value is {most:.3g}, in {where}; {share:.0%} of all values are kept in 16 bits.",
-                     most=most, where=where, share=narrow / max(1, n)),
-        )  # fmt: skip
+        said = say(
+            "The largest value is {most:.3g}, in {where}; {share:.0%} of all values are kept in 16 bits.",
+            most=most,
+            where=where,
+            share=narrow / max(1, n),
+        )
+        return well(said, most, HALF_MAX, why, shown=shown)
     return Measured(
         verdict="look",
         number=most,

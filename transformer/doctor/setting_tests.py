@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from transformer.doctor.findings import Measured, PageName, Shown, not_applicable
+from transformer.doctor.findings import Measured, PageName, Shown, not_applicable, well
 from transformer.doctor.neighbour_models import Neighbour, as_it_is, loss_of_neighbour, shifts, with_setting
 from transformer.doctor.patient import Patient, Test
 from transformer.trying.losses import Loss
@@ -91,7 +91,7 @@ class Setting:
                 after=after.mean,
                 before=before.mean,
             )
-            return Measured(verdict="well", number=gain, threshold=needed, why=why, said=said, shown=shown)
+            return well(said, gain, needed, why, shown=shown)
         parts = patient.anatomy
         judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
         chance = math.log(len(patient.model.output_weight))

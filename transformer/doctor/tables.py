@@ -11,7 +11,7 @@ from itertools import combinations
 
 import torch
 
-from transformer.doctor.findings import MOST_PLACES, Measured, Shown
+from transformer.doctor.findings import MOST_PLACES, Measured, Shown, well
 from transformer.doctor.parameter_tests import each, verdict_on
 from transformer.doctor.patient import Patient, Test
 from words import say, say_n
@@ -31,10 +31,8 @@ def copies(patient: Patient) -> Measured:
     why = say("Rows of tables that were trained apart have a mean cosine of -0.3 to 0.1; those of a copy above 0.99.")
     shown = Shown(page="doctor", panel="parameters", tensor="src_table")
     if most is None or most <= ALIKE:
-        return Measured(
-            verdict="well", number=most, threshold=ALIKE, why=why, shown=shown,
-            said=say("Tables that are tied are one, and none looks like a copy of another."),
-        )  # fmt: skip
+        said = say("Tables that are tied are one, and none looks like a copy of another.")
+        return well(said, most, ALIKE, why, shown=shown)
     return Measured(
         verdict="look",
         number=most,

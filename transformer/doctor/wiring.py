@@ -27,7 +27,7 @@ from torch import Tensor
 
 from transformer.analysis.mask_checks import check_causality
 from transformer.doctor import order_used
-from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable
+from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable, well
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.read_rows import Drawing, Row, moved, result
 from transformer.model.anatomy import StackName
@@ -70,11 +70,12 @@ def _places(length: int) -> list[int]:
 def _ahead(patient: Patient, most: float, seen: set[int]) -> Measured:
     shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
     if not seen:
-        return Measured(
-            verdict="well", number=0.0, threshold=0.0, why=EXACT, shown=shown,
-            said=say_n("Later pieces were changed in {n} text; no earlier logit moved.",
-                       "Later pieces were changed in {n} texts; no earlier logit moved.", len(patient.rows)),
-        )  # fmt: skip
+        said = say_n(
+            "Later pieces were changed in {n} text; no earlier logit moved.",
+            "Later pieces were changed in {n} texts; no earlier logit moved.",
+            len(patient.rows),
+        )
+        return well(said, 0.0, 0.0, EXACT, shown=shown)
     said = say_n(
         "A changed piece moves logits up to {n} token before it, by up to {most:.3g}.",
         "A changed piece moves logits up to {n} tokens before it, by up to {most:.3g}.",
@@ -127,10 +128,8 @@ def own_token(patient: Patient) -> Measured:
     shown = Shown(page="attention", panel="overview", source=patient.rows[0].text, kind="decoder")
     why = say("A softmax gives every key that is not closed some weight, unless that is too small for the number.")
     if not blind:
-        return Measured(
-            verdict="well", number=0, threshold=0, why=why, shown=shown,
-            said=say("In every layer some head of decoder self-attention looks at the row's own token."),
-        )  # fmt: skip
+        said = say("In every layer some head of decoder self-attention looks at the row's own token.")
+        return well(said, 0, 0, why, shown=shown)
     return Measured(
         verdict="broken",
         number=len(blind),
@@ -237,10 +236,8 @@ def _hidden(patient: Patient, stack: StackName, most: float, leaking: list[str])
     mask = "source" if stack == "encoder" else "target"
     shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
     if not leaking:
-        return Measured(
-            verdict="well", number=0.0, threshold=0.0, why=EXACT, shown=shown,
-            said=say("Other vectors were put where padding stood, on the left and on the right; nothing else moved."),
-        )  # fmt: skip
+        said = say("Other vectors were put where padding stood, on the left and on the right; nothing else moved.")
+        return well(said, 0.0, 0.0, EXACT, shown=shown)
     return Measured(
         verdict="broken",
         number=most,
