@@ -3,6 +3,8 @@
 The limits are what there was when they were set, and may only fall. Whoever needs more says why in the commit.
 """
 
+from functools import cache
+
 import pytest
 
 from tests.source_code import ROOT
@@ -14,6 +16,7 @@ CORE = tuple(f"transformer/{name}/" for name in ("model", "text", "checkpoint", 
 LATER = tuple(f"ui/{name}/" for name in ("room", "lessons", "teaching", "inbox", "open"))
 
 
+@cache
 def files():
     """Path and number of lines of each file of the product."""
     found = [ROOT / "app.py", ROOT / "main.py"]

@@ -8,9 +8,9 @@ case is one of the two, by what it gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from types import FunctionType, ModuleType
+from typing import Any, Final, get_type_hints
 
 from transformer.lessons.case import Answer, Case
 from transformer.lessons.subjects import (
@@ -67,20 +67,24 @@ _IN: Final = (  # as a list of them is shown
 
 def oracles_in(*modules: ModuleType) -> dict[str, Oracle]:
     """The oracles of modules by their names, as they stand there."""
-    return {name: one for name, one in _of_a_case(modules) if one.__annotations__["return"] == "Answer"}
+    return _functions(modules, gives=Answer)
 
 
 def picks_in(*modules: ModuleType) -> dict[str, Pick]:
     """The picks of modules by their names, as they stand there."""
-    return {name: one for name, one in _of_a_case(modules) if one.__annotations__["return"].startswith("dict")}
+    return _functions(modules, gives=dict[str, Any])
 
 
-def _of_a_case(modules: tuple[ModuleType, ...]) -> Iterator[tuple[str, Any]]:
-    for module in modules:
-        for name, one in vars(module).items():
-            theirs = getattr(one, "__module__", "") == module.__name__ and not name.startswith("_")
-            if theirs and getattr(one, "__annotations__", {}).keys() == {"case", "return"}:
-                yield name, one
+def _functions(modules: tuple[ModuleType, ...], *, gives: object) -> dict[str, Any]:
+    return {
+        name: one
+        for module in modules
+        for name, one in vars(module).items()
+        if getattr(one, "__module__", "") == module.__name__
+        and isinstance(one, FunctionType)
+        and not name.startswith("_")
+        and get_type_hints(one) == {"case": Case, "return": gives}
+    }
 
 
 ORACLES: Final[Mapping[str, Oracle]] = oracles_in(*_IN)
