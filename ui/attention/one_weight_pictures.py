@@ -32,7 +32,7 @@ from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.runs.step_rows import Looking
 from ui.shared.dialect import formula
-from ui.state.click import Click, cell_of, place_of
+from ui.state.click import Click, cell_of, place_of, row_below
 from words import joined, say, say_n
 
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
@@ -356,8 +356,8 @@ def values(o: OpenWeight) -> Plot:
 
 
 def _key_of(click: Click, shown: list[int]) -> Mapping[str, int] | None:
-    cell = cell_of(click)
-    return {"key": shown[cell[0]]} if cell is not None and cell[0] < len(shown) else None
+    row = row_below(len(shown))(click)
+    return None if row is None else {"key": shown[row]}
 
 
 @WALK.picture("walk_share", say("From heads to the sub-layer's output"))
@@ -449,8 +449,8 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
 
 
 def _row(click: Click, *, first: int, last: int, into: str) -> Mapping[str, int] | None:
-    cell = cell_of(click)
-    return {into: first + cell[0]} if cell is not None and first + cell[0] < last else None
+    row = row_below(last - first)(click)
+    return None if row is None else {into: first + row}
 
 
 def _how_to_read(o: OpenWeight, name: str) -> str:

@@ -6,7 +6,6 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import charts
@@ -17,7 +16,7 @@ from transformer.model.anatomy import anatomy
 from ui.inside.looked_at import INSIDE
 from ui.runs.picture import Plot
 from ui.runs.seen import OfRun, Seen
-from ui.state.click import Click, cell_of
+from ui.state.click import column_below
 from ui.state.view import Depths, LensColour
 from words import say
 
@@ -134,9 +133,4 @@ def lens_map(o: OpenLens) -> Plot | None:
     )
     alt = say("{measure} of each step's output piece after each of {n} depths.", measure=measure,
               n=len(depths))  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=partial(_step_in, n_steps=n_steps))
-
-
-def _step_in(click: Click, n_steps: int) -> int | None:
-    cell = cell_of(click)
-    return cell[1] if cell is not None and cell[1] < n_steps else None
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=column_below(n_steps))

@@ -6,7 +6,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ui.positions.table_pictures import MOST_CELLS, PAGE, count_of
 from ui.runs.picture import Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import STACKS, fit_parts
-from ui.state.click import Click, cell_of, place_below
+from ui.state.click import Click, column_below, place_below, row_below
 from ui.state.view import Slot, View
 from words import joined, say, say_n
 
@@ -153,8 +153,8 @@ def rotations(shown: Shown) -> Plot | None:
     )
 
     def clicked(click: Click) -> int | None:
-        cell = cell_of(click)
-        return pairs[cell[1]] if cell is not None and cell[1] < len(pairs) else None
+        column = column_below(len(pairs))(click)
+        return None if column is None else pairs[column]
 
     alt = say("The cosine of the angle by which each pair is turned, one row a position, one column a pair.")
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROTATIONS, fit=True, of_sentence=False, clicked=clicked)
@@ -290,10 +290,5 @@ def bias_map(shown: Shown) -> Plot | None:
     alt = say("What each head adds to a score, one row a head, one column a distance.")
     return Plot(
         spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_MAP, fit=True, of_sentence=False,
-        clicked=partial(_row, count=len(found.bias)),
+        clicked=row_below(len(found.bias)),
     )  # fmt: skip
-
-
-def _row(click: Click, count: int) -> int | None:
-    cell = cell_of(click)
-    return cell[0] if cell is not None and cell[0] < count else None

@@ -33,3 +33,13 @@ def cell_of(click: Click) -> tuple[int, int] | None:
 def place_below(count: int) -> Callable[[Click], int | None]:
     """`place_of`, for charts of `count` things."""
     return lambda click: place if (place := place_of(click)) is not None and place < count else None
+
+
+def row_below(count: int) -> Callable[[Click], int | None]:
+    """The row of a cell, for maps with `count` rows that mean something."""
+    return lambda click: cell[0] if (cell := cell_of(click)) is not None and cell[0] < count else None
+
+
+def column_below(count: int) -> Callable[[Click], int | None]:
+    """The column of a cell, for maps with `count` columns that mean something."""
+    return lambda click: cell[1] if (cell := cell_of(click)) is not None and cell[1] < count else None
