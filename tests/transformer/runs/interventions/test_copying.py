@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Reference, assert_same, made
+from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Reference, assert_same
 from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs import changing
@@ -13,16 +13,6 @@ from transformer.runs.source import read_source
 
 OTHER = "mi ta lo ba"
 SHORTER = "mi ta"
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"))
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), "decoder")
 
 
 class Seen(Reference):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Reference, assert_same, made
+from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Reference, assert_same
 from transformer import run
 from transformer.analysis.line_file import Line
 from transformer.analysis.many import run_lines
@@ -22,11 +22,6 @@ from transformer.runs.interventions import (
 from transformer.runs.together import run_together
 
 TEXTS = [SOURCE, "mi", "ta lo", "lo mi ba ta"]
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"))
 
 
 class Unscaled(Reference):

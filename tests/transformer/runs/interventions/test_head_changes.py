@@ -8,22 +8,11 @@ import pytest
 import torch
 
 from tests.transformer.featured import featured
-from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same, made
+from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same
 from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs.interventions import Blank, ChangeError, MeanHead, Pads, Skip, Temper, Uniform, ZeroHead
 from transformer.runs.replay import replay
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"))
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), "decoder")
-
 
 NAMES = {"encoder": "encoder.1.self_attn", "decoder": "decoder.1.self_attn", "cross": "decoder.1.cross_attn"}
 

@@ -12,11 +12,6 @@ from transformer.runs.source import read_source
 DECODINGS = [Greedy(), Beam(size=3), Sampling(seed=4), Sampling(seed=4, top_k=3, top_p=0.5)]
 
 
-@pytest.fixture(scope="module", params=["both", "decoder"])
-def checkpoint(request, tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), request.param)
-
-
 def freely(checkpoint, insisted, n):
     """Greedy decoding by the reference, with these pieces by hand at these steps."""
     src, found = read_source(checkpoint, checkpoint.query(SOURCE)).ids, []

@@ -28,16 +28,6 @@ from transformer.runs.interventions.piece_changes import own_places
 from transformer.runs.source import read_source
 
 
-@pytest.fixture(scope="module", params=["both", "decoder"])
-def checkpoint(request, tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), request.param)
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"))
-
-
 def ids_of(checkpoint, *changes, text=SOURCE):
     return read_source(checkpoint, checkpoint.query(text, interventions=changes)).ids
 

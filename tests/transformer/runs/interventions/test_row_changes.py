@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same, made
+from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same
 from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs.interventions import (
@@ -21,16 +21,6 @@ from transformer.runs.interventions import (
 )
 
 NAMES = {"encoder": "encoder.1.self_attn", "decoder": "decoder.1.self_attn", "cross": "decoder.1.cross_attn"}
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"))
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("made"), "decoder")
 
 
 def rewriting(names, heads, queries, row):
