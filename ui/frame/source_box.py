@@ -87,6 +87,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         st.session_state[session.SOURCE] = checkpoint.card.first_example()
     language = checkpoint.card.source_language
     label, go = _wording(checkpoint)
+    st.html(page_style.TO_SENTENCE)
     with row:
         st.text_input(
             label,

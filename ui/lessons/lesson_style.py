@@ -16,39 +16,42 @@ _OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-rad
 _RULES = """
 <style>
 .st-key-lesson_panel { gap: 0; }
-/* The theme's background is only known at the root; the panel lies over the page and needs it. */
-.stApp :has(.st-key-lesson_panel), .st-key-lesson_panel, .st-key-lesson_panel > *,
-.st-key-lesson_panel [data-testid="stExpander"], .st-key-lesson_panel details { background-color: inherit; }
-.st-key-lesson_memory { position: absolute; width: 0; height: 0; }
+/* The panel lies over the page. */
+.st-key-lesson_panel { background: light-dark(#fbfaf7, #141b23); }
+.st-key-lesson_panel > *, .st-key-lesson_panel [data-testid="stExpander"], .st-key-lesson_panel details {
+  background-color: inherit;
+}
 [class*="_covered"] { opacity: 0.75; }
 /* Beside the panel the page is as narrow as in a small window. */
 @media (min-width: 1101px) and (max-width: 1500px) {
-  .stApp:has(.st-key-lesson_panel) [class*="-step_grid"] {
+  .stApp [class*="-step_grid"] {
     grid-template-columns: minmax(0, 1fr);
     grid-template-areas: "candidates" "force" "entropy" "row" "map"; grid-template-rows: none;
   }
-  .stApp:has(.st-key-lesson_panel) [data-testid="stMain"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-  .stApp:has(.st-key-lesson_panel) [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
+  .stApp [data-testid="stMain"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+  .stApp [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
 }
 @media (min-width: 1101px) {
   .st-key-lesson_panel {
     position: fixed; z-index: 25; top: 0.6rem; right: 3.25rem; width: 20rem !important;
     max-height: calc(100vh - 1.2rem); overflow-y: auto;
   }
-  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-right: 24.5rem; }
+  .stApp [data-testid="stMainBlockContainer"] { padding-right: 24.5rem; }
 }
 @media (max-width: 1100px) {
   .st-key-lesson_panel {
     position: fixed; z-index: 25; bottom: 0; left: 0; right: 0; width: auto !important;
     max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 1.25rem; scroll-padding-bottom: 1.25rem;
   }
-  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-bottom: 50vh; }
+  :root .stApp [data-testid="stMainBlockContainer"] { padding-bottom: calc(50vh + var(--gf-room, 0px)); }
+}
+/* The sheet is at the foot, so the stepper stays at the top: between the two buttons of the corners. */
+@media (max-width: 640px) {
+  .stApp .st-key-stepper { --gf-foot: static; --gf-side: 2rem; --gf-slider: 1.5rem; position: sticky; }
 }
 /* A narrower window has the sidebar over the page, not beside it. */
 @media (min-width: 769px) and (max-width: 1100px) {
-  :root:not(.gf-present) .stApp:has([data-testid="stSidebar"][data-collapsed="false"]) .st-key-lesson_panel {
-    left: 300px;
-  }
+  :root:not(.gf-present) [data-testid="stSidebar"][data-collapsed="false"] ~ * .st-key-lesson_panel { left: 300px; }
 }
 </style>
 """

@@ -37,9 +37,9 @@ def begin(page: str) -> Any:
         voting.ask(None, None)
     if here is not None or page == LIST:
         memory.mount(page)
-        lesson_style.apply()
     if here is None:
         return None
+    lesson_style.apply()
     with st.container(key=lesson_style.PANEL):
         number, count, _, _ = route.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})

@@ -3,9 +3,31 @@
 from __future__ import annotations
 
 from ui.components.room.view import kept_secret, room_bar
+from ui.shared.door import st
 from ui.state import in_room, lesson
 
 BAR = "room_bar"
+# `--gf-room` is how high the line is (`ui/components/room/view.js`); nothing lies under it.
+_RULES = """
+<style>
+.st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
+:root.gf-present .st-key-room_bar { width: auto !important; }
+.stApp { --gf-under: var(--gf-room, 3rem); }
+.stApp [data-testid="stSidebarContent"] { padding-bottom: calc(var(--gf-room, 5rem) + 1rem); }
+.stApp [data-testid="stMainBlockContainer"] { padding-bottom: max(4rem, calc(var(--gf-room, 3rem) + 1.5rem)); }
+@media (max-width: 1100px) {
+  .stApp .st-key-lesson_panel { bottom: calc(var(--gf-room, 3rem) + 0.75rem); }
+}
+@media (min-width: 769px) and (max-width: 1100px) {
+  :root:not(.gf-present) [data-testid="stSidebar"][data-collapsed="false"] ~ * .st-key-lesson_panel { bottom: 0; }
+}
+@media (max-width: 640px) {
+  .st-key-room_bar, :root.gf-present .st-key-room_bar { bottom: 0; left: 0; width: 100vw !important; }
+  .stApp [data-testid="stMainBlockContainer"] { padding-bottom: calc(var(--gf-room, 3rem) + 5rem); }
+  .stApp .st-key-lesson_panel { bottom: var(--gf-room, 3rem); }
+}
+</style>
+"""
 
 
 def bar(page: str) -> None:
@@ -17,6 +39,7 @@ def bar(page: str) -> None:
     code, taught = in_room.current(), in_room.taught()
     if not code:
         return
+    st.html(_RULES)
     if page == in_room.PROJECTOR:
         room_bar(code, key=BAR, role="viewer")
     elif taught is None:

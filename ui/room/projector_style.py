@@ -28,8 +28,8 @@ RULES = """
 .gf-wall .gf-wall-list { font-size: clamp(1.2rem, 3.6vw, 6.8vh); }
 .gf-wall li { padding: 0.12em 0; margin: 0; font-size: inherit; }
 .gf-wall li.gf-wall-right { font-weight: 700; }
-body:has(.gf-wall) .gf-foot { display: none; }
 .gf-wall .gf-wall-row { display: flex; gap: 0 1.5em; font-size: clamp(2rem, 7vw, 13vh); font-weight: 700; }
 @media (max-width: 640px) { .gf-wall-alone { grid-template-columns: minmax(0, 1fr); } }
 </style>
 """
+NO_FEET = "<style>.gf-foot { display: none; }</style>"  # of charts, on the wall

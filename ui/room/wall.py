@@ -9,7 +9,7 @@ from html import escape
 
 from ui.components.room.counts import room_counts
 from ui.room import joining, polling
-from ui.room.projector_style import RULES
+from ui.room.projector_style import NO_FEET, RULES
 from ui.server.public import Public
 from ui.shared.door import here, st
 from ui.state import in_room
@@ -26,7 +26,7 @@ def draw() -> None:
         st.html(f'{RULES}<div class="gf-wall"><p class="gf-wall-question">{escape(here(gone))}</p></div>')
         return
     asked = public.question is not None
-    st.html(RULES + _head(code, alone=not asked))
+    st.html(RULES + NO_FEET + _head(code, alone=not asked))
     if asked:
         listed = not polling.has_bars(public) and not _counts_right(public)
         st.html(_question(public, beside=_qr(code) if listed else ""))

@@ -2,7 +2,8 @@
 
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
-itself, stand where the page will, and are gone by a rule of style once it has its title. They need no script.
+itself, stand where the page will, and go once it has its title: by a script of three lines, as a rule of style that
+asks `:has()` of the whole page would make the browser ask it at every change from then on.
 """
 
 from __future__ import annotations
@@ -43,12 +44,17 @@ _SIGHT: Final = """
 }
 @media (prefers-reduced-motion: reduce) { .gf-loading, .gf-loading i { animation: none; } }
 @media print { .gf-loading { display: none; } }
-body:has([data-testid="stMain"] :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])) .gf-loading {
-  display: none;
-}
 [data-testid="stAppSkeleton"] { display: none; }
 </style>
 <noscript><style>.gf-loading { display: none; }</style></noscript>
+<script>{
+  const drawn = '[data-testid="stMain"] :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])';
+  new MutationObserver((_, watch) => {
+    if (!document.querySelector(drawn)) return;
+    document.querySelector(".gf-loading").remove();
+    watch.disconnect();
+  }).observe(document.body, { childList: true, subtree: true });
+}</script>
 """
 
 

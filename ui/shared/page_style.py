@@ -2,6 +2,10 @@
 
 The rules are fixed text of ours; no data ever goes into them. A key of a run begins with its slot, so such rules name
 the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".
+
+No rule asks with `:has()` what the whole page holds: whenever something comes, and Plotly puts every label that it
+measures into the page, the browser would look at all elements anew, 10 ms a time. What holds in a room or a lesson is
+put into the page with it (`ui/room/bar.py`, `ui/lessons/lesson_style.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ COUNTED = "counted"
 TABLE_BEHIND = "_table_behind"
 BAR = "controls_bar"
 SUMMARY = "sentences_summary"
+TO_SENTENCE = "<style>.gf-skip { display: block; }</style>"  # where there is one, the link past the menu leads there
 DIAGRAM, LANE, BLOCK, WAYS = "start_diagram", "lane", "block", "ways"
 
 _RULES = """
@@ -47,7 +52,7 @@ _RULES = """
 [data-testid="stMainBlockContainer"] > * > * > * > * > [data-testid="stVerticalBlock"]:not([class*="st-key-"]) {
   gap: 0.6rem;
 }
-.stApp:has([data-testid="stExpandSidebarButton"]) .st-key-page_head { padding-left: 1.75rem; }
+[data-testid="stSidebar"][data-collapsed="true"] ~ * .st-key-page_head { padding-left: 1.75rem; }
 /* What stands above the stepper's controls scrolls away, they stay. */
 .st-key-stepper, [class*="-stepper"] { position: sticky; top: calc(-1 * var(--gf-above, 200vh)); z-index: 20; }
 /* Charts take the room, lines of text do not. */
@@ -60,34 +65,13 @@ _RULES = """
 :root.gf-present .st-key-presenter { top: 0.6rem; }
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
 :root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
-/* In which room one is, at the foot of every page; `--gf-room` is how high that is, and nothing lies under it. */
-.st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
-:root.gf-present .st-key-room_bar { width: auto !important; }
-.stApp:has(.st-key-room_bar) [data-testid="stSidebarContent"] { padding-bottom: calc(var(--gf-room, 5rem) + 1rem); }
-.stApp:has(.st-key-room_bar) [data-testid="stMainBlockContainer"]:not(:has(.st-key-lesson_panel)) {
-  padding-bottom: max(4rem, calc(var(--gf-room, 3rem) + 1.5rem));
-}
-@media (max-width: 1100px) {
-  .stApp:has(.st-key-room_bar) .st-key-lesson_panel { bottom: calc(var(--gf-room, 3rem) + 0.75rem); }
-  .stApp:has(.st-key-room_bar) [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) {
-    padding-bottom: calc(50vh + var(--gf-room, 3rem));
-  }
-}
-@media (min-width: 769px) and (max-width: 1100px) {
-  :root:not(.gf-present) .stApp:has(.st-key-room_bar):has([data-testid="stSidebar"][data-collapsed="false"])
-    .st-key-lesson_panel { bottom: 0; }
-}
-@media (max-width: 640px) {
-  .st-key-room_bar, :root.gf-present .st-key-room_bar { bottom: 0; left: 0; width: 100vw !important; }
-  .stApp:has(.st-key-room_bar) .st-key-lesson_panel { bottom: var(--gf-room, 3rem); }
-}
 .gf-pieces { margin: 0; line-height: 2; }
 .gf-pieces span {
   padding: 0.1rem 0.4rem; border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 0.25rem;
   white-space: nowrap;
 }
 /* Nothing but what lies over the page: no room for it. */
-.st-key-glossary_marks { position: absolute; width: 0; height: 0; }
+.st-key-glossary_marks, .st-key-lesson_memory { position: absolute; width: 0; height: 0; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
 .st-key-page_head { min-height: 2.6rem; }
 .st-key-page_head > .st-key-source { min-width: 12rem; }
@@ -120,11 +104,10 @@ _RULES = """
 .st-key-menu details[open] > summary::after { transform: rotate(225deg); margin-top: 0.7em; }
 .st-key-menu :is(a, summary):focus-visible { outline: 2px solid #e69f00; outline-offset: -2px; }
 .gf-skip {
-  position: fixed; z-index: 1000000; top: 0.5rem; left: 0.5rem; padding: 0.5rem 1rem; border-radius: 0.25rem;
-  background: #13646f; color: #fff; transform: translateY(-200%);
+  display: none; position: fixed; z-index: 1000000; top: 0.5rem; left: 0.5rem; padding: 0.5rem 1rem;
+  border-radius: 0.25rem; background: #13646f; color: #fff; transform: translateY(-200%);
 }
 .gf-skip:focus { transform: none; }
-body:not(:has(.st-key-source)) > .gf-skip { display: none; }
 .gf-ways { display: flex; flex-wrap: wrap; gap: 0.4rem 0.6rem; }
 .gf-ways a {
   padding: 0.3rem 0.75rem; border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 0.5rem;
@@ -194,15 +177,8 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
    foot of the window, and a page's are one row that slides. Who follows a class there has no box to type into. */
 .st-key-page_head > :has(.gf-more) { display: none; }
 @media (max-width: 640px) {
-  .stApp { --gf-under: 0px; }
-  .stApp:has(.st-key-room_bar) { --gf-under: var(--gf-room, 3rem); }
-  [data-testid="stMainBlockContainer"] { padding: 0.4rem 1rem 4rem; }
-  .stApp [data-testid="stMainBlockContainer"]:has(.st-key-stepper):not(:has(.st-key-lesson_panel)) {
-    padding-bottom: calc(var(--gf-under) + 5rem);
-  }
-  [data-testid="stMainBlockContainer"]:not(:has(.st-key-lesson_panel)) .st-key-stepper {
-    --gf-foot: fixed; --gf-side: 0.75rem; position: static;
-  }
+  [data-testid="stMainBlockContainer"] { padding: 0.4rem 1rem 5rem; }
+  .st-key-stepper { --gf-foot: fixed; --gf-side: 0.75rem; position: static; }
   [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
   .st-key-page_head { padding-right: 1.75rem; }
   .st-key-page_head:has(.st-key-source) { gap: 0.4rem; }
@@ -210,10 +186,6 @@ body:not(:has(.st-key-source)) > .gf-skip { display: none; }
     max-width: 7.25rem; font-size: 1rem; line-height: 1.15; white-space: normal; text-wrap: balance;
   }
   .st-key-page_head:has(.st-key-source :focus) > :has(h1) { display: none; }
-  /* In a lesson, whose sheet is at the foot, the controls stay at the top: between the two buttons of the corners. */
-  [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) .st-key-stepper {
-    --gf-side: 2rem; --gf-slider: 1.5rem;
-  }
   .st-key-page_head > .st-key-source { flex: 1 1 40%; min-width: 0; }
   .st-key-page_head > :has(.gf-more) { display: block; }
   .st-key-page_head:has(.st-key-source)::after {

@@ -1,0 +1,45 @@
+"""The rules of style ask nothing of the whole page at every change."""
+
+import re
+
+import pytest
+
+from tools.serve import ROOT
+
+STYLED = [path for path in sorted((ROOT / "ui").rglob("*")) if path.suffix in {".py", ".css"}]
+# What holds all charts, or may: with such an anchor the browser asks again whenever anything comes anywhere.
+WHOLE_PAGE = re.compile(
+    r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|\.stApp|\[data-testid="st(?:Main|App)[^\]]*\])?(?::not\()?:has\((?!\))"""
+)
+INSIDE = re.compile(r"\.st-key-page_head[^,{]* > $")
+
+
+def asking(text: str) -> list[str]:
+    """Selectors with `:has()` whose anchor holds the whole page, or any element."""
+    return [
+        text[max(0, found.start() - 60) : found.end() + 20]
+        for found in WHOLE_PAGE.finditer(text)
+        if not INSIDE.search(text[: found.end() - len(":has(")])
+    ]
+
+
+def test_no_rule_asks_what_the_whole_page_holds():
+    found = {path.name: asking(path.read_text(encoding="utf-8")) for path in STYLED}
+    assert {name: rules for name, rules in found.items() if rules} == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_found"),
+    [
+        (".stApp:has(.st-key-bar) p { color: red; }", True),
+        ("body:not(:has(p)) > a {}", True),
+        (".stApp :has(p) {}", True),
+        (":root.dark .stApp:has(p), b {}", True),
+        ('[data-testid="stMainBlockContainer"]:has(.st-key-stepper) {}', True),
+        (".st-key-page_head > :has(h1) {}", False),
+        (".st-key-menu details:has([aria-current]) > summary {}", False),
+        ('[data-testid="stLayoutWrapper"]:has(> [class*="of_head"]) {}', False),
+    ],
+)
+def test_such_a_rule_is_found(rule, is_found):
+    assert bool(asking(rule)) == is_found
