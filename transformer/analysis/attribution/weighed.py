@@ -26,7 +26,7 @@ from torch import Tensor
 from transformer.analysis.attribution.asked import Asked
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.model.anatomy import Kind
-from transformer.model.attention import MultiHeadAttention, Split, share_heads
+from transformer.model.attention import MultiHeadAttention, share_heads
 from transformer.model.linear import widened
 
 
@@ -94,9 +94,9 @@ def weigh(asked: Asked) -> Weighed:
     n, weights, lengths, together = asked.n_pieces, [], [], []
     for layer, module in enumerate(asked.model.attentions(attention.kind)):
         alpha = watch.rows[attention.site(layer, "weights")][:, :n]  # [H, P]
-        split = asked.tap.child(*attention.place(layer).split(".")).setting("split", module.split)
         weight = _weight(asked, module, attention.place(layer))
-        written = _written(weight, split, watch.rows[attention.site(layer, "values")][:, :n])  # [H, P, D]
+        values = watch.rows[attention.site(layer, "values")][:, :n]  # [G, P, d]
+        written = _written(weight, values, n_heads=len(alpha))  # [H, P, D]
         weights.append(alpha.double().numpy())
         lengths.append((alpha * written.norm(dim=-1)).double().numpy())
         together.append(torch.einsum("hp,hpd->pd", alpha, written).norm(dim=-1).double().numpy())
@@ -111,10 +111,10 @@ def _weight(asked: Asked, module: MultiHeadAttention, place: str) -> Tensor:
     return asked.tap.child(*place.split("."), "out_proj").setting("weight", module.out_proj.weight)
 
 
-def _written(weight: Tensor, split: Split, values: Tensor) -> Tensor:
+def _written(weight: Tensor, values: Tensor, *, n_heads: int) -> Tensor:
     """v W_O of every head and key, [G, K, d] -> [H, K, D]."""
-    shared = share_heads(values[None], split.n_heads)[0]  # [H, K, d]
-    columns = widened(weight).unflatten(1, (split.n_heads, split.d_head))  # [D, H, d]
+    shared = share_heads(values[None], n_heads)[0]  # [H, K, d]
+    columns = widened(weight).unflatten(1, (n_heads, -1))  # [D, H, d]
     return torch.einsum("hkd,mhd->hkm", shared, columns)
 
 

@@ -11,13 +11,13 @@ Shapes: B batch, H heads, Q queries, K keys.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from transformer.model.anatomy import anatomy
-from transformer.model.attention import Split
 from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.scores import Scoring, Weigh, masked_softmax
 from transformer.model.tap import Replacer, Rewirer, Visitor
@@ -238,14 +238,11 @@ class HeadsTold(Intervention):
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         width = ground.config.n_heads * ground.config.d_head // self.n
-        return (Rewirer({"*_attn.split": lambda split: self._split(split),
-                         "*_attn.scoring": lambda how: _scaled(how, ground.config, width)}),)  # fmt: skip
-
-    def _split(self, split: Split) -> Split:
-        return Split(self.n, self.n, split.n_heads * split.d_head // self.n)
+        scoring = partial(_scaled, ground.config, width)
+        return (Rewirer({"*_attn.d_head": lambda own: width, "*_attn.scoring": scoring}),)
 
 
-def _scaled(how: Scoring, config: ModelConfig, width: int) -> Scoring:
+def _scaled(config: ModelConfig, width: int, how: Scoring) -> Scoring:
     """Divided by sqrt(width) where the model divides by its own width's root, and nobody has changed that."""
     own = {1 / math.sqrt(config.of(stack.name).d_head) for stack in anatomy(config).stacks}
     if config.score_scale is not None or how.scale not in own:
