@@ -119,15 +119,10 @@ class _Tokens:
 def score_alignment(
     checkpoint: Checkpoint, gold: GoldSet, *, source_text: str, target_text: str, done: Done = lambda n: None
 ) -> AlignmentScores:
-    """Measure every head of the cross-attention.
+    """Measure every head of the cross-attention; `done` is told after each batch how many sentences it held.
 
-    Args:
-        source_text, target_text: How words become the text that is given to the tokenizer, keys of `SPACINGS`.
-        done: Told after each batch how many sentences it held.
-
-    Raises:
-        DataError: No sentence can be used, or none that can has a sure link.
-        QueryError: The model has no cross-attention, so that nothing joins its words.
+    The texts are keys of `SPACINGS`. A DataError says that no sentence can be used, or none that can has a sure link;
+    a QueryError that the model has no cross-attention, so that nothing joins its words.
     """
     anatomy(checkpoint.config).attention("cross")
     left_out: Counter[str] = Counter()

@@ -52,16 +52,10 @@ class AtOnce:
 def read_at_once(
     checkpoint: Runnable, query: Query, written: Sequence[int], sites: Iterable[str] = (), *, finite: bool = True
 ) -> AtOnce:
-    """Give a model a whole output to read, with the changes of a query.
+    """Give a model a whole output to read, its end piece included, with the source and the changes of a query.
 
-    Args:
-        query: Its source and its changes; how it decodes is of no matter.
-        written: The output, by id, with its end piece.
-        sites: Names or patterns of what is recorded.
-        finite: Refuse values that are not finite; if not, they are returned as they are.
-
-    Raises:
-        QueryError: The model writes nothing, the query does not fit it, or it computes what is not finite.
+    Values that are not finite are refused, or else returned as they are. A QueryError also says that the model writes
+    nothing, or that the query does not fit it.
     """
     model = checkpoint.model
     if not model.anatomy.writes or not written:

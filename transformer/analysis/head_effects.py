@@ -90,17 +90,10 @@ def head_effects(
 ) -> HeadEffects:
     """Measure what each head is worth to a run, with the run's own interventions in force throughout.
 
-    Args:
-        checkpoint: What the trace was made with.
-        hidden: For an encoder alone with an MLM head: a token, from 0, and the id of the mask piece that takes its
-            place. The one step is then the piece that was there. None: of an encoder, vectors alone are compared.
-        tap: What the run was given beside its query.
-
-    Returns:
-        The effects; equal to those of a pass for each head, but for rounding.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or what shall be hidden cannot be.
+    `hidden` is for an encoder alone with an MLM head: a token, from 0, and the id of the mask piece that takes its
+    place; the one step is then the piece that was there. Without it, of an encoder vectors alone are compared. `tap`
+    is what the run was given beside its query. The effects are those of a pass for each head, but for rounding. A
+    QueryError says that the trace is of another checkpoint, or that what shall be hidden cannot be.
     """
     steps = measuring(checkpoint, trace, hidden=hidden, tap=tap)
     while True:
@@ -150,10 +143,7 @@ def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list
     """Which heads are measured in one pass, in the order of the computation; never heads of both stacks.
 
     Rows pay by using each matrix more often, but where they part early, more is computed in many rows: so there are
-    as many as make up enough tokens, and no more than there is memory for.
-
-    Args:
-        n_source, n_target: Tokens that each stack reads.
+    as many as make up enough of the tokens that the stacks read, and no more than there is memory for.
     """
     longest = max(n_source, n_target)
     for stack in anatomy(config).stacks:

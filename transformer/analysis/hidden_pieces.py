@@ -70,18 +70,11 @@ def hide(
     tap: Tap = NO_TAP,
     whole: bool = False,
 ) -> Hidden:
-    """Hide tokens of a text, each alone, and ask which piece fits there.
+    """Hide tokens of a text, special pieces included, each alone, and ask which piece fits there.
 
-    Args:
-        model: An encoder alone with an MLM head.
-        ids: The text, special pieces included.
-        places: Which tokens, from 0.
-        mask: The id of the mask piece.
-        tap: Sees or changes values in every pass.
-        whole: Keep all log-probabilities.
-
-    Raises:
-        QueryError: The model has no such head, a place is no token, or the model computes what is not finite.
+    The mask piece is said by its id, `whole` keeps all log-probabilities, and the tap acts in every pass. A
+    QueryError says that the model is no encoder alone with an MLM head, that a place is no token, or that the model
+    computes what is not finite.
     """
     if not model.anatomy.fills:
         raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")

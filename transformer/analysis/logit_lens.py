@@ -78,14 +78,9 @@ def read(model: Transformer, stream: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
-    """Read every depth of every step of a run.
+    """Read every depth of every step of a run, and list the `top` candidates of each.
 
-    Args:
-        checkpoint: What the trace was made with.
-        top: Candidates to list, K at most.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or the model has no decoder.
+    A QueryError says that the trace is of another checkpoint, or that the model has no decoder.
     """
     where, n = lens_places(checkpoint), trace.n_steps
     recorded = replay(checkpoint, trace, [place.site for place in where])
@@ -139,11 +134,7 @@ class Paths:
 
 
 def paths(rank: np.ndarray) -> Paths:
-    """When each step was decided.
-
-    Args:
-        rank: Place of the output's piece among the candidates, from 1 [P, N].
-    """
+    """When each step was decided, by the place of its piece among the candidates, from 1 [P, N]."""
     on_top = rank == 1
     first = np.where(on_top.any(axis=0), on_top.argmax(axis=0), -1)
     run = np.logical_and.accumulate(on_top[::-1], axis=0).sum(axis=0)  # places on top without a break, from the end

@@ -74,22 +74,13 @@ class LineResult:
 
 
 def check_can_run(checkpoint: Runnable) -> None:
-    """Look whether a model has something to say of sentences.
-
-    Raises:
-        QueryError: It writes nothing and cannot tell which piece fits where one is hidden.
-    """
+    """Refuse a model that writes nothing and cannot tell which piece fits where one is hidden: a QueryError."""
     if not anatomy(checkpoint.config).writes:
         _mask(checkpoint)
 
 
 def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) -> list[tuple[Line, ...]]:
-    """Lines of like length together, the batch with the first line first.
-
-    Args:
-        lines: In any order.
-        rows: Most lines of a batch.
-    """
+    """Lines of like length together, at most `rows` of them, the batch with the first line first."""
     ordered = sorted(lines, key=lambda line: (_n_pieces(checkpoint, line.source), line.number))
     cut = [tuple(ordered[start : start + rows]) for start in range(0, len(ordered), rows)]
     return sorted(cut, key=lambda batch: min(line.number for line in batch))
@@ -98,20 +89,12 @@ def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) ->
 def run_lines(
     checkpoint: Runnable, lines: Sequence[Line], how: Query, *, rows: int = ROWS, pause: Pause = go_on
 ) -> Iterator[LineResult]:
-    """Run lines, those of like length together.
+    """Run lines, those of like length together, with all of a query but its source.
 
-    Args:
-        how: A query, of which all but the source is taken.
-        rows: Most lines that are decoded together.
-        pause: Called between two rounds of decoding and between two lines. What it raises ends the run if it is no
-            `Exception`, which would be taken for that line's own.
-
-    Yields:
-        The result of each line, a batch after the other and not in the order of the file. A line that cannot be run
-        says why and costs the others nothing.
-
-    Raises:
-        QueryError: As `check_can_run`.
+    The results come a batch after the other and not in the order of the file. A line that cannot be run says why and
+    costs the others nothing. `pause` is called between two rounds of decoding and between two lines; what it raises
+    ends the run if it is no `Exception`, which would be taken for that line's own. Errors are those of
+    `check_can_run`.
     """
     check_can_run(checkpoint)
     for batch in batches(checkpoint, lines, rows=rows):

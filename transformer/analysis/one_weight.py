@@ -82,11 +82,7 @@ class Walk:
 
 
 def place(kind: Kind, layer: int) -> str:
-    """The name that all sites of an attention begin with, such as `decoder.0.cross_attn`.
-
-    Args:
-        layer: From 0.
-    """
+    """The name that all sites of an attention begin with, such as `decoder.0.cross_attn`."""
     return EVERY_PART.attention(kind).place(layer)
 
 
@@ -96,23 +92,13 @@ def biased(config: ModelConfig, kind: Kind) -> bool:
 
 
 def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple[str, ...]:
-    """The sites that `walk` needs, for `transformer.runs.replay.replay`.
-
-    Args:
-        layer: From 0.
-        config: Of the model; None stands for one whose positions add nothing to the scores.
-    """
+    """The sites that `walk` needs, for `transformer.runs.replay.replay`; without a config no positions add a bias."""
     bias = ("bias",) if config is not None and biased(config, kind) else ()
     return tuple(f"{place(kind, layer)}.{name}" for name in (*RECORDED, *bias))
 
 
 def strongest(weights: np.ndarray, allowed: np.ndarray) -> int:
-    """The key that a row gives most to, the first of equals; 0 if it may see none.
-
-    Args:
-        weights: `[key]`.
-        allowed: Bool `[key]`, True = may attend.
-    """
+    """The key that a row gives most to, the first of equals; 0 if it may see none. Weights and mask are [key]."""
     return int(np.where(allowed, np.nan_to_num(weights, nan=-1.0), -2.0).argmax())
 
 
@@ -128,19 +114,11 @@ def walk(
     n_keys: int | None = None,
     how: Scoring | None = None,
 ) -> Walk:
-    """Go the way of one weight.
+    """Go the way of one weight; layer, head, row and column count from 0, and without a column it is the strongest.
 
-    Args:
-        recorded: The values of `sites(kind, layer)`, without a batch axis.
-        layer: From 0.
-        head: From 0.
-        query: Row from 0.
-        key: Column from 0; None takes the strongest of the row.
-        n_keys: Look at the first keys only; the mask must close the others. None: all.
-        how: What is done to q . k, where a run was changed; None: what the model does.
-
-    Raises:
-        QueryError: The run has no such head, row or column.
+    `recorded` has the values of `sites`, without a batch axis. With `n_keys` only the first keys are looked at; the
+    mask must close the others. `how` is what a changed run does to q . k in the place of the model. A QueryError says
+    that the run has no such head, row or column.
     """
     attention = model.attentions(kind)[layer]
     found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, how or attention.scoring

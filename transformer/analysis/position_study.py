@@ -15,13 +15,9 @@ _ROWS_AT_ONCE = 1024
 
 
 def frequencies(d_model: int) -> np.ndarray:
-    """The angle by which each pair of dimensions turns from one position to the next.
+    """The angle by which each pair of dimensions turns from one position to the next: 10000^(-2i / d_model).
 
-    Args:
-        d_model: Width of the table; for an odd one the last entry belongs to a sine without a cosine.
-
-    Returns:
-        10000^(-2i / d_model) in radians a position, float64 [ceil(d_model / 2)].
+    In radians, float64 [ceil(d_model / 2)]; for an odd width the last entry belongs to a sine without a cosine.
     """
     return BASE ** -(np.arange(0, d_model, 2) / d_model)
 
@@ -32,16 +28,10 @@ def wavelengths(d_model: int) -> np.ndarray:
 
 
 def formula(n_positions: int, d_model: int, *, first: int = 0) -> np.ndarray:
-    """The sinusoids of the paper.
+    """The sinusoids of the paper from position `first` on, float64 [position, d_model].
 
-        table[p, 2i]     = sin(p / 10000^(2i / d_model))
-        table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
-
-    Args:
-        first: Position of the first row.
-
-    Returns:
-        Float64 [position, d_model].
+    table[p, 2i]     = sin(p / 10000^(2i / d_model))
+    table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
     """
     angle = np.arange(first, first + n_positions)[:, None] * frequencies(d_model)  # [position, pair]
     table = np.empty((n_positions, d_model))
@@ -71,16 +61,10 @@ class Periods:
 
 
 def strongest_waves(table: np.ndarray) -> Periods:
-    """Look for a wave in each dimension with the discrete Fourier transform over positions.
+    """Look for a wave in each dimension with the discrete Fourier transform over positions, of which 3 are needed.
 
     Only waves that fit a whole number of times into the table are compared, so a period is rough, and a wave that is
     longer than the table shows as one as long as the table.
-
-    Args:
-        table: [position, dimension], at least 3 positions.
-
-    Raises:
-        ValueError: There are fewer than 3 positions, so there is no wave to look for.
     """
     n_positions = len(table)
     if n_positions < 3:
@@ -99,14 +83,9 @@ def strongest_waves(table: np.ndarray) -> Periods:
 
 
 def similarity(table: np.ndarray, *, cosine: bool = False) -> np.ndarray:
-    """Compare every position with every other.
+    """Compare every position with every other: p . q, or its cosine, float64 [position, position].
 
-    Args:
-        table: [position, d_model].
-        cosine: Divide by both lengths, which leaves the angle.
-
-    Returns:
-        p . q, or its cosine (-1 to 1; 0 for a vector of length 0), float64 [position, position].
+    The cosine is -1 to 1, and 0 for a vector of length 0.
     """
     vectors = table.astype(np.float64)
     if cosine:
@@ -145,13 +124,7 @@ def rotate(table: np.ndarray, shift: int) -> np.ndarray:
         [ cos k w_i   sin k w_i ] [ sin p w_i ]   [ sin (p + k) w_i ]
         [-sin k w_i   cos k w_i ] [ cos p w_i ] = [ cos (p + k) w_i ]
 
-    Args:
-        table: [position, d_model].
-        shift: k, any whole number.
-
-    Returns:
-        Float64 [position, 2 * (d_model // 2)]: the last sine of an odd table has no cosine to turn with, and is left
-        out.
+    Float64 [position, 2 * (d_model // 2)]: the last sine of an odd table has no cosine to turn with, and is left out.
     """
     d_model = table.shape[1]
     paired = table[:, : d_model - d_model % 2].astype(np.float64)
@@ -166,12 +139,7 @@ def rotate(table: np.ndarray, shift: int) -> np.ndarray:
 def rotation_errors(table: np.ndarray, shift: int) -> np.ndarray:
     """How far R_k PE(p) is from PE(p + k): the largest absolute difference at each p, float64 [position - shift].
 
-    Args:
-        table: [position, d_model].
-        shift: k, from 1 to the number of positions - 1.
-
-    Raises:
-        ValueError: No position has another one that far behind it.
+    A ValueError says that no position has another one that far behind it.
     """
     _check_shift(table, shift, most=len(table) - 1)
     turned = rotate(table[:-shift], shift)
@@ -200,14 +168,8 @@ def fit_shift(table: np.ndarray, shift: int) -> ShiftFit:
     """Fit one matrix M with M PE(p) = PE(p + k) by least squares on every second p, and test it on the others.
 
     With fewer positions than dimensions such a map always exists, whatever the table, so that the error at the fitted
-    positions says nothing; only the other half does. Of all best maps the smallest is taken.
-
-    Args:
-        table: [position, d_model].
-        shift: k, from 1 to the number of positions - 2.
-
-    Raises:
-        ValueError: Fewer than two positions have another one that far behind them.
+    positions says nothing; only the other half does. Of all best maps the smallest is taken. A ValueError says that
+    fewer than two positions have another one that far behind them.
     """
     _check_shift(table, shift, most=len(table) - 2)
     values = table.astype(np.float64)

@@ -17,21 +17,13 @@ from transformer.model.transformer import Transformer
 
 
 def own_table(model: Transformer, stack: StackName) -> np.ndarray:
-    """What a stack adds to its embeddings, [position, d_model]; do not write to it.
-
-    Args:
-        model: A model that adds a table of positions to its embeddings.
-    """
+    """What a stack adds to its embeddings, [position, d_model]; do not write to it. There has to be such a table."""
     positions: Any = model.stack(stack).embedding.positions  # its table is a buffer or a parameter
     return in_turns(positions.table.detach().numpy(), model.config)
 
 
 def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
-    """A table whose sines stand before its cosines with both in turns, as in the paper; any other as it is.
-
-    Args:
-        table: [position, d_model].
-    """
+    """A table whose sines stand before its cosines with both in turns, as in the paper; any other as it is."""
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
         return table
     d_model = table.shape[1]

@@ -143,14 +143,10 @@ class SearchTree:
 
 @torch.inference_mode()
 def search_tree(checkpoint: Runnable, query: Query, *, pause: Pause = go_on) -> SearchTree:
-    """Search as a run of this query does, and keep what was looked at.
+    """Search as a run of a query with beam search does, and keep what was looked at.
 
-    Args:
-        query: One that decodes by beam search; its interventions and forced pieces hold here, too.
-        pause: Called between two rounds.
-
-    Raises:
-        QueryError: The query decodes in another way, or does not fit the checkpoint; see `run`.
+    Its interventions and forced pieces hold here, too; `pause` is called between two rounds. A QueryError says that
+    the query decodes in another way, or does not fit the checkpoint; see `run`.
     """
     how = query.decoding
     if not isinstance(how, Beam):

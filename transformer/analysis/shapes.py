@@ -43,15 +43,7 @@ class _Shapes:
 
 @torch.inference_mode()
 def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]) -> Pass:
-    """Run one sentence and write down the shape of everything.
-
-    Args:
-        model: The model in evaluation mode.
-        tgt_ids: Ids that the decoder reads, its start id or its prompt first.
-
-    Raises:
-        QueryError: More than `max_len` tokens on a side.
-    """
+    """Run one sentence and write down the shape of everything; the decoder reads its start id or prompt first."""
     visitor = _Shapes()
     src, tgt = (torch.tensor([list(ids)], dtype=torch.long) for ids in (src_ids, tgt_ids))
     model(src, tgt, tap=tap_of(visitor))

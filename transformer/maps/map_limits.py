@@ -23,11 +23,7 @@ MOST_SPECIAL: Final = 256
 
 
 def check_shape(name: str, shape: Sequence[int]) -> None:
-    """Raise if no weights [layer, head, query, key] can have this shape.
-
-    Raises:
-        MapsError: See above.
-    """
+    """Raise a MapsError if no weights [layer, head, query, key] can have this shape."""
     if len(shape) != 4:
         raise MapsError(
             "{name}: the weights have the shape {shape}; four axes are needed, [layer, head, query, key].",
@@ -48,11 +44,7 @@ def check_shape(name: str, shape: Sequence[int]) -> None:
 
 
 def check_cells(count: int) -> None:
-    """Raise if all attentions together have too many weights.
-
-    Raises:
-        MapsError: See above.
-    """
+    """Raise a MapsError if all attentions together have too many weights."""
     if count > MOST_CELLS:
         raise MapsError(
             "{count:,} weights in all; at most {most:,} can be shown. Give fewer layers, or a shorter sentence.",
@@ -62,11 +54,7 @@ def check_cells(count: int) -> None:
 
 
 def check_text(name: str, text: object, most: int) -> None:
-    """Raise if something is no text that a page can show.
-
-    Raises:
-        MapsError: See above.
-    """
+    """Raise a MapsError if something is no text that a page can show."""
     if not isinstance(text, str):
         raise MapsError("{name}: expected text, found {found}.", name=name, found=shown(text))
     if len(text) > most:

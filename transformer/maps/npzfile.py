@@ -96,14 +96,7 @@ def _arrays(maps: GivenMaps) -> dict[str, Any]:
 
 
 def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
-    """Read the maps of an open file.
-
-    Args:
-        file: At its start; must allow seeking.
-
-    Raises:
-        MapsError: It holds no maps that can be shown.
-    """
+    """Read the maps of an open file, which stands at its start and allows seeking; a MapsError if there are none."""
     with _opened(file, size, label) as archive:
         found = headers(archive)
         values = {name: _read(archive, name, header) for name, header in found.items()}
@@ -124,16 +117,9 @@ def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
 
 
 def check_maps(file: BinaryIO, size: int, *, label: str) -> str:
-    """Raise if the list of arrays or a header says that there are no maps; no weight is read.
+    """Of which model the maps of a file are, and of which sentence; empty if it does not say. No weight is read.
 
-    Args:
-        file, size, label: As for `read_maps`.
-
-    Returns:
-        Of which model they are, and of which sentence; empty if the file does not say.
-
-    Raises:
-        MapsError: See above.
+    A MapsError says that by the list of arrays or a header there are no maps.
     """
     with _opened(file, size, label) as archive:
         found = headers(archive)

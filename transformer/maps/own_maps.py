@@ -117,11 +117,7 @@ class GivenMaps:
         return tuple(one.kind for one in self.attentions)
 
     def of(self, kind: Kind) -> GivenAttention:
-        """One attention with its labels.
-
-        Raises:
-            QueryError: It is not among those that were given.
-        """
+        """One attention with its labels; a QueryError if it is not among those that were given."""
         for one in self.attentions:
             if one.kind == kind:
                 return one

@@ -59,11 +59,7 @@ class Rotary:
 
     @classmethod
     def from_mapping(cls, record: object) -> Self:
-        """Read what JSON has.
-
-        Raises:
-            ConfigError: It is no object, a key is unknown or a value is refused; names the field.
-        """
+        """Read what JSON has; a ConfigError names what is no object, an unknown key or a value that is refused."""
         if not isinstance(record, Mapping):
             raise ConfigError("rotary", "found {found}, expected an object of numbers.", found=shown(record))
         names = [field.name for field in fields(cls)]

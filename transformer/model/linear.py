@@ -25,16 +25,7 @@ WIDENED = 2**18  # values that are made 32 bits wide at once: 1 MB, which is sti
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W^T + b.
-
-    Args:
-        x: [..., I].
-        weight: W [O, I].
-        bias: b [O].
-
-    Returns:
-        [..., O].
-    """
+    """x W^T + b: [..., I] with W [O, I] and b [O] -> [..., O]."""
     if weight.dtype in NARROW and x.dtype == torch.float32:
         parts = [F.linear(x, rows.to(x.dtype)) for rows in weight.split(max(WIDENED // weight.size(1), 1))]
         outputs = torch.cat(parts, dim=-1)

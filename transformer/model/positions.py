@@ -25,15 +25,12 @@ AS_THEY_STAND: Final[Moves | None] = None
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
-    """The sinusoids of the paper.
+    """The sinusoids of the paper, float32 [max_len, d_model], computed in float64.
 
         table[p, 2i]     = sin(p / 10000^(2i / d_model))
         table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
 
     For an odd `d_model` the last sine has no cosine beside it.
-
-    Returns:
-        Float32 [max_len, d_model], computed in float64.
     """
     angle = _angles(max_len, d_model)  # [position, ceil(d_model / 2)]
     table = torch.empty(max_len, d_model, dtype=torch.float64)
@@ -57,8 +54,7 @@ def fairseq_table(max_len: int, d_model: int, *, first: int) -> Tensor:
         table[p, i]              = sin((first + p) / 10000^(i / (n - 1))),    n = floor(d_model / 2)
         table[p, n + i]          = cos((first + p) / 10000^(i / (n - 1)))
 
-    Args:
-        first: Position of the first row: 0 in tensor2tensor; fairseq leaves those up to the padding id to padding.
+    The first row's position is 0 in tensor2tensor; fairseq leaves those up to the padding id to padding.
 
     Source: Ott et al., "fairseq" (2019), whose program took the formula from tensor2tensor.
     """

@@ -55,8 +55,7 @@ _MLM_HEAD = {
 def site_table(parts: Anatomy, config: ModelConfig | None = None) -> dict[str, str]:
     """Every site of such models, `{layer}` in the place of a number, with its axes and what it is.
 
-    Args:
-        config: The features; None for those of the paper.
+    Without a config the features are those of the paper.
     """
     both, gated = config is not None and config.norm == "both", config is not None and config.gated
     sites: dict[str, str] = {}

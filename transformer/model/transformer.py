@@ -151,20 +151,12 @@ class Transformer(nn.Module):
             self._initialise()
 
     def stack(self, name: StackName) -> Encoder | Decoder:
-        """The encoder or the decoder.
-
-        Raises:
-            QueryError: The model has no such stack.
-        """
+        """The encoder or the decoder; a QueryError if the model has no such stack."""
         found: Encoder | Decoder = getattr(self, self.anatomy.stack(name).name)
         return found
 
     def attentions(self, kind: Kind) -> list[MultiHeadAttention]:
-        """One kind of attention in every layer that has it.
-
-        Raises:
-            QueryError: The model has no such attention.
-        """
+        """One kind of attention in every layer that has it; a QueryError if the model has no such attention."""
         one = self.anatomy.attention(kind)
         return [getattr(layer, one.sublayer) for layer in self.stack(one.stack).layers]
 

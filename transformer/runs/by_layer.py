@@ -35,20 +35,11 @@ def each_layer(
     layers: Sequence[int] | None = None,
     tap: Tap = NO_TAP,
 ) -> list[_Result]:
-    """Do some work with the maps of one layer after another.
+    """Do some work with the maps [head, query, key] of one layer after another, or of those named, from 0.
 
-    Args:
-        checkpoint: What the trace was made with.
-        trace: The run; if it keeps its maps, nothing is computed again.
-        work: Makes of a layer's maps [head, query, key] and its place what is kept of them; called in order.
-        layers: Which, from 0; None for all.
-        tap: What the run was given beside its query.
-
-    Returns:
-        The result for each layer, in order.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or the model has no such attention or layer.
+    `work` makes of a layer's maps and its place what is kept of them, and is called in order. If the trace keeps its
+    maps, nothing is computed again. `tap` is what the run was given beside its query. A QueryError says that the
+    trace is of another checkpoint, or that the model has no such attention or layer.
     """
     wanted = range(len(trace.maps(kind))) if layers is None else layers
     for layer in wanted:

@@ -19,8 +19,7 @@ from transformer.runs.source import read_source
 def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
     """The tap that carries out all of them, in order.
 
-    Raises:
-        ChangeError: The model has not what one of them names, or it makes no sense there.
+    A ChangeError says that the model has not what one of them names, or that it makes no sense there.
     """
     parameter, other = checkpoint.model.get_parameter, partial(_other, checkpoint)
     return tap_of(

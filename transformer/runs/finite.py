@@ -22,14 +22,10 @@ Pass = Callable[[Tap], object]
 
 
 def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
-    """Refuse a recorded pass in which the model computed what is not finite.
+    """Refuse a pass, made with this tap, in which the model computed what is not finite.
 
-    Args:
-        again: Makes the pass once more.
-        tap: What it was made with, the recorder left out.
-
-    Raises:
-        NotFiniteError: A value is not finite, and it was not the tap that made it so; names the first site.
+    If a recorded value is not finite, the pass is made once more; the NotFiniteError names the first site where it
+    was not the tap that made it so.
     """
     if not all(_is_finite(value) for value in values):
         site = first_site(again, tap=tap)

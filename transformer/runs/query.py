@@ -139,8 +139,7 @@ class Query:
 def check_source(source: str) -> str:
     """The source in form NFC, with `?` for half a surrogate pair, which is no character.
 
-    Raises:
-        QueryError: It is no text, or longer than the limit.
+    A QueryError says that it is no text, or longer than the limit.
     """
     if not isinstance(source, str):
         raise QueryError("the source must be text, found {kind}.", kind=type(source).__name__)
@@ -148,11 +147,7 @@ def check_source(source: str) -> str:
 
 
 def check_reference(reference: str) -> str:
-    """A right output likewise.
-
-    Raises:
-        QueryError: It is no text, or longer than the limit.
-    """
+    """A right output likewise."""
     if not isinstance(reference, str):
         raise QueryError("the reference must be text, found {kind}.", kind=type(reference).__name__)
     return _composed(reference, _reference_too_long)

@@ -34,10 +34,8 @@ def read_source(
 ) -> tuple[Tensor | None, dict[str, Tensor]]:
     """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder.
 
-    What `passed` names is computed as if it were recorded, looked at whether it is finite, and let go.
-
-    Raises:
-        QueryError: The memory or a recorded value is not finite.
+    What `passed` names is computed as if it were recorded, looked at whether it is finite, and let go. A QueryError
+    says that the memory or a recorded value is not finite.
     """
     if not model.anatomy.reads:
         return None, {}
@@ -65,20 +63,10 @@ def read_target(
     passed: Iterable[str] = (),
     tap: Tap,
 ) -> dict[str, Tensor]:
-    """Read an output and record; nothing without a decoder.
+    """Read an output [B, T] with the tap that it was decoded with, and record; nothing without a decoder.
 
-    Args:
-        read_ids: What the decoder reads [B, T].
-        memory, src_mask: As `Transformer.decode` takes them.
-        patterns: The sites to record.
-        passed: Sites that are computed as if they were recorded, looked at whether they are finite, and let go.
-        tap: What the output was decoded with.
-
-    Returns:
-        Values by site; row t of each is what the step saw that read t + 1 tokens.
-
-    Raises:
-        QueryError: A recorded value is not finite.
+    Row t of each value is what the step saw that read t + 1 tokens. Memory and mask are as `Transformer.decode` takes
+    them, the rest as in `read_source`.
     """
     if not model.anatomy.writes:
         return {}

@@ -22,18 +22,10 @@ from transformer.runs.trace import Trace
 def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap = NO_TAP) -> dict[str, np.ndarray]:
     """Read a finished run once more, with its interventions, and record sites.
 
-    Args:
-        checkpoint: What the trace was made with.
-        sites: Names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`.
-        tap: What the run was given beside its query.
-
-    Returns:
-        Each site with its value as in `SITES`, without the batch axis; float32, masks bool. Row
-        `trace.row_of(t)` of a decoder site is what step t saw.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, a pattern matches no site, or the model computes what is not
-            finite there.
+    They are names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`; each value is as
+    `SITES` has it, without the batch axis, float32 or of masks bool. Row `trace.row_of(t)` of a decoder site is what
+    step t saw. `tap` is what the run was given beside its query. A QueryError says that the trace is of another
+    checkpoint, that a pattern matches no site, or that the model computes what is not finite there.
     """
     if trace.query.checkpoint != checkpoint.content_hash:
         raise QueryError(

@@ -106,9 +106,7 @@ class Reading:
     def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[Output]:
         """Decode the rows that are decoded alike together; prompts only with others of their length.
 
-        Args:
-            pause: Called between two rounds.
-            watch: Told what each round of beam search weighed.
+        `watch` is told what each round of beam search weighed.
         """
         config = self.checkpoint.config
         if not anatomy(config).writes:

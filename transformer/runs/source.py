@@ -43,11 +43,7 @@ def no_piece(found: str) -> QueryError:
 
 
 def read_source(checkpoint: Runnable, query: Query) -> Source:
-    """Turn a query's source into ids, and check what depends on the checkpoint.
-
-    Raises:
-        QueryError: As `transformer.runs.running.run`.
-    """
+    """Turn a query's source into ids, and check what depends on the checkpoint; errors as those of `run`."""
     config, tokenizer = checkpoint.config, checkpoint.src_tokenizer
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(

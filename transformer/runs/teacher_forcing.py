@@ -205,16 +205,10 @@ def score(
 def judge(
     checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None, tap: Tap = NO_TAP
 ) -> Score:
-    """The same without letting the model write: one pass.
+    """The same without letting the model write: one pass, with what the query and the tap change inside the model.
 
-    Args:
-        query: Its source is read, with what it changes inside the model.
-        reference, with_end: As in `score`.
-        tap: Sees or changes values, after the query's own interventions.
-
-    Raises:
-        QueryError: As `transformer.runs.targets.read_given`; an intervention names what the model does not have, or
-            the model computes what is not finite.
+    A QueryError says the same as by `transformer.runs.targets.read_given`, that an intervention names what the model
+    does not have, or that the model computes what is not finite.
     """
     given = read_given(checkpoint, query, reference, with_end=with_end)
     tap = both(tap_for(query.interventions, checkpoint), tap)

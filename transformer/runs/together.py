@@ -43,17 +43,11 @@ def may_join(query: Query) -> bool:
 def run_together(
     checkpoint: Runnable, queries: Sequence[Query], *, most_map_bytes: int | None = None, pause: Pause = go_on
 ) -> Iterator[Trace | Exception]:
-    """Run queries, decoding together those that can be.
+    """Run queries, about `MOST_ROWS` at most, decoding together those that can be.
 
-    Args:
-        queries: What to do, about `MOST_ROWS` at most.
-        most_map_bytes: Most memory for the maps of one run; one with more keeps none, and `each_layer` of
-            `transformer.runs.by_layer` gives them. None: every run keeps its maps.
-        pause: Called between two rounds of decoding.
-
-    Yields:
-        For each query, in order and as soon as it is there, the trace that `run` gives, or the error that it raises:
-        one that fails takes nobody along.
+    For each query, in order and as soon as it is there, comes the trace that `run` gives, or the error that it
+    raises: one that fails takes nobody along. A run whose maps need more memory than `most_map_bytes` keeps none, and
+    `each_layer` of `transformer.runs.by_layer` gives them. `pause` is called between two rounds of decoding.
     """
     readings = [_read(checkpoint, query, most_map_bytes) for query in queries]
     written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
@@ -77,15 +71,9 @@ def _finish(reading: Reading, ids: tuple[int, ...] | None, pause: Pause) -> Trac
 
 
 def finish_alone(reading: Reading, ids: tuple[int, ...] | None, pause: Pause = go_on) -> Trace:
-    """The trace of a reading, as decoding it alone gives it.
+    """The trace of a reading of one query, as decoding it alone gives it; errors as `run`.
 
-    Args:
-        reading: Of one query.
-        ids: What it wrote in company; None if it was not decoded yet. It stays if decoding alone surely writes it.
-        pause: Called between two rounds of decoding.
-
-    Raises:
-        QueryError: As `run`.
+    `ids` is what it wrote in company, if it was decoded: it stays if decoding alone surely writes it.
     """
     if ids is not None:
         with suppress(QueryError):  # decoded alone, it may be found at another site
@@ -96,11 +84,9 @@ def finish_alone(reading: Reading, ids: tuple[int, ...] | None, pause: Pause = g
 
 
 def surely(trace: Trace, scores: Tensor) -> bool:
-    """Whether decoding alone surely writes the output of a trace that was recorded alone.
+    """Whether decoding alone surely writes the output of a trace that was recorded alone, by its scores [T, V].
 
-    Args:
-        trace: Its output may come from decoding in company, and its query's seed decides what is drawn.
-        scores: Its own [T, V].
+    The output may come from decoding in company, and the query's seed decides what is drawn.
     """
     penalty = trace.rules.config.repetition_penalty
     growth = max(penalty, 1 / penalty)

@@ -57,12 +57,7 @@ class Asked:
         return replace(self, piece=piece)
 
     def logits(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
-        """The logits of the step [R, V].
-
-        Args:
-            tap: In the place of the run's; None for that.
-            rows: Read it so many times, R, which a tap may make differ.
-        """
+        """The logits of the step [R, V], read R times, with the run's tap or another, by which rows may differ."""
         seen = self.tap if tap is None else tap
         memory, mask = None, None
         if self.model.anatomy.reads:
@@ -83,16 +78,10 @@ class Asked:
 
 
 def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP) -> Asked:
-    """Ask why a step wrote its piece.
+    """Ask why a step, from 0, wrote its piece, or another that it could have written; `tap` is beside the query.
 
-    Args:
-        checkpoint: What the trace was made with.
-        step: From 0.
-        piece: The id of another piece, which the step could have written; None for the one that it wrote.
-        tap: What the run was given beside its query.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, the model writes nothing, or there is no such step or piece.
+    A QueryError says that the trace is of another checkpoint, that the model writes nothing, or that there is no such
+    step or piece.
     """
     _check(checkpoint, trace)
     _check_step(checkpoint, trace, step, piece)
@@ -100,15 +89,7 @@ def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = No
 
 
 def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[Asked, ...]:
-    """Ask why each step wrote its piece.
-
-    Args:
-        checkpoint: What the trace was made with.
-        tap: What the run was given beside its query.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or the model writes nothing.
-    """
+    """Ask why each step wrote its piece; as `ask`."""
     _check(checkpoint, trace)
     whole = _tap(checkpoint, trace, tap)
     return tuple(_asked(checkpoint, trace, step, None, whole) for step in range(trace.n_steps))

@@ -137,17 +137,9 @@ def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
 
 
 def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
-    """f and df/dx at some inputs.
+    """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text a row.
 
-    Args:
-        asked: What is explained.
-        x: Embeddings, one text a row [R, tokens, D].
-
-    Returns:
-        The log-probability of the piece [R], and its gradient [R, tokens, D].
-
-    Raises:
-        QueryError: The model was loaded where no gradients can be taken.
+    A QueryError says that the model was loaded where no gradients can be taken.
     """
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
@@ -164,11 +156,7 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def input_times_gradient(asked: Asked) -> np.ndarray:
-    """Input x gradient of each piece, in nats, float64 [P].
-
-    Raises:
-        QueryError: The model was loaded where no gradients can be taken.
-    """
+    """Input x gradient of each piece, in nats, float64 [P]."""
     x = embeddings(asked)
     _, slopes = gradient(asked, x)
     return _by_piece(asked, (x * slopes)[0])

@@ -89,11 +89,7 @@ class Hide:
 
 
 def hide(asked: Sequence[Asked]) -> Hiding:
-    """Hide each piece from each step, each alone.
-
-    Args:
-        asked: The steps of one run, in order; each has read what the one before it had, and more.
-    """
+    """Hide each piece from each of a run's steps, which stand in order, each alone."""
     return whole(hiding(asked))
 
 

@@ -61,13 +61,9 @@ class _LastRow:
 
 @torch.inference_mode()
 def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
-    """The parts of a step's logits.
+    """The parts of a step's logits: of its own piece, and of others.
 
-    Args:
-        asked: The step, and the piece whose logit comes first.
-
-    Returns:
-        The parts of each logit. Those of the difference of two logits are the differences of their parts.
+    Those of the difference of two logits are the differences of their parts.
     """
     model, ids = asked.model, (asked.piece, *pieces)
     seen = _LastRow()

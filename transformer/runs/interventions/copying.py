@@ -33,8 +33,7 @@ Values = Callable[[], dict[str, Tensor]]
 def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
     """A function that gives sites of the other run, which is made once, when it is first asked for.
 
-    Raises:
-        ChangeError: That sentence cannot be read.
+    A ChangeError then says that its sentence cannot be read.
     """
 
     @cache
@@ -53,8 +52,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
 def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
     """See that the other run's values [1, ..., tokens, width] have as many heads as those here.
 
-    Raises:
-        ChangeError: They have not: something else changes how vectors are cut into heads.
+    A ChangeError says that something else changes how vectors are cut into heads.
     """
     if other.shape[1:-2] != here.shape[1:-2]:
         raise ChangeError(

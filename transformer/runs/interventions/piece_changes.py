@@ -34,11 +34,7 @@ MAX_SEED: Final = 2**32 - 1
 
 
 def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
-    """See whether the source has a place.
-
-    Raises:
-        ChangeError: It has fewer tokens.
-    """
+    """See whether the source has a place, or raise a ChangeError."""
     if where >= len(ids):
         raise ChangeError(
             say_n(
@@ -288,15 +284,9 @@ class Insist(Intervention):
 
 
 def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int) -> dict[int, int]:
-    """The pieces that are insisted on, by their steps from 0.
+    """The pieces that are insisted on, by their steps from 0, of a run that writes `most` pieces at most.
 
-    Args:
-        changes: All that is changed.
-        forced: What the query forces the output to begin with.
-        most: Most pieces that can be written.
-
-    Raises:
-        ChangeError: A step cannot be reached, or the query forces another piece there.
+    A ChangeError says that a step cannot be reached, or that the query forces another piece there.
     """
     found: dict[int, int] = {}
     for one in changes:

@@ -50,12 +50,7 @@ class RowChange(HeadChange, kw_only=True):
             check_read(self, self.query, ids)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
-        """New weights for rows.
-
-        Args:
-            row: Their weights [B, H, rows, K].
-            seen: Which keys each may see, bool, of the same shape.
-        """
+        """New weights for rows of weights [B, H, rows, K], of which each may see the keys bool of the same shape."""
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:

@@ -14,12 +14,9 @@ from torch import Tensor
 
 
 class AtPlace:
-    """Changes values at one site or pattern, by a function of the value and of the place of its first token.
+    """Changes values at one site or pattern, by a function of the value and of the place of its first token, from 0.
 
-    Args:
-        site: A site or a pattern.
-        change: Makes of the value and of the place of its first token, from 0, the new value.
-        causal: Whether a token's new value is made of its old one alone; see `transformer.model.tap.Tap.causal`.
+    It is causal if a token's new value is made of its old one alone; see `transformer.model.tap.Tap.causal`.
     """
 
     def __init__(self, site: str, change: Callable[[Tensor, int], Tensor], *, causal: bool = True) -> None:
@@ -37,12 +34,9 @@ class AtPlace:
 class UnderMask:
     """Changes values of an attention by a function of the value, of its mask and of the place of its first query.
 
-    Args:
-        place: An attention's place in the model, or a pattern, such as `decoder.*.cross_attn`.
-        name: The site there: "scores", "weights" or "heads".
-        change: Makes of the value, of the mask as the attention uses it (bool, broadcasts to [B, H, Q, K]; None if
-            every key may be seen) and of the place of the first query, from 0, the new value.
-        causal: As `AtPlace`.
+    The attention is named by its place in the model or a pattern, such as `decoder.*.cross_attn`, and the site there:
+    "scores", "weights" or "heads". The mask is as the attention uses it (bool, broadcasts to [B, H, Q, K]; None if
+    every key may be seen).
     """
 
     def __init__(

@@ -84,11 +84,7 @@ class AttentionChange(Intervention):
         self.check_part(config)
 
     def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
-        """See whether a model has the attention, and a layer and a head of it.
-
-        Raises:
-            ChangeError: It has not.
-        """
+        """See whether a model has the attention, and a layer and a head of it, or raise a ChangeError."""
         layers: dict[str, int] = {one.kind: one.n_layers for one in anatomy(config).attentions}
         found = list(layers) if self.where == ALL else [self.where]
         deepest = max(found, key=lambda kind: layers.get(kind, 0))
@@ -120,11 +116,7 @@ class StackChange(Intervention):
         return ANY_STACK[self.stack]
 
     def stacks(self, config: ModelConfig) -> Sequence[StackName]:
-        """The stacks that are changed.
-
-        Raises:
-            ChangeError: The model has not the one that is named.
-        """
+        """The stacks that are changed; a ChangeError if the model has not the one that is named."""
         parts = anatomy(config)
         if self.stack == ALL:
             return [one.name for one in parts.stacks]
@@ -189,11 +181,7 @@ class PartChange(Intervention):
 def check_head(
     change: Intervention, config: ModelConfig, kind: Kind, layer: int | None = None, head: int | None = None
 ) -> None:
-    """See whether a model has an attention, a layer of it and a head, where they are named.
-
-    Raises:
-        ChangeError: It has not; names the limit.
-    """
+    """See whether a model has an attention, a layer of it and a head, where they are named; a ChangeError if not."""
     try:
         attention = anatomy(config).attention(kind)
     except QueryError as error:
@@ -210,11 +198,7 @@ def check_head(
 
 
 def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
-    """See whether there is a layer, if one is named.
-
-    Raises:
-        ChangeError: There is not; names the limit.
-    """
+    """See whether there is a layer, if one is named; a ChangeError names the limit."""
     if layer is not None and layer >= n_layers:
         raise ChangeError(
             "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
@@ -225,11 +209,7 @@ def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
 
 
 def check_readable(change: Intervention, token: int | None, config: ModelConfig) -> None:
-    """See whether a model may read as many tokens, if one is named.
-
-    Raises:
-        ChangeError: It may not; names the limit.
-    """
+    """See whether a model may read as many tokens, if one is named; a ChangeError names the limit."""
     if token is not None and token >= config.max_len:
         raise ChangeError(
             "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
@@ -240,11 +220,7 @@ def check_readable(change: Intervention, token: int | None, config: ModelConfig)
 
 
 def check_read(change: Intervention, token: int | None, ids: tuple[int, ...]) -> None:
-    """See whether a source has a token, if one is named.
-
-    Raises:
-        ChangeError: It has not; names its tokens.
-    """
+    """See whether a source has a token, if one is named; a ChangeError names its tokens."""
     if token is not None and token >= len(ids):
         raise ChangeError(
             "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",
