@@ -22,12 +22,13 @@ from transformer.model.tap import Recorder, Tap
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import check_recorded
 from transformer.runs.query import Query
+from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import read_source
 
 
 @dataclass(frozen=True, eq=False)
-class AtOnce:
+class AtOnce(Arrays):
     """One pass over a whole output."""
 
     losses: np.ndarray  # -log p of each piece of the output, in nats [T]
@@ -41,11 +42,6 @@ class AtOnce:
     def mean_loss(self) -> float:
         """In nats a piece."""
         return float(self.losses.mean())
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(array.nbytes for array in (self.losses, self.best, *self.values.values()))
 
 
 @torch.inference_mode()

@@ -20,6 +20,7 @@ import torch
 from transformer.errors import QueryError
 from transformer.runs.query import Greedy, Query
 from transformer.runs.record import Output
+from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.running import read
 from transformer.runs.trace import Trace
@@ -131,17 +132,12 @@ def read_output(
 
 
 @dataclass(frozen=True, eq=False)
-class Crossed:
+class Crossed(Arrays):
     """An output under the model that wrote it, and under another one."""
 
     own: np.ndarray  # log-probability of each of its pieces under each [T], in nats
     other: np.ndarray  # log-probability of each of its pieces under each [T], in nats
     divergences: np.ndarray  # KL(own ‖ other) of the next piece at each step [T], in nats
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.own.nbytes + self.other.nbytes + self.divergences.nbytes
 
 
 def crossed(own: Trace, read_by: Trace) -> Crossed:

@@ -22,9 +22,11 @@ from types import MappingProxyType
 import numpy as np
 
 from transformer.analysis.head_passes import Head, Reading, Rows
+from transformer.analysis.progress import Progress, whole
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.tap import NO_TAP, Tap
+from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -33,8 +35,8 @@ TOKENS = 256  # of all rows of a pass: from there on a matrix is used often enou
 
 
 @dataclass(frozen=True, eq=False)
-class Effect:
-    """What zeroing each head of one attention changes. Its arrays are read-only."""
+class Effect(Arrays):
+    """What zeroing each head of one attention changes."""
 
     # Change of the log-probability of each step's piece, in nats [L, H, T]; below 0 the piece loses.
     log_prob: np.ndarray
@@ -45,18 +47,9 @@ class Effect:
     # 0].
     vectors: np.ndarray
 
-    def __post_init__(self) -> None:
-        for one in fields(self):
-            getattr(self, one.name).flags.writeable = False  # many sessions look at one result
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(getattr(self, one.name).nbytes for one in fields(self))
-
 
 @dataclass(frozen=True, eq=False)
-class HeadEffects:
+class HeadEffects(Arrays):
     """The effects of all heads on one run."""
 
     of: Mapping[Kind, Effect]  # by attention, in the order of the computation
@@ -66,23 +59,11 @@ class HeadEffects:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", MappingProxyType(dict(self.of)))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(effect.nbytes for effect in self.of.values()) + 3 * self.log_prob.nbytes
+        super().__post_init__()
 
     def changed(self, kind: Kind) -> np.ndarray:
         """Whether another piece is then most probable, bool [L, H, T]."""
         return np.asarray(self.of[kind].best != self.best)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a measurement is: heads that are done, of how many."""
-
-    done: int
-    whole: int
 
 
 def head_effects(
@@ -95,27 +76,21 @@ def head_effects(
     is what the run was given beside its query. The effects are those of a pass for each head, but for rounding. A
     QueryError says that the trace is of another checkpoint, or that what shall be hidden cannot be.
     """
-    steps = measuring(checkpoint, trace, hidden=hidden, tap=tap)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: HeadEffects = end.value
-            return found
+    return whole(measuring(checkpoint, trace, hidden=hidden, tap=tap))
 
 
 def measuring(
     checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
 ) -> Generator[Progress, None, HeadEffects]:
-    """`head_effects` pass by pass: says before each how far it is. Whoever asks no further has ended it."""
+    """`head_effects` pass by pass: says before each how many heads are done. Whoever asks no further has ended it."""
     reading = Reading.of(checkpoint, trace, hidden, tap)
     groups = list(together(reading.config, reading.src_ids.size(1), reading.read_ids.size(1)))
-    whole, done = sum(map(len, groups)), 0
-    yield Progress(done, whole)
+    n_heads, done = sum(map(len, groups)), 0
+    yield Progress(done, n_heads)
     control = reading.control()
     found: dict[Kind, dict[str, np.ndarray]] = {}
     for group in groups:
-        yield Progress(done, whole)
+        yield Progress(done, n_heads)
         _put(found, group, reading.without(group, control), reading.config)
         done += len(group)
     return HeadEffects(

@@ -8,8 +8,10 @@ Shapes: R rows of a pass, H heads, Q queries, T steps, S source tokens, D d_mode
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,7 +20,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.linear import widened
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.tap import NO_TAP, Replacer, Tap, both
 from transformer.model.transformer import Transformer
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import as_changed
@@ -58,32 +60,19 @@ class Rows:
     vectors: Tensor
 
 
-class Zeroed:
-    """Sets another head to 0 in each row; where the first of them is met, one row becomes as many as are wanted.
+def zeroed(heads: Sequence[Head], config: ModelConfig) -> Replacer:
+    """Sets another head to 0 in each row; where the first of them is met, one row becomes as many as are wanted."""
+    rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row, one in enumerate(heads):
+        rows[anatomy(config).attention(one.kind).site(one.layer, "heads")].append((row, one.head))
 
-    Args:
-        heads: A row's head.
-    """
-
-    causal = True
-
-    def __init__(self, heads: Sequence[Head], config: ModelConfig) -> None:
-        self._n_rows = len(heads)
-        self._at: dict[str, list[tuple[int, int]]] = {}
-        for row, one in enumerate(heads):
-            site = anatomy(config).attention(one.kind).site(one.layer, "heads")
-            self._at.setdefault(site, []).append((row, one.head))
-
-    def wants(self, site: str) -> bool:
-        """Whether one of the heads is there."""
-        return site in self._at
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """[1 or R, H, Q, d] -> [R, H, Q, d]."""
-        changed = value.expand(self._n_rows, -1, -1, -1).clone()
-        for row, head in self._at[site]:
+    def zero(here: list[tuple[int, int]], value: Tensor) -> Tensor:  # [1 or R, H, Q, d] -> [R, H, Q, d]
+        changed = value.expand(len(heads), -1, -1, -1).clone()
+        for row, head in here:
             changed[row, head] = 0.0
         return changed
+
+    return Replacer({site: partial(zero, here) for site, here in rows.items()}, causal=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +123,7 @@ class Reading:
     @torch.inference_mode()
     def without(self, heads: Sequence[Head], control: Control) -> Rows:
         """Read it with another head taken away in each row, all of them of one stack."""
-        tap = self.tap.also(Zeroed(heads, self.config))
+        tap = self.tap.also(zeroed(heads, self.config))
         memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
         # Where a skipped layer hides all of the heads, there is one row still.
         last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]

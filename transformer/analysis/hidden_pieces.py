@@ -20,6 +20,7 @@ from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
 from transformer.runs.guesses import ranks_of
+from transformer.runs.results import Arrays
 from transformer.text.tokenizer import AnyTokenizer
 
 MASK_PIECES = ("[MASK]", "<mask>")
@@ -35,7 +36,7 @@ def mask_id(tokenizer: AnyTokenizer) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Hidden:
+class Hidden(Arrays):
     """What the model says of pieces, each hidden alone."""
 
     places: np.ndarray  # the tokens, from 0 [piece]
@@ -50,11 +51,6 @@ class Hidden:
     def pseudo_perplexity(self) -> float:
         """exp of the mean loss: as unsure as between so many pieces alike."""
         return float(np.exp(self.losses.mean()))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.log_probs.nbytes + 6 * self.places.nbytes
 
     def likeliest(self, index: int, count: int) -> list[int]:
         """The likeliest ids of one piece, best first; of a record that has its log-probabilities."""

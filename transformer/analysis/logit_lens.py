@@ -27,6 +27,7 @@ from torch import Tensor
 from transformer.analysis.stream import Place, places
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
+from transformer.runs.results import Arrays
 from transformer.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ _ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
-    """What every depth says at every step. Arrays are read-only."""
+class Lens(Arrays):
+    """What every depth says at every step."""
 
     places: tuple[Place, ...]  # the depths, the last of which is the model's own prediction [P]
     top_ids: np.ndarray  # the most probable pieces, best first [P, N, K]
@@ -52,11 +53,6 @@ class Lens:
     def prob(self) -> np.ndarray:
         """Probability of the piece that the output has [P, N]."""
         return np.exp(self.log_prob)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
     def by_layer(self) -> Lens:
         """The places that end a layer, and the embedding, alone."""
@@ -91,8 +87,6 @@ def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
         for first in range(0, n, _ROWS_AT_ONCE)
     ]
     arrays = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-    for array in arrays.values():
-        array.flags.writeable = False
     return Lens(places=where, **arrays)
 
 

@@ -25,6 +25,7 @@ from transformer.model.tap import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.finite import check_recorded
+from transformer.runs.results import Arrays
 from transformer.runs.trace import Trace
 
 Ids = tuple[tuple[int, ...], ...]
@@ -92,17 +93,12 @@ def additive(mask: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Arrays):
     """One layer's attention over a batch, before and after the mask, each [B, H, Q, K]."""
 
     scores: np.ndarray  # q . k / sqrt(d_head), or as the model makes them, float32.
     mask: np.ndarray  # bool, as this attention got it, broadcast
     weights: np.ndarray  # after mask and softmax, float32
-
-    @property
-    def nbytes(self) -> int:
-        """Memory, in bytes."""
-        return self.scores.nbytes + self.mask.nbytes + self.weights.nbytes
 
 
 @torch.inference_mode()

@@ -136,27 +136,38 @@ def both(first: Tap, then: Tap) -> Tap:
     return then if first is NO_TAP else first if then is NO_TAP else first.also(*then.visitors)
 
 
-class Recorder:
-    """Keeps the values of the sites that match any of its patterns (`*` matches anything).
-
-    Args:
-        patterns: Site names or patterns; by default every attention's weights and mask.
-    """
+class Onlooker:
+    """Shows a function the values of the sites that match any of its patterns (`*` matches anything)."""
 
     causal = True
 
-    def __init__(self, patterns: Iterable[str] = ("*_attn.weights", "*_attn.mask")) -> None:
-        self._patterns = tuple(patterns)
-        self.values: dict[str, Tensor] = {}
+    def __init__(self, patterns: Iterable[str], see: Callable[[str, Tensor], object]) -> None:
+        self._patterns, self._see = tuple(patterns), see
 
     def wants(self, site: str) -> bool:
         """Whether a pattern matches."""
         return any(fnmatchcase(site, pattern) for pattern in self._patterns)
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """Keep the value and return it unchanged."""
-        self.values[site] = value.detach()
+        """Show the value and return it unchanged."""
+        self._see(site, value)
         return value
+
+
+class Recorder(Onlooker):
+    """Keeps the values of the sites that match any of its patterns.
+
+    Args:
+        patterns: Site names or patterns; by default every attention's weights and mask.
+    """
+
+    def __init__(self, patterns: Iterable[str] = ("*_attn.weights", "*_attn.mask")) -> None:
+        super().__init__(patterns, self.keep)
+        self.values: dict[str, Tensor] = {}
+
+    def keep(self, site: str, value: Tensor) -> None:
+        """Keep a value."""
+        self.values[site] = value.detach()
 
 
 class _Table:

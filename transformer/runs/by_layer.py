@@ -6,8 +6,7 @@ same to the last bit as those of a run that keeps them all. It ends where the la
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, anatomy
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.tap import NO_TAP, Onlooker, Tap, both
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.keeping import WEIGHTS
@@ -59,37 +58,24 @@ def each_layer(
     attention = anatomy(checkpoint.config).attention(kind)
     tap = both(tap_for(trace.query.interventions, checkpoint), tap)
     if not tap.causal:
-        sites = {layer: attention.site(layer, "weights") for layer in wanted}
-        return [work(_by_prefixes(checkpoint, trace, sites[layer], tap), layer) for layer in wanted]
-    visitor = _Worker(work, {attention.site(layer, "weights"): layer for layer in wanted})
+        return [
+            work(_by_prefixes(checkpoint, trace, attention.site(layer, "weights"), tap), layer) for layer in wanted
+        ]
+    sites, results = {attention.site(layer, "weights"): layer for layer in wanted}, dict[int, _Result]()
+
+    def see(site: str, value: Tensor) -> None:  # all are computed, as when they were recorded
+        if site in sites:
+            results[sites[site]] = work(_alone(value), sites[site])
+            if len(results) == len(sites):
+                raise _EnoughError
+
     with suppress(_EnoughError):
-        _pass(checkpoint, trace, attention, tap.also(visitor))
-    return [visitor.results[layer] for layer in wanted]
+        _pass(checkpoint, trace, attention, tap.also(Onlooker([WEIGHTS], see)))
+    return [results[layer] for layer in wanted]
 
 
 class _EnoughError(Exception):
     """All that was asked for was seen."""
-
-
-class _Worker(Generic[_Result]):
-    """Works with the maps of some sites; of all others it only has the weights computed."""
-
-    causal = True
-
-    def __init__(self, work: Callable[[np.ndarray, int], _Result], layers: dict[str, int]) -> None:
-        self._work, self._layers = work, layers
-        self.results: dict[int, _Result] = {}
-
-    def wants(self, site: str) -> bool:
-        return fnmatchcase(site, WEIGHTS)
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        if site in self._layers:
-            layer = self._layers[site]
-            self.results[layer] = self._work(_alone(value), layer)
-            if len(self.results) == len(self._layers):
-                raise _EnoughError
-        return value
 
 
 def _pass(checkpoint: Runnable, trace: Trace, attention: Attention, tap: Tap) -> None:

@@ -15,13 +15,12 @@ Shapes: B batch rows, S source tokens, T target tokens.
 """
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.model.tap import Recorder, Tap
+from transformer.model.tap import Onlooker, Recorder, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
 
@@ -39,7 +38,7 @@ def read_source(
     """
     if not model.anatomy.reads:
         return None, {}
-    recorder, passing = Recorder(patterns), _Passing(passed)
+    recorder, sums = Recorder(patterns), list[Tensor]()
     fills = model.anatomy.fills and any(recorder.wants(site) for site in HEAD)
 
     def read(seen: Tap) -> Tensor:
@@ -48,8 +47,8 @@ def read_source(
             model.project(memory, tap=seen)
         return memory
 
-    memory = read(tap.also(recorder, passing))
-    check_recorded((memory, *recorder.values.values(), *passing.sums), read, tap=tap)
+    memory = read(tap.also(recorder, _passing(passed, sums)))
+    check_recorded((memory, *recorder.values.values(), *sums), read, tap=tap)
     return memory, recorder.values
 
 
@@ -81,30 +80,16 @@ def read_target(
                 model.project(hidden, tap=seen)
 
     recorder = Recorder(patterns) if tap.causal else _LastRows(patterns)
-    passing = _Passing(passed)
-    read(tap.also(recorder, passing))
+    sums: list[Tensor] = []
+    read(tap.also(recorder, _passing(passed, sums)))
     values = recorder.stacked() if isinstance(recorder, _LastRows) else recorder.values
-    check_recorded((*values.values(), *passing.sums), read, tap=tap)
+    check_recorded((*values.values(), *sums), read, tap=tap)
     return values
 
 
-class _Passing:
+def _passing(passed: Iterable[str], sums: list[Tensor]) -> Onlooker:
     """Has values computed, and keeps of each only its sum, which says whether all of it is finite."""
-
-    causal = True
-
-    def __init__(self, patterns: Iterable[str]) -> None:
-        self._patterns = tuple(patterns)
-        self.sums: list[Tensor] = []
-
-    def wants(self, site: str) -> bool:
-        """Whether a pattern matches."""
-        return any(fnmatchcase(site, pattern) for pattern in self._patterns)
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """Keep the sum."""
-        self.sums.append(value.sum())
-        return value
+    return Onlooker(passed, lambda site, value: sums.append(value.sum()))
 
 
 class _LastRows(Recorder):
@@ -114,13 +99,12 @@ class _LastRows(Recorder):
         super().__init__(patterns)
         self._rows: dict[str, list[Tensor]] = {}
 
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+    def keep(self, site: str, value: Tensor) -> None:
         """Keep the last row; all of what belongs to the source, which has no more tokens than before."""
         whole = site.endswith(("cross_attn.keys", "cross_attn.values"))
         self._rows.setdefault(site, []).append((value if whole else value[..., -1:, :]).detach())
         if whole:
             del self._rows[site][:-1]
-        return value
 
     def stacked(self) -> dict[str, Tensor]:
         """Values by site, the rows below each other; keys that a row had not read yet are 0, or closed in a mask."""

@@ -32,12 +32,13 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
-from transformer.analysis.attribution.progress import Progress, whole
+from transformer.analysis.progress import Progress, whole
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
-from transformer.model.tap import Recorder
+from transformer.model.tap import Recorder, Replacer
 from transformer.model.transformer import Transformer
+from transformer.runs.results import Arrays
 
 Baseline = Literal["zero", "mean"]
 
@@ -48,18 +49,13 @@ _MOST_VALUES = 2**26  # that are kept for the way back, 256 MB, about
 
 
 @dataclass(frozen=True, eq=False)
-class Integrated:
-    """Integrated gradients of one step. Arrays are read-only."""
+class Integrated(Arrays):
+    """Integrated gradients of one step."""
 
     credit: np.ndarray  # of each piece, in nats [P]
     value: float  # f of the input, a log-probability in nats
     baseline: float  # f of the baseline
     n_points: int  # points on the line
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.credit.nbytes
 
     @property
     def error(self) -> float:
@@ -72,35 +68,9 @@ class Integrated:
         return abs(self.error) <= TOLERANCE * abs(self.value - self.baseline)
 
 
-class _Inject:
-    """Puts other values in the place of a site's."""
-
-    causal = True
-
-    def __init__(self, site: str, values: Tensor) -> None:
-        self._site, self._values = site, values
-
-    def wants(self, site: str) -> bool:
-        return site == self._site
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        return self._values
-
-
-class _Ordinary:
-    """Copies what a change took from another run: autograd keeps no tensor that was made in inference mode.
-
-    It wants every site, weights among them: the way back through torch's fused attention has no number for a query
-    that may attend to nothing.
-    """
-
-    causal = True
-
-    def wants(self, site: str) -> bool:
-        return True
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        return value.clone() if value.is_inference() else value
+def _ordinary(value: Tensor) -> Tensor:
+    """A copy of what a change took from another run: autograd keeps no tensor that was made in inference mode."""
+    return value.clone() if value.is_inference() else value
 
 
 @contextmanager
@@ -144,7 +114,10 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
         try:
-            values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
+            # Every site is wanted, weights among them: the way back through torch's fused attention has no number
+            # for a query that may attend to nothing.
+            given = Replacer({asked.tokens: lambda before: leaf, "*": _ordinary}, causal=True)
+            values = asked.log_probs(tap=asked.tap.also(given), rows=len(x))
             (slopes,) = torch.autograd.grad(values.sum(), leaf)
         except RuntimeError as error:
             if "Inference tensors" not in str(error):
@@ -187,7 +160,6 @@ def integrating(
     while True:
         mean = yield from _mean_gradient(asked, start, x, n)
         credit = _by_piece(asked, ((x - start) * mean)[0])
-        credit.flags.writeable = False
         found = Integrated(credit, float(ends[1]), float(ends[0]), n)
         if n_points is not None or found.is_complete or 2 * n > MOST_POINTS:
             return found
