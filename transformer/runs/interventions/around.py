@@ -54,8 +54,6 @@ class _OfSublayer(LayerChange):
 
 
 class NoResidual(_OfSublayer):
-    """A sub-layer's output takes the place of the stream."""
-
     word = "noresidual"
     title = say("No residual connection")
     about = say(
@@ -86,8 +84,6 @@ _INSIDE: Final[dict[str, str]] = {
 
 
 class NoNorm(_OfSublayer):
-    """Vectors are not brought to one size."""
-
     # The norms around which sub-layer, or the final norm, or all of these; a final norm has no layer.
     sublayer: str = choice(say("Norm"), NORMS, ALL, target=True)
 
@@ -131,10 +127,7 @@ def _nothing(norm: object) -> object:
 
 
 class SwapNorms(StackChange):
-    """Norms before the sub-layers stand after the sums, and those after before."""
-
     word = "swapnorms"
-    group = "layers"
     title = say("Pre-norm and post-norm swapped")
     about = say(
         "A norm before the sub-layer stands after the sum, or the other way round, as when trained weights are put "
@@ -166,8 +159,6 @@ def _swapped(around: Around) -> Around:
 
 
 class NoFeedForward(LayerChange):
-    """A feed-forward network writes nothing."""
-
     word = "noffn"
     title = say("No feed-forward")
     about = say(
@@ -183,12 +174,9 @@ class NoFeedForward(LayerChange):
 
 
 class EmbeddingScale(StackChange):
-    """Token embeddings are multiplied by another number before positions are added."""
-
     by: float = number(say("Factor"), 0, 1000, 1)  # the number
 
     word = "embed"
-    group = "layers"
     title = say("Another scale of embeddings")
     about = say(
         "Token embeddings are multiplied by this number before positions are added to them: by √d_model in Vaswani "
@@ -217,12 +205,9 @@ assert tuple(PARTS) == get_args(Part)
 
 
 class Skip(PartChange):
-    """A sub-layer is skipped, or all of a layer: what it computes is let go, and so is the norm around it."""
-
     part: Part = choice(say("Skipped part"), PARTS, "whole", target=True)  # which sub-layer, or the whole layer
 
     word = "skip"
-    group = "layers"
     title = say("A layer or a sub-layer is skipped")
     about = say("The stream passes by it as it came, without the norm around it. Veit et al. (2016), section 4.1.")
 

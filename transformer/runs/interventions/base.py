@@ -91,7 +91,7 @@ class Intervention:
         fields = spelled(cls)
         parts = text.split(".") if text else []
         if len(parts) != len(fields):
-            expected = ".".join(label_word(spelling.label) for _, spelling in fields.values())
+            expected = ".".join(str(spelling.label).lower() for _, spelling in fields.values())
             raise QueryError(
                 "found the change {text}, expected {word} and what it is about: {fields}.",
                 text=shown(f"{cls.word}-{text}"),
@@ -145,8 +145,3 @@ class Intervention:
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
         """See whether it can be made where these ids are read, after all that edits them, or raise a ChangeError."""
-
-
-def label_word(label: str) -> str:
-    """A control's label in the middle of a sentence about an address."""
-    return str(label).lower()

@@ -65,8 +65,6 @@ def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
 
 
 class CopyMap(HeadChange, kw_only=True):
-    """A head's map is that of another sentence."""
-
     text: str = text(say("Other sentence"))  # the other sentence
 
     word = "copy"
@@ -168,8 +166,6 @@ def _site(stack: StackName, layer: int, what: str) -> str:
 
 
 class Patch(PartChange, kw_only=True):
-    """What a model computes at one site is taken from the run of another sentence."""
-
     value: str = choice(say("Value"), PATCHED, "layer", target=True)  # which value, a key of `PATCHED`
     # Of which token, from 0; None: of all that both runs have.
     token: int | None = place(say("Token"), MAX_LENGTH, what="query", optional=True)

@@ -38,7 +38,6 @@ class ZeroHead(HeadChange):
     head: int = place(say("Head"), MAX_WIDTH, what="head")  # which one, from 0
 
     word = "zero"
-    group = "heads"
     title = say("A head writes nothing")
     about = say("Its part of the joined heads is 0 before W_O. Michel et al. (2019), section 2.3.")
 
@@ -63,7 +62,6 @@ class MeanHead(HeadChange):
     """
 
     word = "mean"
-    group = "heads"
     title = say("A head writes its mean")
     about = say(
         "The same at every token: its mean over the source, or over what the decoder has read so far. Wang et al. "
@@ -97,10 +95,7 @@ def _mean_so_far(head: int | None, heads: Tensor, offset: int) -> Tensor:
 
 
 class Uniform(HeadChange):
-    """A head weighs all keys that may be seen alike."""
-
     word = "uniform"
-    group = "heads"
     title = say("A head looks everywhere alike")
     about = say("Every key that may be seen has the same weight, so that the head writes the mean of their values.")
 
@@ -119,13 +114,10 @@ def _alike(head: int | None, weights: Tensor, mask: Tensor | None, offset: int) 
 
 
 class Temper(HeadChange, kw_only=True):
-    """A head looks more sharply, or more softly."""
-
     # What its scores are divided by, 0.05 to 20; 0: all weight is on the best key.
     temperature: float = number(say("Temperature"), 0.0, MOST, 0.5)
 
     word = "temper"
-    group = "heads"
     title = say("A head looks more sharply or more softly")
     about = say(
         "Its scores are divided by a temperature before the softmax; 0 puts all weight on the best key, as a look-up "

@@ -55,8 +55,6 @@ _SEES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {  # of places of 
 
 
 class CausalMask(Intervention):
-    """The decoder's causal mask is another one; windows and padding stay closed."""
-
     how: str = choice(say("Causal mask"), CAUSAL, "off")  # which
 
     word = "causal"
@@ -96,8 +94,6 @@ PADDING: Final[dict[str, str]] = {
 
 
 class PaddingMask(AttentionChange):
-    """Padding is not closed, or its rows are instead of its columns."""
-
     how: str = choice(say("Padding mask"), PADDING, "off")  # which
 
     word = "padding"
@@ -156,8 +152,6 @@ MOST: Final = 4096
 
 
 class LocalWindow(AttentionChange):
-    """A query sees the keys that are at most so many tokens away from it."""
-
     where: str = where(PLACES)  # in which attention
     width: int = whole(say("Tokens to each side"), 0, MOST, 1)  # how many, to each side
 
@@ -181,8 +175,6 @@ class LocalWindow(AttentionChange):
 
 
 class DilatedWindow(LocalWindow):
-    """A query sees every n-th key to each side."""
-
     step: int = whole(say("Step", about="a stride"), 2, MOST, 2)  # every how many-th
 
     word = "dilated"
@@ -206,8 +198,6 @@ class DilatedWindow(LocalWindow):
 
 
 class GlobalTokens(LocalWindow):
-    """A local window; and the first tokens see all and are seen by all."""
-
     first: int = whole(say("Global tokens"), 1, MOST, 1)  # how many
 
     word = "global"

@@ -57,8 +57,6 @@ def _after(
 
 
 class NoPositions(_OfPositions):
-    """Nothing says where a token stands."""
-
     word = "unplaced"
     title = say("No positions")
     about = say(
@@ -77,8 +75,6 @@ class NoPositions(_OfPositions):
 
 
 class ShiftPositions(_OfPositions):
-    """All tokens stand some places further on."""
-
     by: int = whole(say("Places"), -MOST_SHIFT, MOST_SHIFT, 1)  # behind a table's last row comes the first again
 
     word = "shift"
@@ -96,8 +92,6 @@ class ShiftPositions(_OfPositions):
 
 
 class ScalePositions(_OfPositions):
-    """Positions count more or less."""
-
     by: float = number(say("Factor"), 0, 100, 2)  # what vectors, a bias or angles are multiplied by
 
     word = "stretch"

@@ -34,6 +34,8 @@ class RowChange(HeadChange, kw_only=True):
     # Which row, from 0; None for all.
     query: int | None = place(say("Query"), MAX_LENGTH, what="query", optional=True)
 
+    group = "rows"
+
     @property
     def name(self) -> str:
         """How a sentence calls what is changed."""
@@ -84,12 +86,9 @@ class KeyChange(RowChange, kw_only=True):
 
 
 class Mute(KeyChange, kw_only=True):
-    """A key has no weight; a row that had all of its weight there has none then."""
-
     renormalised: bool = yes(say("Renormalised"), True)  # the other weights are divided by their sum
 
     word = "mute"
-    group = "rows"
     title = say("A key is muted")
     about = say(
         "Its weight is 0; renormalised, the other weights of the row sum to 1 again. Serrano and Smith (2019), "
@@ -110,10 +109,7 @@ class Mute(KeyChange, kw_only=True):
 
 
 class Force(KeyChange, kw_only=True):
-    """All weight is on one key, in the rows that may see it; the others stay as they are."""
-
     word = "force"
-    group = "rows"
     title = say("All weight is put on one key")
     about = say(
         "The key has the weight 1 in every row that may see it; the other rows stay, so that what comes later weighs "
@@ -137,14 +133,11 @@ class Force(KeyChange, kw_only=True):
 
 
 class Weigh(RowChange, kw_only=True):
-    """A row's weights are set by hand."""
-
     # One a key, from the first on, 0 to 1000; keys beyond them, and those that may not be seen, get 0.
     weights: tuple[float, ...] = numbers(say("Weights"), 0.0, MOST_WEIGHT)
     renormalised: bool = yes(say("Renormalised"), True)  # they are divided by their sum
 
     word = "weigh"
-    group = "rows"
     title = say("A row's weights are set by hand")
     about = say(
         "Keys beyond the numbers, and those that may not be seen, get 0. Wiegreffe and Pinter (2019), section 3."

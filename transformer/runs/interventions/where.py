@@ -11,10 +11,9 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.runs.interventions.base import ChangeError, Intervention
-from transformer.runs.interventions.spelling import choice, place, spelled
+from transformer.runs.interventions.spelling import ALL, choice, place, spelled
 from words import say
 
-ALL: Final = "all"
 ATTENTIONS: Final[dict[Kind, str]] = {
     "encoder": say("Encoder self-attention"),
     "decoder": say("Decoder self-attention"),
@@ -39,6 +38,8 @@ class HeadChange(Intervention):
     # Which one, from 0; None for all.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
     head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which one, from 0; None for all
+
+    group = "heads"
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
@@ -79,6 +80,8 @@ class AttentionChange(Intervention):
 
     where: str = where()
 
+    group = "attention"
+
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         self.check_part(config)
@@ -106,6 +109,8 @@ class StackChange(Intervention):
 
     stack: str = choice(say("Stack"), ANY_STACK, ALL, target=True)
 
+    group = "layers"
+
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         self.stacks(config)
@@ -131,8 +136,6 @@ class LayerChange(StackChange):
 
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
 
-    group = "layers"
-
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         check_layer(self, self.layer, max(anatomy(config).stack(name).n_layers for name in self.stacks(config)))
@@ -156,6 +159,8 @@ class PartChange(Intervention):
     stack: StackName = choice(say("Stack"), STACKS, target=True)  # the encoder or the decoder
     # Which one, from 0; None for all, or for what is not in a layer.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+
+    group = "layers"
 
     @property
     def sublayer(self) -> Sublayer | None:
