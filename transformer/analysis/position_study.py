@@ -1,17 +1,40 @@
 """What a table of positions holds: its formula, its waves, who resembles whom, and what a shift does to it.
 
 All functions take the table as an array [position, d_model], positions and dimensions counted from 0 as in the paper,
-and look at nothing else: sinusoids and learned tables go through the same measurements.
+and look at nothing else: sinusoids and learned tables go through the same measurements. `own_table` is a model's.
 
 Source: Vaswani et al. (2017), section 3.5. Not known here: whether the model uses what is measured.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from transformer.model.anatomy import StackName
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+
 BASE = 10_000.0
 _ROWS_AT_ONCE = 1024
+
+
+def own_table(model: Transformer, stack: StackName) -> np.ndarray:
+    """What a stack adds to its embeddings, [position, d_model]; do not write to it. There has to be such a table."""
+    positions: Any = model.stack(stack).embedding.positions  # its table is a buffer or a parameter
+    return in_turns(positions.table.detach().numpy(), model.config)
+
+
+def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
+    """A table whose sines stand before its cosines with both in turns, as in the paper; any other as it is."""
+    if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
+        return table
+    d_model = table.shape[1]
+    n_sines = d_model // 2 if config.sinusoid_layout in ("fairseq", "tensor2tensor") else -(-d_model // 2)
+    turns = [n_sines + dim // 2 if dim % 2 else dim // 2 for dim in range(d_model - d_model % 2)]
+    return table[:, [*turns, *(dim for dim in range(d_model) if dim not in turns)]]
 
 
 def frequencies(d_model: int) -> np.ndarray:
@@ -28,10 +51,12 @@ def wavelengths(d_model: int) -> np.ndarray:
 
 
 def formula(n_positions: int, d_model: int, *, first: int = 0) -> np.ndarray:
-    """The sinusoids of the paper from position `first` on, float64 [position, d_model].
+    """The sinusoids of the paper from position `first` on.
 
-    table[p, 2i]     = sin(p / 10000^(2i / d_model))
-    table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
+        table[p, 2i]     = sin(p / 10000^(2i / d_model))
+        table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
+
+    Float64 [position, d_model].
     """
     angle = np.arange(first, first + n_positions)[:, None] * frequencies(d_model)  # [position, pair]
     table = np.empty((n_positions, d_model))
