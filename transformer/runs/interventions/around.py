@@ -19,7 +19,6 @@ import torch
 from transformer.model.anatomy import Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import unchanged
-from transformer.model.layers import Around
 from transformer.model.tap import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import choice, number
@@ -118,12 +117,8 @@ class NoNorm(_OfSublayer):
             changes = dict.fromkeys(self.around(config), partial(replace, norms=False))
         if self.sublayer == "final" or (self.sublayer == ALL and self.layer is None):
             names = ["final_norm"] if self.sublayer == "final" else ["final_norm", "embedding.norm"]
-            changes |= {f"{one}.{name}": _nothing for one in self.stacks(config) for name in names}
+            changes |= {f"{one}.{name}": lambda norm: unchanged for one in self.stacks(config) for name in names}
         return (Rewirer(changes),)
-
-
-def _nothing(norm: object) -> object:
-    return unchanged
 
 
 class SwapNorms(StackChange):
@@ -151,11 +146,14 @@ class SwapNorms(StackChange):
         return say("{stack}: norms stand in the other place, pre for post", stack=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        return (Rewirer({f"{one}.*.around": _swapped for one in self.stacks(ground.config)}),)
-
-
-def _swapped(around: Around) -> Around:
-    return replace(around, post=not around.post)
+        return (
+            Rewirer(
+                {
+                    f"{one}.*.around": lambda around: replace(around, post=not around.post)
+                    for one in self.stacks(ground.config)
+                }
+            ),
+        )
 
 
 class NoFeedForward(LayerChange):
@@ -229,8 +227,4 @@ class Skip(PartChange):
         layer = "*" if self.layer is None else str(self.layer)
         names = anatomy(ground.config).stack(self.stack).sublayers
         parts = names if self.sublayer is None else (self.sublayer,)
-        return (Rewirer({f"{self.stack}.{layer}.{part}.around": _skipping for part in parts}),)
-
-
-def _skipping(around: Around) -> Around:
-    return replace(around, skips=True)
+        return (Rewirer({f"{self.stack}.{layer}.{part}.around": partial(replace, skips=True) for part in parts}),)

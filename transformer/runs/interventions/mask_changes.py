@@ -19,6 +19,7 @@ Shapes: B batch, Q queries, K keys.
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Final
 
 import torch
@@ -127,24 +128,15 @@ class PaddingMask(AttentionChange):
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Changes what is known of padding before masks are made of it; each token is closed or open by itself."""
-        changed = _columns_open if self.how == "off" else _rows_closed
-        kinds = {one.kind for one in self.chosen(ground.config)}
-        settings: dict[str, Callable[[Tensor], Tensor]] = {}
-        if "encoder" in kinds:
-            settings["encoder.padding"] = changed
-        if "decoder" in kinds:
-            settings["decoder.padding"] = changed
-        if "cross" in kinds:
-            settings["decoder.source_padding"] = _columns_open
-        return (Rewirer(settings),)
-
-
-def _columns_open(mask: Tensor) -> Tensor:
-    return torch.ones_like(mask)
-
-
-def _rows_closed(mask: Tensor) -> Tensor:
-    return mask.transpose(-2, -1)  # [B, 1, 1, K] -> [B, 1, K, 1]
+        own: Callable[[Tensor], Tensor] = torch.ones_like
+        if self.how == "rows":
+            own = partial(torch.transpose, dim0=-2, dim1=-1)  # [B, 1, 1, K] -> [B, 1, K, 1]
+        settings = {
+            "encoder": ("encoder.padding", own),
+            "decoder": ("decoder.padding", own),
+            "cross": ("decoder.source_padding", torch.ones_like),
+        }
+        return (Rewirer(dict(settings[one.kind] for one in self.chosen(ground.config))),)
 
 
 PLACES: Final[dict[str, str]] = {**SELF, "cross": ATTENTIONS["cross"]}

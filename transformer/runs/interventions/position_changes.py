@@ -38,8 +38,12 @@ class _OfPositions(StackChange):
         """Takes vectors or angles of other places."""
         config = ground.config
         part = "embedding" if config.placing.adds == "table" else "order"
-        return Rewirer({f"{name}.{part}.moves": lambda before: _after(before, moves)
-                        for name in self.stacks(config)})  # fmt: skip
+
+        def after(before: Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:
+            """First what another change does with places, if there is one."""
+            return moves if before is None else lambda places: moves(before(places))
+
+        return Rewirer({f"{name}.{part}.moves": after for name in self.stacks(config)})
 
     def _sized(self, ground: Ground, by: float) -> Visitor:
         """Multiplies vectors or a bias."""
@@ -47,13 +51,6 @@ class _OfPositions(StackChange):
         part = "embedding.positions" if config.placing.adds == "table" else "*.self_attn.bias"
         return Replacer({f"{name}.{part}": lambda value: value * by for name in self.stacks(config)},
                         causal=True)  # fmt: skip
-
-
-def _after(
-    before: Callable[[Tensor], Tensor] | None, moves: Callable[[Tensor], Tensor]
-) -> Callable[[Tensor], Tensor]:
-    """First what another change does with places, if there is one."""
-    return moves if before is None else lambda places: moves(before(places))
 
 
 class NoPositions(_OfPositions):

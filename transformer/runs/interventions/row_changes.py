@@ -21,7 +21,7 @@ from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.tap import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import numbers, place, yes
-from transformer.runs.interventions.visiting import UnderMask, of_heads
+from transformer.runs.interventions.visiting import UnderMask, open_cells
 from transformer.runs.interventions.where import HeadChange, check_read, check_readable
 from words import say
 
@@ -56,7 +56,7 @@ class RowChange(HeadChange, kw_only=True):
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        return (UnderMask(self.where(ground.config), "weights", self._rewritten),)
+        return (UnderMask(self.where(ground.config), "weights", self._rewritten, head=self.head),)
 
     def _rewritten(self, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
         rows = slice(None)
@@ -64,10 +64,9 @@ class RowChange(HeadChange, kw_only=True):
             if not offset <= self.query < offset + weights.size(-2):
                 return weights
             rows = slice(self.query - offset, self.query - offset + 1)
-        seen = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
-        changed = weights.clone()
+        seen, changed = open_cells(mask, weights), weights.clone()
         changed[..., rows, :] = self.rewrite(weights[..., rows, :], seen[..., rows, :])
-        return of_heads(self.head, weights, changed)
+        return changed
 
 
 class KeyChange(RowChange, kw_only=True):

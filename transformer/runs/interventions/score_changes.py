@@ -87,16 +87,12 @@ class SoftmaxTwice(ScoringChange):
         return self.rewired(ground, self._rewire, causal=self.closed)
 
     def _rewire(self, how: Scoring) -> Scoring:
-        once: Weigh = how.weigh or _once
+        once: Weigh = how.weigh or (lambda now, scores, mask: masked_softmax(scores, mask, fill=now.fill))
 
         def twice(now: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
             return masked_softmax(once(now, scores, mask), mask if self.closed else None, fill=now.fill)
 
         return replace(how, weigh=twice)
-
-
-def _once(how: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
-    return masked_softmax(scores, mask, fill=how.fill)
 
 
 class _OfFill(ScoringChange):

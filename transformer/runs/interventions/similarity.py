@@ -101,21 +101,17 @@ class OtherSimilarity(AttentionChange):
             return partial(_without_biases, q_bias, k_bias)
         if self.how == "kernel":
             return partial(_kernel, self.sigma)
-        return {"dot": _dot, "cosine": _cosine, "general": scaled_product}[self.how]
+        return {
+            "dot": lambda q, k, scale: scaled_product(q, k, 1.0),
+            "cosine": lambda q, k, scale: scaled_product(F.normalize(q, dim=-1), F.normalize(k, dim=-1), 1.0),
+            "general": scaled_product,
+        }[self.how]
 
 
 def _on_one_head(before: Similarity, then: Similarity, head: int, q: Tensor, k: Tensor, scale: float) -> Tensor:
     scores = before(q, k, scale).clone()
     scores[:, head] = then(q, k, scale)[:, head]
     return scores
-
-
-def _dot(q: Tensor, k: Tensor, scale: float) -> Tensor:
-    return scaled_product(q, k, 1.0)
-
-
-def _cosine(q: Tensor, k: Tensor, scale: float) -> Tensor:
-    return scaled_product(F.normalize(q, dim=-1), F.normalize(k, dim=-1), 1.0)
 
 
 def _without_biases(q_bias: Tensor, k_bias: Tensor, q: Tensor, k: Tensor, scale: float) -> Tensor:

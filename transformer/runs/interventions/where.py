@@ -5,13 +5,14 @@ stacks or one (`StackChange`), in all layers of these or one (`LayerChange`).
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, get_args
+from typing import Any, ClassVar, Final, get_args
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
-from transformer.runs.interventions.base import ChangeError, Intervention
-from transformer.runs.interventions.spelling import ALL, choice, place, spelled
+from transformer.runs.interventions.base import ChangeError, Group, Intervention
+from transformer.runs.interventions.spelling import ALL as ALL
+from transformer.runs.interventions.spelling import choice, place, spelled
 from words import say
 
 ATTENTIONS: Final[dict[Kind, str]] = {
@@ -39,7 +40,7 @@ class HeadChange(Intervention):
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
     head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which one, from 0; None for all
 
-    group = "heads"
+    group: ClassVar[Group] = "heads"
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
@@ -80,7 +81,7 @@ class AttentionChange(Intervention):
 
     where: str = where()
 
-    group = "attention"
+    group: ClassVar[Group] = "attention"
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
@@ -109,7 +110,7 @@ class StackChange(Intervention):
 
     stack: str = choice(say("Stack"), ANY_STACK, ALL, target=True)
 
-    group = "layers"
+    group: ClassVar[Group] = "layers"
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
@@ -160,7 +161,7 @@ class PartChange(Intervention):
     # Which one, from 0; None for all, or for what is not in a layer.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
 
-    group = "layers"
+    group: ClassVar[Group] = "layers"
 
     @property
     def sublayer(self) -> Sublayer | None:
