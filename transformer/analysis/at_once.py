@@ -22,6 +22,7 @@ from transformer.model.tap import Recorder, Tap
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import check_recorded
 from transformer.runs.query import Query
+from transformer.runs.recording import alone
 from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import read_source
@@ -73,10 +74,5 @@ def read_at_once(
         best=log_probs.argmax(dim=-1).numpy(),
         first_row=first_row,
         src_ids=source.ids,
-        values={site: _alone(site, value) for site, value in recorder.values.items()},
+        values={site: alone(site, value) for site, value in recorder.values.items()},
     )
-
-
-def _alone(site: str, value: Tensor) -> np.ndarray:
-    """Take the one run out of its batch; the position vectors have no batch axis."""
-    return (value if site.endswith("embedding.positions") else value[0]).numpy()

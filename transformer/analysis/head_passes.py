@@ -16,13 +16,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from transformer.errors import QueryError
+from transformer.analysis.hidden_pieces import check_hidden
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.linear import widened
-from transformer.model.tap import NO_TAP, Replacer, Tap, both
+from transformer.model.tap import NO_TAP, Replacer, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.changing import tap_for
+from transformer.runs.changing import tap_of_run
 from transformer.runs.interventions import as_changed
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
@@ -90,15 +90,12 @@ class Reading:
     @staticmethod
     def of(checkpoint: Runnable, trace: Trace, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP) -> Reading:
         """What is read of a run; arguments and errors as for `head_effects`."""
-        if trace.query.checkpoint != checkpoint.content_hash:
-            raise QueryError(
-                "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
-            )
+        tap = tap_of_run(checkpoint, trace.query, tap)
         source, rows = list(trace.src_ids), slice(trace.first_row, trace.first_row + trace.n_steps)
         ids = trace.tgt_ids
         if hidden is not None:
             place, mask = hidden
-            _check_hidden(checkpoint, place, len(source))
+            check_hidden(checkpoint.model, [place], len(source))
             rows, ids = slice(place, place + 1), (source[place],)
             source[place] = mask
         return Reading(
@@ -108,7 +105,7 @@ class Reading:
             read_ids=torch.tensor([trace.read_ids[: rows.stop]], dtype=torch.long),
             rows=rows,
             ids=torch.tensor(ids, dtype=torch.long),
-            tap=both(tap_for(trace.query.interventions, checkpoint), tap),
+            tap=tap,
         )
 
     @torch.inference_mode()
@@ -186,10 +183,3 @@ class Reading:
         if memory is None or control.memory is None or self.model.anatomy.writes:
             return None
         return (memory - control.memory).norm(dim=-1) / control.memory.norm(dim=-1)
-
-
-def _check_hidden(checkpoint: Runnable, place: int, n_tokens: int) -> None:
-    if not anatomy(checkpoint.config).fills:
-        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
-    if not 0 <= place < n_tokens:
-        raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=n_tokens)

@@ -9,7 +9,7 @@ for pseudo-perplexity. Not known here: how a model that was never trained to fil
 Shapes: R rows that are read at once, T tokens, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,11 +72,7 @@ def hide(
     QueryError says that the model is no encoder alone with an MLM head, that a place is no token, or that the model
     computes what is not finite.
     """
-    if not model.anatomy.fills:
-        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
-    for place in places:
-        if not 0 <= place < len(ids):
-            raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=len(ids))
+    check_hidden(model, places, len(ids))
     size = model.config.tgt_vocab_size
     at_once = max(1, _MOST_LOGITS // size)
     parts = [
@@ -84,6 +80,15 @@ def hide(
     ]
     log_probs = torch.cat(parts) if parts else torch.zeros(0, size)
     return _record(log_probs, ids, places, whole=whole)
+
+
+def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> None:
+    """See that a model can say what fits at these tokens of a text; a QueryError if not."""
+    if not model.anatomy.fills:
+        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
+    for place in places:
+        if not 0 <= place < n_tokens:
+            raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=n_tokens)
 
 
 @torch.inference_mode()

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -26,12 +25,11 @@ from torch import Tensor
 
 from transformer.analysis.stream import Place, places
 from transformer.model.transformer import Transformer
+from transformer.runs.guesses import ranks_of
 from transformer.runs.replay import replay
 from transformer.runs.results import Arrays
+from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from transformer.checkpoint.load import Checkpoint
 
 TOP = 5
 _ROWS_AT_ONCE = 64
@@ -61,7 +59,7 @@ class Lens(Arrays):
         return replace(self, places=tuple(self.places[index] for index in kept), **arrays)
 
 
-def lens_places(checkpoint: Checkpoint) -> tuple[Place, ...]:
+def lens_places(checkpoint: Runnable) -> tuple[Place, ...]:
     """Where the lens reads: after the embedding and after each sub-layer of the decoder [P]."""
     return tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")
 
@@ -73,7 +71,7 @@ def read(model: Transformer, stream: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
+def logit_lens(checkpoint: Runnable, trace: Trace, *, top: int = TOP) -> Lens:
     """Read every depth of every step of a run, and list the `top` candidates of each.
 
     A QueryError says that the trace is of another checkpoint, or that the model has no decoder.
@@ -101,12 +99,11 @@ def _read_rows(model: Transformer, streams: Tensor, tgt_ids: tuple[int, ...], to
 def _describe(log_probs: Tensor, last: Tensor, chosen: Tensor, top: int) -> dict[str, np.ndarray]:
     """One place: log-probabilities here and at the last place [n, V], ids of the output's pieces [n]."""
     own = log_probs.gather(1, chosen[:, None])  # [n, 1]
-    ties = (log_probs == own) & (torch.arange(log_probs.size(1)) < chosen[:, None])
     best = log_probs.topk(min(top, log_probs.size(1)), dim=1)
     return {
         "top_ids": best.indices.numpy(),
         "top_probs": best.values.exp().numpy(),
-        "rank": ((log_probs > own).sum(dim=1) + ties.sum(dim=1) + 1).numpy(),
+        "rank": ranks_of(log_probs, chosen).numpy(),
         "log_prob": own[:, 0].numpy(),
         "entropy": _in_bits(log_probs, log_probs).neg().clamp(min=0).numpy(),
         "divergence": _in_bits(last, last - log_probs).clamp(min=0).numpy(),

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, anatomy
-from transformer.model.tap import NO_TAP, Onlooker, Tap, both
+from transformer.model.tap import NO_TAP, Onlooker, Tap
 from transformer.runs import recording
-from transformer.runs.changing import tap_for
+from transformer.runs.changing import tap_of_run
 from transformer.runs.keeping import WEIGHTS
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
@@ -51,17 +51,10 @@ def each_layer(
             )
     if trace.keeps_maps:
         return [work(trace.maps(kind)[layer], layer) for layer in wanted]
-    if trace.query.checkpoint != checkpoint.content_hash:
-        raise QueryError(
-            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
-        )
-    attention = anatomy(checkpoint.config).attention(kind)
-    tap = both(tap_for(trace.query.interventions, checkpoint), tap)
-    if not tap.causal:
-        return [
-            work(_by_prefixes(checkpoint, trace, attention.site(layer, "weights"), tap), layer) for layer in wanted
-        ]
+    tap, attention = tap_of_run(checkpoint, trace.query, tap), anatomy(checkpoint.config).attention(kind)
     sites, results = {attention.site(layer, "weights"): layer for layer in wanted}, dict[int, _Result]()
+    if not tap.causal:
+        return [work(_by_prefixes(checkpoint, trace, site, tap), layer) for site, layer in sites.items()]
 
     def see(site: str, value: Tensor) -> None:  # all are computed, as when they were recorded
         if site in sites:

@@ -5,8 +5,9 @@ from functools import partial
 
 import torch
 
+from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP, Tap, tap_of
+from transformer.model.tap import NO_TAP, Tap, both, tap_of
 from transformer.runs import recording
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.interventions import Ground, Intervention, fitted
@@ -29,6 +30,18 @@ def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
             for visitor in one.visitors(Ground(config, parameter, other))
         )
     )
+
+
+def tap_of_run(checkpoint: Runnable, query: Query, tap: Tap = NO_TAP) -> Tap:
+    """The tap that a run was made with, and after it one that the run was given beside its query.
+
+    A QueryError says that the run was made with another checkpoint.
+    """
+    if query.checkpoint != checkpoint.content_hash:
+        raise QueryError(
+            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
+        )
+    return both(tap_for(query.interventions, checkpoint), tap)
 
 
 @torch.inference_mode()

@@ -16,6 +16,7 @@ Shapes: B batch rows, S source tokens, T target tokens.
 
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -85,6 +86,11 @@ def read_target(
     values = recorder.stacked() if isinstance(recorder, _LastRows) else recorder.values
     check_recorded((*values.values(), *sums), read, tap=tap)
     return values
+
+
+def alone(site: str, value: Tensor) -> np.ndarray:
+    """The value of the one run of a batch; the position vectors have no batch axis."""
+    return (value if site.endswith("embedding.positions") else value[0]).numpy()
 
 
 def _passing(passed: Iterable[str], sums: list[Tensor]) -> Onlooker:

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import StackName
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.changing import tap_for
+from transformer.runs.changing import tap_of_run
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -83,14 +83,13 @@ def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = No
     A QueryError says that the trace is of another checkpoint, that the model writes nothing, or that there is no such
     step or piece.
     """
-    _check(checkpoint, trace)
+    tap = _tap(checkpoint, trace, tap)
     _check_step(checkpoint, trace, step, piece)
-    return _asked(checkpoint, trace, step, piece, _tap(checkpoint, trace, tap))
+    return _asked(checkpoint, trace, step, piece, tap)
 
 
 def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[Asked, ...]:
     """Ask why each step wrote its piece; as `ask`."""
-    _check(checkpoint, trace)
     whole = _tap(checkpoint, trace, tap)
     return tuple(_asked(checkpoint, trace, step, None, whole) for step in range(trace.n_steps))
 
@@ -109,15 +108,9 @@ def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap
 
 def _tap(checkpoint: Runnable, trace: Trace, tap: Tap) -> Tap:
     with torch.inference_mode(False):
-        return both(tap_for(trace.query.interventions, checkpoint), tap)
-
-
-def _check(checkpoint: Runnable, trace: Trace) -> None:
-    if trace.query.checkpoint != checkpoint.content_hash:
-        raise QueryError(
-            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
-        )
+        found = tap_of_run(checkpoint, trace.query, tap)
     checkpoint.model.anatomy.stack("decoder")
+    return found
 
 
 def _check_step(checkpoint: Runnable, trace: Trace, step: int, piece: int | None) -> None:
