@@ -82,7 +82,7 @@ def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pa
 def _batch(
     checkpoint: Runnable, first: Reading, query: Query, how: Sampling, seeds: Sequence[int], pause: Pause
 ) -> Iterator[Draw]:
-    readings = [_with_seed(first, query, how, seed) for seed in seeds]
+    readings = [replace(first, queries=[replace(query, decoding=replace(how, seed=seed))]) for seed in seeds]
     written = decode_together(checkpoint, readings, pause)
     groups: dict[tuple[int, ...], list[Reading]] = defaultdict(list)
     for reading in readings:
@@ -103,10 +103,6 @@ def _certain_ones(ids: tuple[int, ...], group: Sequence[Reading], pause: Pause) 
             own = replace(trace, query=reading.queries[0])
             if surely(own, scores):
                 yield reading, replace(draw, seed=_seed(own.query))
-
-
-def _with_seed(reading: Reading, query: Query, how: Sampling, seed: int) -> Reading:
-    return replace(reading, queries=[replace(query, decoding=replace(how, seed=seed))])
 
 
 def _draw(trace: Trace) -> Draw:

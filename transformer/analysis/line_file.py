@@ -101,12 +101,10 @@ def _line(number: int, columns: list[str], limits: Limits) -> Line:
         )
     longest = max(map(len, (source, *rest)))
     if longest > limits.characters:
-        return replace(line, problem=_too_long(longest, limits.characters))
+        most = limits.characters
+        said = say("It has {n:,} characters; at most {most:,} are taken. Shorten it.", n=longest, most=most)
+        return replace(line, problem=said)
     try:
         return replace(line, source=check_source(source))
     except QueryError as error:
         return replace(line, problem=error.sentence)
-
-
-def _too_long(n: int, most: int) -> Sentence:
-    return say("It has {n:,} characters; at most {most:,} are taken. Shorten it.", n=n, most=most)

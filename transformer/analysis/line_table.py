@@ -13,8 +13,6 @@ from transformer.analysis.chrf import chrf, together
 from transformer.analysis.many import LineResult
 from transformer.text.cells import cell
 
-"""What a spreadsheet takes for the beginning of a formula."""
-
 
 @dataclass(frozen=True)
 class Summary:

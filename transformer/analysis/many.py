@@ -8,7 +8,6 @@ Sources: Welleck et al., "Neural Text Generation with Unlikelihood Training" (20
 repeated n-grams; Salazar et al., "Masked Language Model Scoring" (2020), section 2, for pseudo-log-likelihoods.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -108,7 +107,8 @@ def run_batch_of_lines(
     runnable = [line for line in batch if line.problem is None]
     if anatomy(checkpoint.config).writes:
         queries = [replace(how, source=line.source) for line in runnable]
-        found = _written(checkpoint, runnable, run_together(checkpoint, queries, most_map_bytes=0, pause=pause))
+        traces = run_together(checkpoint, queries, most_map_bytes=0, pause=pause)
+        found = (_result(checkpoint.config, *one) for one in zip(runnable, traces, strict=True))
     else:
         mask = _mask(checkpoint)
         found = (_hidden(checkpoint, line, how, mask, pause) for line in runnable)
@@ -146,22 +146,15 @@ def _n_pieces(checkpoint: Runnable, text: str) -> int:
     return len(checkpoint.src_tokenizer.encode(normalise(text, checkpoint.config.normalisation)).ids)
 
 
-def _written(
-    checkpoint: Runnable, lines: Sequence[Line], traces: Iterator[Trace | Exception]
-) -> Iterator[LineResult]:
-    waiting = deque(lines)
-    for trace in traces:
-        line = waiting.popleft()
-        yield _failed(line, trace) if isinstance(trace, Exception) else _result(checkpoint.config, line, trace)
-
-
 def _failed(line: Line, error: Exception) -> LineResult:
     if isinstance(error, GlassformerError):
         return LineResult(line=line, problem=error.sentence)
     return LineResult(line=line, problem=say("It could not be computed ({kind}).", kind=type(error).__name__))
 
 
-def _result(config: ModelConfig, line: Line, trace: Trace) -> LineResult:
+def _result(config: ModelConfig, line: Line, trace: Trace | Exception) -> LineResult:
+    if isinstance(trace, Exception):
+        return _failed(line, trace)
     ended = trace.stop_reason == "end of sentence"
     written = trace.tgt_ids[: trace.n_steps - ended]
     return LineResult(

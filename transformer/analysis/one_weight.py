@@ -164,8 +164,11 @@ def walk(
         shares=shares,
         bias=bias,
         output=output,
-        differences=_differences(
-            found, (head, query), scores=scores[head], weights=weights[head], head_out=outs[head], output=output
+        differences=Differences(
+            scores=_apart(scores[head], found["scores"][head, query, :n_keys]),
+            weights=_apart(weights[head], found["weights"][head, query, :n_keys]),
+            head=_apart(outs[head], found["heads"][head, query]),
+            output=_apart(output, found["output"][query]),
         ),
     )
 
@@ -216,24 +219,6 @@ def _output_projection(attention: MultiHeadAttention, n_heads: int) -> tuple[np.
     bias = attention.out_proj.bias
     by_head = weight.reshape(len(weight), n_heads, -1).transpose(1, 0, 2)
     return by_head, np.zeros(len(weight)) if bias is None else bias.detach().double().numpy()
-
-
-def _differences(
-    found: Mapping[str, np.ndarray],
-    row: tuple[int, int],
-    *,
-    scores: np.ndarray,
-    weights: np.ndarray,
-    head_out: np.ndarray,
-    output: np.ndarray,
-) -> Differences:
-    """Compare a row (head, query) with what was recorded, over the keys that are looked at."""
-    return Differences(
-        scores=_apart(scores, found["scores"][row][: len(scores)]),
-        weights=_apart(weights, found["weights"][row][: len(weights)]),
-        head=_apart(head_out, found["heads"][row]),
-        output=_apart(output, found["output"][row[1]]),
-    )
 
 
 def _apart(here: np.ndarray, there: np.ndarray) -> float:

@@ -180,8 +180,10 @@ class _Watcher:
         best = [divmod(place, totals.size(1)) for place in totals.flatten().topk(wanted).indices.tolist()]
         others = [one for one in best if one not in set(kept) and totals[one] > -torch.inf][:MOST_DROPPED]
         first = len(kept) + 1
-        places = [self._weigh(weighed, totals, one, n) for n, one in enumerate(kept, start=1)]
-        dropped = [self._weigh(weighed, totals, one, n, "dropped") for n, one in enumerate(others, start=first)]
+        places = [self._node(weighed, *one, float(totals[one]), n) for n, one in enumerate(kept, start=1)]
+        dropped = [
+            self._node(weighed, *one, float(totals[one]), n, "dropped") for n, one in enumerate(others, start=first)
+        ]
         least = self.nodes[places[-1]].compared if kept else torch.inf
         closed = self._closed(weighed, before[:, None] + weighed.own[0], least) if kept else []
         n_dropped = int((totals > -torch.inf).sum()) - len(kept)
@@ -189,14 +191,11 @@ class _Watcher:
         self.rounds.append(Round(tuple(places), tuple(dropped), tuple(closed), n_dropped, is_forced))
         self.beams = [*places, *[None] * (self.how.size - len(places))]
 
-    def _weigh(
-        self, weighed: Weighed, totals: Tensor, one: tuple[int, int], rank: int, fate: Fate | None = None
+    def _node(
+        self, weighed: Weighed, beam: int, piece: int, compared: float, rank: int, fate: Fate | None = None
     ) -> int:
         """A node for a beam and a piece that continues it."""
-        fate = fate or ("ended" if one[1] in self.end_ids else "open")
-        return self._node(weighed, *one, float(totals[one]), rank, fate)
-
-    def _node(self, weighed: Weighed, beam: int, piece: int, compared: float, rank: int, fate: Fate) -> int:
+        fate = fate or ("ended" if piece in self.end_ids else "open")
         log_prob = float(weighed.own[0, beam, piece])
         total = float(weighed.log_probs[0, beam]) + log_prob
         score = compared / length_penalty(weighed.index + 1, self.how.length_penalty)

@@ -78,10 +78,19 @@ def _angles(max_len: int, d_model: int) -> Tensor:
     return position * torch.exp(even * (-math.log(10_000.0) / d_model))  # [position, ceil(d_model / 2)]
 
 
-class FixedPositions(nn.Module):
-    """A table that a formula gives, so it is not stored in a checkpoint."""
-
+class _Table(nn.Module):
     table: Tensor
+
+    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
+        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
+        if moves is None:
+            return self.table[offset : offset + length]
+        places = moves(torch.arange(offset, offset + length, device=self.table.device))
+        return self.table[places % len(self.table)]  # behind the last row comes the first again
+
+
+class FixedPositions(_Table):
+    """A table that a formula gives, so it is not stored in a checkpoint."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -94,21 +103,13 @@ class FixedPositions(nn.Module):
         """Compute the table."""
         self.table = table_of(self.layout, *self.table.shape, after_padding=self.after_padding)
 
-    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
-        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
-        return _rows(self.table, length, offset, moves)
 
-
-class LearnedPositions(nn.Module):
+class LearnedPositions(_Table):
     """A table of parameters, trained with the model, which gives them their first values."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.zeros(config.max_len, config.d_model))
-
-    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
-        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
-        return _rows(self.table, length, offset, moves)
 
 
 def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | None:
@@ -116,10 +117,3 @@ def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | N
     if config.placing.adds != "table":
         return None
     return LearnedPositions(config) if config.placing.parameters else FixedPositions(config)
-
-
-def _rows(table: Tensor, length: int, offset: int, moves: Moves | None) -> Tensor:
-    if moves is None:
-        return table[offset : offset + length]
-    places = moves(torch.arange(offset, offset + length, device=table.device))
-    return table[places % len(table)]  # behind the last row comes the first again

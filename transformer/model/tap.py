@@ -173,18 +173,24 @@ class Recorder(Onlooker):
 class _Table:
     """Functions by the names that they are for, or by patterns of them."""
 
-    def __init__(self, changes: dict[str, Callable[[Any], Any]]) -> None:
-        self._changes = dict(changes)
+    def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool) -> None:
+        self._changes, self.causal = dict(changes), causal
         self._patterns = any("*" in name or "?" in name or "[" in name for name in changes)
 
-    def of(self, name: str) -> list[Callable[[Any], Any]]:
+    def _of(self, name: str) -> list[Callable[[Any], Any]]:
         """Those for a name, in order. Asked for every value of a pass: plain names are looked up, not matched."""
         if not self._patterns:
             return [self._changes[name]] if name in self._changes else []
         return [change for pattern, change in self._changes.items() if fnmatchcase(name, pattern)]
 
+    def _changed(self, name: str, value: Any) -> Any:
+        """What the functions of all matching patterns make of a value, in order."""
+        for change in self._of(name):
+            value = change(value)
+        return value
 
-class Replacer:
+
+class Replacer(_Table):
     """Replaces values: each site in the table goes through its function.
 
     Args:
@@ -195,21 +201,19 @@ class Replacer:
     """
 
     def __init__(self, changes: dict[str, Callable[[Tensor], Tensor]], *, causal: bool = False) -> None:
-        self._changes = _Table(changes)
-        self.causal = causal
+        super().__init__(changes, causal=causal)
 
     def wants(self, site: str) -> bool:
         """Whether a pattern matches."""
-        return bool(self._changes.of(site))
+        return bool(self._of(site))
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """Return what the functions of all matching patterns make of the value, in order."""
-        for change in self._changes.of(site):
-            value = change(value)
-        return value
+        changed: Tensor = self._changed(site, value)
+        return changed
 
 
-class Rewirer:
+class Rewirer(_Table):
     """Changes settings: each one in the table goes through its function.
 
     Args:
@@ -219,8 +223,7 @@ class Rewirer:
     """
 
     def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool = True) -> None:
-        self._changes = _Table(changes)
-        self.causal = causal
+        super().__init__(changes, causal=causal)
 
     def wants(self, site: str) -> bool:
         """Settings are no sites: it looks at none."""
@@ -232,6 +235,5 @@ class Rewirer:
 
     def rewired(self, name: str, value: _Setting) -> _Setting:
         """Return what the functions of all matching patterns make of a setting, in order."""
-        for change in self._changes.of(name):
-            value = change(value)
-        return value
+        changed: _Setting = self._changed(name, value)
+        return changed

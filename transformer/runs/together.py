@@ -12,8 +12,10 @@ Shapes: B queries, S source tokens, D d_model, V target vocabulary.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -30,6 +32,7 @@ from transformer.runs.runnable import Runnable
 from transformer.runs.running import Pause, Reading, go_on, padded, read
 from transformer.runs.trace import Trace
 
+_Result = TypeVar("_Result")
 MOST_ROWS = 32
 _LEAVING = 0.75  # copying the cache without rows that have ended pays when so few go on
 
@@ -49,23 +52,16 @@ def run_together(
     raises: one that fails takes nobody along. A run whose maps need more memory than `most_map_bytes` keeps none, and
     `each_layer` of `transformer.runs.by_layer` gives them. `pause` is called between two rounds of decoding.
     """
-    readings = [_read(checkpoint, query, most_map_bytes) for query in queries]
+    readings = [_attempt(partial(read, checkpoint, [query], most_map_bytes=most_map_bytes)) for query in queries]
     written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
     for one in readings:
-        yield _finish(one, written.get(id(one)), pause) if isinstance(one, Reading) else one
+        found = written.get(id(one))
+        yield _attempt(partial(finish_alone, one, found, pause)) if isinstance(one, Reading) else one
 
 
-def _read(checkpoint: Runnable, query: Query, most_map_bytes: int | None) -> Reading | Exception:
+def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
     try:
-        return read(checkpoint, [query], most_map_bytes=most_map_bytes)
-    except Exception as error:
-        return error
-
-
-def _finish(reading: Reading, ids: tuple[int, ...] | None, pause: Pause) -> Trace | Exception:
-    """The trace, or the error."""
-    try:
-        return finish_alone(reading, ids, pause)
+        return work()
     except Exception as error:
         return error
 
