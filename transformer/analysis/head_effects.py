@@ -16,7 +16,7 @@ Shapes: L layers, H heads, T steps, S source tokens.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -103,15 +103,15 @@ def measuring(
 
 def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows, config: ModelConfig) -> None:
     """Put each row of a pass into the place of its head [L, H, ...]."""
-    for field in fields(rows):
-        values = getattr(rows, field.name).numpy()  # [R, T] or [R, S]
+    for name, result in rows.items():
+        values = result.numpy()  # [R, T] or [R, S]
         for value, one in zip(values, group, strict=True):
             attention = anatomy(config).attention(one.kind)
             shape = (attention.n_layers, config.of(attention.stack).n_heads, *value.shape)
             arrays = found.setdefault(one.kind, {})
-            if field.name not in arrays:
-                arrays[field.name] = np.empty(shape, values.dtype)
-            arrays[field.name][one.layer, one.head] = value
+            if name not in arrays:
+                arrays[name] = np.empty(shape, values.dtype)
+            arrays[name][one.layer, one.head] = value
 
 
 def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list[Head]]:

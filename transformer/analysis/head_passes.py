@@ -49,15 +49,8 @@ class Control:
     best: Tensor  # the most probable ids [T]
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What the rows of a pass gave; as `head_effects.Effect` has it, [R, T] each, and `vectors` [R, S]."""
-
-    log_prob: Tensor
-    probability: Tensor
-    kl: Tensor
-    best: Tensor
-    vectors: Tensor
+Rows = dict[str, Tensor]
+"""What the rows of a pass gave, by the fields of `head_effects.Effect`: [R, T] each, and `vectors` [R, S]."""
 
 
 def zeroed(heads: Sequence[Head], config: ModelConfig) -> Replacer:
@@ -126,13 +119,12 @@ class Reading:
         last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
         n_rows, n_steps = last.shape[:2]
         moved = self._moved(memory, control)
-        found = Rows(
-            log_prob=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
-            probability=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
-            kl=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
-            best=torch.empty(n_rows, n_steps, dtype=torch.long),
-            vectors=torch.empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1),
-        )
+        found = {
+            name: torch.empty(n_rows, n_steps, dtype=control.chosen.dtype)
+            for name in ("log_prob", "probability", "kl")
+        }
+        found["best"] = torch.empty(n_rows, n_steps, dtype=torch.long)
+        found["vectors"] = torch.empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1)
         for rows, steps in self._parts(last):
             self._compare(self._log_probs(last[rows, steps], tap), control, found, rows, steps)
         return found
@@ -170,13 +162,13 @@ class Reading:
         """Put in what a part of the rows and steps gave [R, T, V]."""
         before, ids = control.log_probs[steps], self.ids[steps]
         own = after.gather(2, ids.expand(len(after), -1)[..., None])[..., 0]  # [R, T]
-        found.log_prob[rows, steps] = own - control.chosen[steps]
-        found.probability[rows, steps] = own.exp() - control.chosen[steps].exp()
-        found.best[rows, steps] = after.argmax(dim=-1)
+        found["log_prob"][rows, steps] = own - control.chosen[steps]
+        found["probability"][rows, steps] = own.exp() - control.chosen[steps].exp()
+        found["best"][rows, steps] = after.argmax(dim=-1)
         shares = before.exp()
         terms = (before - after).mul_(shares)
         terms.masked_fill_(shares == 0, 0.0)  # 0 ln 0 is 0, also where both are minus infinity
-        found.kl[rows, steps] = terms.sum(dim=-1).clamp_(min=0.0)  # below 0 is rounding
+        found["kl"][rows, steps] = terms.sum(dim=-1).clamp_(min=0.0)  # below 0 is rounding
 
     def _moved(self, memory: Tensor | None, control: Control) -> Tensor | None:
         """Of an encoder alone: how far its final vectors moved, as a share of their length [R, S]."""

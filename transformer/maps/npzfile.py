@@ -26,9 +26,8 @@ import numpy as np
 
 from transformer.errors import MapsError, shown
 from transformer.files.files import FolderFiles
-from transformer.maps.map_limits import KINDS, MOST_TEXT, check_text
 from transformer.maps.npzheaders import ArrayHeader, check_end, headers, read_header
-from transformer.maps.own_maps import GivenAttention, GivenMaps
+from transformer.maps.own_maps import KINDS, MOST_TEXT, GivenAttention, GivenMaps, check_text
 
 SUFFIX: Final = ".npz"
 CHUNK: Final = 2**20  # values that are unpacked at a time
