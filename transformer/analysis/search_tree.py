@@ -177,13 +177,12 @@ class _Watcher:
         totals = before[:, None] + weighed.scores[0]  # [K, V], in float64 like the sums
         kept = list(_kept(weighed))
         wanted = min(self.how.size + MOST_DROPPED, totals.numel())
-        best = [divmod(place, totals.size(1)) for place in totals.flatten().topk(wanted).indices.tolist()]
+        likeliest: list[int] = totals.flatten().topk(wanted).indices.tolist()
+        best = [divmod(place, totals.size(1)) for place in likeliest]
         others = [one for one in best if one not in set(kept) and totals[one] > -torch.inf][:MOST_DROPPED]
         first = len(kept) + 1
-        places = [self._node(weighed, *one, float(totals[one]), n) for n, one in enumerate(kept, start=1)]
-        dropped = [
-            self._node(weighed, *one, float(totals[one]), n, "dropped") for n, one in enumerate(others, start=first)
-        ]
+        places = [self._node(weighed, *at, float(totals[at]), n) for n, at in enumerate(kept, start=1)]
+        dropped = [self._node(weighed, *at, float(totals[at]), n, "dropped") for n, at in enumerate(others, first)]
         least = self.nodes[places[-1]].compared if kept else torch.inf
         closed = self._closed(weighed, before[:, None] + weighed.own[0], least) if kept else []
         n_dropped = int((totals > -torch.inf).sum()) - len(kept)

@@ -26,11 +26,6 @@ HEADS = (ZeroHead("decoder", 0, 1), ZeroHead("cross", 1, 0))
 
 
 @pytest.fixture(scope="module")
-def checkpoint(checkpoint_folder):
-    return load(checkpoint_folder)
-
-
-@pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
     return alone("decoder", tmp_path_factory.mktemp("one stack"))
 
