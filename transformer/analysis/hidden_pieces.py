@@ -18,8 +18,8 @@ import torch
 from transformer.errors import QueryError
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
+from transformer.runs.distribution import ranks_of
 from transformer.runs.finite import check_recorded
-from transformer.runs.guesses import ranks_of
 from transformer.runs.results import Arrays
 from transformer.text.tokenizer import AnyTokenizer
 

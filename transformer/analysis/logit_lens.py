@@ -25,7 +25,7 @@ from torch import Tensor
 
 from transformer.analysis.stream import Place, places
 from transformer.model.transformer import Transformer
-from transformer.runs.guesses import ranks_of
+from transformer.runs.distribution import ranks_of
 from transformer.runs.replay import replay
 from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable

@@ -11,7 +11,7 @@ Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -164,12 +164,7 @@ def walk(
         shares=shares,
         bias=bias,
         output=output,
-        differences=Differences(
-            scores=_apart(scores[head], found["scores"][head, query, :n_keys]),
-            weights=_apart(weights[head], found["weights"][head, query, :n_keys]),
-            head=_apart(outs[head], found["heads"][head, query]),
-            output=_apart(output, found["output"][query]),
-        ),
+        differences=_differences(found, (head, query), (scores[head], weights[head], outs[head], output)),
     )
 
 
@@ -221,5 +216,8 @@ def _output_projection(attention: MultiHeadAttention, n_heads: int) -> tuple[np.
     return by_head, np.zeros(len(weight)) if bias is None else bias.detach().double().numpy()
 
 
-def _apart(here: np.ndarray, there: np.ndarray) -> float:
-    return float(np.abs(here - there).max(initial=0.0))
+def _differences(found: Mapping[str, np.ndarray], at: tuple[int, int], rows: Sequence[np.ndarray]) -> Differences:
+    """How far the rows of a head and query are from what was recorded, over the keys that are looked at."""
+    there = (found["scores"][at], found["weights"][at], found["heads"][at], found["output"][at[1]])
+    pairs = zip(rows, there, strict=True)
+    return Differences(*(float(np.abs(here - kept[: len(here)]).max(initial=0.0)) for here, kept in pairs))

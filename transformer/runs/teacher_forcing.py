@@ -29,8 +29,8 @@ from transformer.model.tap import NO_TAP, Tap, both
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
+from transformer.runs.distribution import ROWS, logits_of, ranks_of
 from transformer.runs.finite import check_recorded
-from transformer.runs.guesses import ROWS, logits_of, ranks_of
 from transformer.runs.query import Query
 from transformer.runs.results import Arrays
 from transformer.runs.rules import Rules

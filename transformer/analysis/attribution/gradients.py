@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
-from transformer.analysis.progress import Progress, whole
+from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
@@ -135,24 +135,14 @@ def input_times_gradient(asked: Asked) -> np.ndarray:
     return _by_piece(asked, (x * slopes)[0])
 
 
-def integrated_gradients(asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None) -> Integrated:
-    """Integrated gradients of each piece.
-
-    Args:
-        asked: What is explained.
-        baseline: Where the line begins.
-        n_points: On the line; None for as many as make the error small, `MOST_POINTS` at most.
-
-    Raises:
-        QueryError: The model was loaded where no gradients can be taken.
-    """
-    return whole(integrating(asked, baseline=baseline, n_points=n_points))
-
-
 def integrating(
     asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None
 ) -> Generator[Progress, None, Integrated]:
-    """The same in parts; says before each how many points are done, and of how many."""
+    """Integrated gradients of each piece, in parts: says before each how many points on the line are done.
+
+    Without a number of points there are as many as make the error small, `MOST_POINTS` at most. A QueryError says
+    that the model was loaded where no gradients can be taken.
+    """
     x = embeddings(asked)
     start = baseline_of(asked, baseline).expand_as(x)
     ends, _ = gradient(asked, torch.cat([start, x]))

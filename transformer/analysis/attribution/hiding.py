@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
-from transformer.analysis.progress import Progress, whole
+from transformer.analysis.progress import Progress
 from transformer.runs.interventions.visiting import AtPlace
 from transformer.runs.results import Arrays
 
@@ -71,13 +71,8 @@ def hider(places: Tensor, stack: str) -> tuple[AtPlace, ...]:
     return (AtPlace(f"{stack}.*.self_attn.mask", of_others), *([crossing] if stack == "encoder" else []))
 
 
-def hide(asked: Sequence[Asked]) -> Hiding:
-    """Hide each piece from each of a run's steps, which stand in order, each alone."""
-    return whole(hiding(asked))
-
-
 def hiding(asked: Sequence[Asked]) -> Generator[Progress, None, Hiding]:
-    """The same in parts; says before each how far it is."""
+    """Hide each piece from each of a run's steps, in order, each alone; says before each part how far it is."""
     rows = [one.read_ids.size(1) - 1 for one in asked]  # of the decoder, one a step
     pieces = torch.tensor([one.piece for one in asked])
     last, n_pieces = asked[-1], asked[-1].n_pieces
