@@ -62,8 +62,7 @@ def read_at_once(
     recorder, first_row = Recorder(sites), len(source.prompt_ids) - 1
 
     def read(seen: Tap) -> Tensor:
-        logits: Tensor = model(src, tgt, tap=seen)  # [1, first_row + T, V]
-        return logits
+        return model(src, tgt, tap=seen)  # [1, first_row + T, V]
 
     logits = read(tap.also(recorder))
     if finite:

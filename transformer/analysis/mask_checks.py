@@ -57,8 +57,7 @@ class BatchMasks:
             raise QueryError(
                 "this model uses no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names)
             )
-        mask: np.ndarray = getattr(self, name)
-        return mask
+        return getattr(self, name)
 
     def whole(self, name: MaskName) -> np.ndarray:
         """A mask broadcast over batch and queries [B, Q, K]; every head gets the same."""
@@ -243,8 +242,7 @@ def _finite(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
 
 def _result(model: Transformer, src: Tensor, tgt: Tensor, tap: Tap) -> Tensor:
     """The logits [B, T, V], or of an encoder alone its memory [B, S, D], whatever head it has."""
-    result: Tensor = model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
-    return result
+    return model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
 
 
 def _moved(before: Tensor, after: Tensor) -> Tensor:

@@ -44,9 +44,3 @@ def likeness(vectors: np.ndarray) -> float:
     unit = vectors / np.where(lengths > 0, lengths, 1)
     n = len(unit)
     return float(((unit @ unit.T).sum() - (unit * unit).sum()) / (n * (n - 1))) if n > 1 else 1.0
-
-
-def size(vectors: np.ndarray) -> np.ndarray:
-    """Root mean square of each vector, [T, D] -> [T]."""
-    found: np.ndarray = np.sqrt((vectors.astype(np.float64) ** 2).mean(axis=-1))
-    return found

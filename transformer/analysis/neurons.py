@@ -116,8 +116,7 @@ def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
 def columns(model: Transformer, stack: StackName, layer: int) -> np.ndarray:
     """What each neuron of a layer writes at an activation of 1, its column of down_proj: read-only [D, F]."""
     layers: Any = model.stack(stack).layers
-    written: np.ndarray = widened(layers[layer].ffn.down_proj.weight.detach()).numpy()
-    return written
+    return widened(layers[layer].ffn.down_proj.weight.detach()).numpy()
 
 
 def effect_sites(config: ModelConfig, layer: int) -> list[str]:
@@ -182,8 +181,6 @@ def _norm(model: Transformer, name: str) -> Norm:
     _, layer, *part = name.split(".")
     decoder: Any = model.decoder
     if len(part) < 2:
-        found: Norm = decoder.final_norm
-        return found
+        return decoder.final_norm
     residual = getattr(decoder.layers[int(layer)], f"{part[0]}_residual")
-    inner: Norm = residual.output_norm if part[1] == "output" else residual.norm
-    return inner
+    return residual.output_norm if part[1] == "output" else residual.norm

@@ -99,10 +99,7 @@ def product_by_distance(query: np.ndarray, key: np.ndarray, speeds: np.ndarray, 
         np.split(np.asarray(x, np.float64), [n_pairs, 2 * n_pairs]) for x in (query, key)
     )
     angles = np.asarray(moved)[..., None] * speeds  # [..., pair]
-    product: np.ndarray = (
-        np.cos(angles) @ (q1 * k1 + q2 * k2) + np.sin(angles) @ (q2 * k1 - q1 * k2) + q_rest @ k_rest
-    )
-    return product
+    return np.cos(angles) @ (q1 * k1 + q2 * k2) + np.sin(angles) @ (q2 * k1 - q1 * k2) + q_rest @ k_rest
 
 
 def even_product(speeds: np.ndarray, distances: np.ndarray) -> np.ndarray:

@@ -70,15 +70,12 @@ class Visitor(Protocol):
     @property
     def causal(self) -> bool:
         """Whether it only looks, or changes each token by itself; see `Tap.causal`. If in doubt, it is False."""
-        ...
 
     def wants(self, site: str) -> bool:
         """Whether this site is to be visited."""
-        ...
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """See the value of a site; the model goes on with the tensor that is returned."""
-        ...
 
 
 class SiteTap(Tap):
@@ -209,8 +206,7 @@ class Replacer(_Table):
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """Return what the functions of all matching patterns make of the value, in order."""
-        changed: Tensor = self._changed(site, value)
-        return changed
+        return self._changed(site, value)
 
 
 class Rewirer(_Table):
@@ -235,5 +231,4 @@ class Rewirer(_Table):
 
     def rewired(self, name: str, value: _Setting) -> _Setting:
         """Return what the functions of all matching patterns make of a setting, in order."""
-        changed: _Setting = self._changed(name, value)
-        return changed
+        return self._changed(name, value)

@@ -166,8 +166,7 @@ class Transformer(nn.Module):
 
     def stack(self, name: StackName) -> Encoder | Decoder:
         """The encoder or the decoder; a QueryError if the model has no such stack."""
-        found: Encoder | Decoder = getattr(self, self.anatomy.stack(name).name)
-        return found
+        return getattr(self, self.anatomy.stack(name).name)
 
     def attentions(self, kind: Kind) -> list[MultiHeadAttention]:
         """One kind of attention in every layer that has it; a QueryError if the model has no such attention."""

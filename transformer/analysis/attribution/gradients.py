@@ -183,5 +183,4 @@ def _rows(asked: Asked) -> int:
 
 def _by_piece(asked: Asked, credit: Tensor) -> np.ndarray:
     """Summed over dimensions [tokens, D] -> [P], in float64; padding is no piece."""
-    found: np.ndarray = credit.double().sum(dim=-1)[: asked.n_pieces].numpy()
-    return found
+    return credit.double().sum(dim=-1)[: asked.n_pieces].numpy()
