@@ -17,7 +17,7 @@ from transformer.model.anatomy import Attention, Kind, anatomy
 from transformer.model.tap import NO_TAP, Onlooker, Tap
 from transformer.runs import recording
 from transformer.runs.changing import tap_of_run
-from transformer.runs.keeping import WEIGHTS
+from transformer.runs.record import WEIGHTS
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 

@@ -20,9 +20,8 @@ from transformer.runs import recording
 from transformer.runs.beam import Hypothesis, Watch, beam_search
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy, sample
-from transformer.runs.keeping import Keeping
 from transformer.runs.query import Beam, Decoding, Query, Sampling
-from transformer.runs.record import Output, Record
+from transformer.runs.record import Keeping, Output, Record
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, read_source
 from transformer.runs.trace import Trace
