@@ -1,8 +1,8 @@
 """What a run records, what its recording pass saw of a batch, and the traces that come of it.
 
-Maps of a long text would be more than a server has room for. A run that lets its maps go computes every attention as
-one that keeps them, so that all its other numbers are the same to the last bit; `transformer.runs.by_layer` makes them
-again, one layer at a time.
+Maps of a long text would be more than a server has room for. A run that lets its maps go computes every attention
+as one that keeps them, so that all its other numbers are the same to the last bit; `transformer.runs.by_layer` makes
+them again, one layer at a time.
 """
 
 from collections.abc import Mapping, Sequence
