@@ -61,7 +61,7 @@ class Counts:
 def parse_links(line: str) -> Links:
     """Read one line of gold links: `3-4` is sure, `3p4` possible; source word, then target word, from 0.
 
-    White space stands between them; a line without any is a sentence without links. What is no link is a ClauseError.
+    White space stands between them. What is no link is a ClauseError.
     """
     sure, possible = set(), set()
     for word in line.split():

@@ -81,10 +81,7 @@ def _costs(left: Sequence[object], right: Sequence[object]) -> list[list[int]]:
 
 
 def kl_divergences(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """KL(left ‖ right) = Σ p · (ln p − ln q) of each step [T], in nats, at least 0, of log-probabilities [T, V].
-
-    A ValueError says that their shapes differ.
-    """
+    """KL(left ‖ right) = Σ p · (ln p − ln q) of each step [T], in nats, at least 0, of log-probabilities [T, V]."""
     if left.shape != right.shape:
         raise ValueError(f"{left.shape} log-probabilities and {right.shape}: give those of the same pieces.")
     return np.array([_divergence(p, q) for p, q in zip(left, right, strict=True)], dtype=np.float64)
@@ -141,10 +138,7 @@ class Crossed(Arrays):
 
 
 def crossed(own: Trace, read_by: Trace) -> Crossed:
-    """An output under the model that wrote it, and under the one that read it with `read_output`.
-
-    A ValueError says that the traces are of different outputs.
-    """
+    """An output under the model that wrote it, and under the one that read it with `read_output`."""
     if own.tgt_ids != read_by.tgt_ids:
         raise ValueError("The two traces are of different outputs: read the one's output with the other model.")
     divergences = kl_divergences(own.log_probs, read_by.log_probs)

@@ -100,10 +100,7 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
 
 
 def holdings(model: Transformer) -> dict[Part, Holding]:
-    """The parameters of each component of `PARTS`, in that order; a tensor that is shared counts once.
-
-    They are read off the model itself, and add up to `config.count_parameters()`.
-    """
+    """The parameters of each component of `PARTS`, read off the model; together `config.count_parameters()`."""
     counted: dict[Part, dict[tuple[str, tuple[int, ...]], int]] = {part: {} for part in PARTS}
     totals = dict.fromkeys(PARTS, 0)
     for name, tensor in model.named_parameters():

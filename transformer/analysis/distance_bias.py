@@ -33,10 +33,7 @@ class DistanceBias:
 
 @torch.inference_mode()
 def distance_bias(model: Transformer, stack: StackName, *, most: int) -> DistanceBias:
-    """The bias of a stack, for distances up to `most` tokens; a decoder's keys never come after the query.
-
-    A ValueError says that the model's positions add nothing to scores.
-    """
+    """The bias of a stack for distances up to `most` tokens; a decoder's keys never come after the query."""
     config, causal = model.config.of(stack), model.anatomy.attention(stack).causal
     steps = torch.arange(-most, 1 if causal else most + 1)  # [distance]
     if (kind := BIASES.get(config.positions)) is None:

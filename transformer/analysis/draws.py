@@ -121,10 +121,7 @@ def _seed(query: Query) -> int:
 
 
 def log_drawn(trace: Trace) -> float:
-    """Log-probability of a sampled output in the distributions that its pieces were drawn from, in nats.
-
-    What was forced was not drawn, and adds nothing.
-    """
+    """Log-probability of a sampled output where its pieces were drawn, in nats; what was forced adds nothing."""
     total = 0.0
     for step in range(trace.n_forced, trace.n_steps):
         shares = drawn_from(trace.scores_at(step), trace.query.decoding)

@@ -56,10 +56,7 @@ class Measure:
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
-    """How spread out each row is: -sum_k w_k log2 w_k, where a weight of 0 adds 0.
-
-    In bits, from 0 (all on one key) to log2 of the number of keys (all alike).
-    """
+    """How spread out each row is: -sum_k w_k log2 w_k, where a weight of 0 adds 0; in bits, 0 if all is on one key."""
 
     def of_rows(some: np.ndarray, _: slice) -> np.ndarray:
         precise = some.astype(np.float64)
@@ -70,10 +67,7 @@ def entropy(weights: np.ndarray) -> np.ndarray:
 
 
 def entropy_share(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The entropy as a share of the most that the row could have, log2 of its number of open keys, 0 to 1.
-
-    NaN where fewer than two keys are open, as nothing can be spread there.
-    """
+    """The entropy as a share of log2 of a row's number of open keys, 0 to 1; NaN where fewer than two are open."""
     return _share_of_most(entropy(weights), allowed)
 
 
@@ -108,10 +102,7 @@ def relative_distance(weights: np.ndarray) -> np.ndarray:
 
 
 def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.ndarray:
-    """The weight that each row of self-attention puts on the token `offset` places on: 0 itself, -1 the previous.
-
-    NaN where there is no such token or it is closed.
-    """
+    """The weight on the token `offset` places on (0: itself, -1: the previous); NaN where it is missing or closed."""
     n_queries, n_keys = weights.shape[-2:]
     rows = np.arange(n_queries)
     keys = np.clip(rows + offset, 0, n_keys - 1)
@@ -132,10 +123,7 @@ def diagonal_keys(n_queries: int, n_keys: int) -> np.ndarray:
 
 
 def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
-    """The weight that each row of cross-attention puts on the key of its own relative place (`diagonal_keys`).
-
-    All rows of the output and all keys of the source are needed, without padding.
-    """
+    """The weight that each row of cross-attention puts on the key of its own relative place (`diagonal_keys`)."""
     n_queries, n_keys = weights.shape[-2:]
     on_it = np.asarray(weights)[..., np.arange(n_queries), diagonal_keys(n_queries, n_keys)]
     return on_it.astype(np.float64)

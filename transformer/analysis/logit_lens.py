@@ -72,10 +72,7 @@ def read(model: Transformer, stream: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def logit_lens(checkpoint: Runnable, trace: Trace, *, top: int = TOP) -> Lens:
-    """Read every depth of every step of a run, and list the `top` candidates of each.
-
-    A QueryError says that the trace is of another checkpoint, or that the model has no decoder.
-    """
+    """Read every depth of every step of a run, and list the `top` candidates of each; it needs a decoder."""
     where, n = lens_places(checkpoint), trace.n_steps
     recorded = replay(checkpoint, trace, [place.site for place in where])
     rows = slice(trace.row_of(0), trace.row_of(n))

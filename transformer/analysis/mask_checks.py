@@ -102,10 +102,7 @@ class Attention(Arrays):
 
 @torch.inference_mode()
 def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Kind, layer: int) -> Attention:
-    """Read a padded batch once and record one attention of a layer, from 0.
-
-    A QueryError says that the model has no such layer, or computes what is not finite.
-    """
+    """Read a padded batch once and record one attention of a layer, from 0; a QueryError if there is none such."""
     attention = model.anatomy.attention(kind)
     site = attention.place(layer)
     src, patterns = torch.tensor(src_ids), tuple(f"{site}.{name}" for name in ("scores", "mask", "weights"))

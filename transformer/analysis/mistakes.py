@@ -12,10 +12,7 @@ import numpy as np
 
 
 def largest_weight(maps: Iterable[np.ndarray]) -> float:
-    """How much of a row's weight its largest one has, in the mean over all rows of some maps [H, Q, K], 0 to 1.
-
-    Rows without any weight are left out.
-    """
+    """How much of its weight a row's largest one has, in the mean over rows with any of maps [H, Q, K], 0 to 1."""
     rows = np.concatenate([one.reshape(-1, one.shape[-1]).max(axis=-1) for one in maps])
     rows = rows[rows > 0]
     return float(rows.mean()) if len(rows) else 0.0
@@ -29,10 +26,7 @@ def on_later(maps: Iterable[np.ndarray]) -> float:
 
 
 def on_keys(maps: Iterable[np.ndarray], keys: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-    """How much of its weight each row gives to some keys, bool [K], in the mean over maps [H, Q, K] and heads [Q].
-
-    Only the rows bool [Q], if they are named.
-    """
+    """How much of its weight each of some rows gives to some keys, in the mean over maps [H, Q, K] and heads [Q]."""
     stacked = np.concatenate(list(maps))  # [maps * H, Q, K]
     found = stacked[:, :, keys].sum(axis=-1).mean(axis=0)
     return found if rows is None else found[rows]

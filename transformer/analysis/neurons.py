@@ -71,10 +71,7 @@ class Histogram:
 
 
 def histogram(pre_activation: np.ndarray, token: int) -> Histogram:
-    """Count the pre-activations of the tokens that may be seen [T, F], and those of one of them by itself.
-
-    There are about `N_BINS` bins over their whole range; what is no finite number is left out.
-    """
+    """Count the finite pre-activations of tokens [T, F], and of one of them, in about `N_BINS` bins."""
     finite = pre_activation[np.isfinite(pre_activation)]
     low, high = float(finite.min(initial=0)), float(finite.max(initial=0))
     width = (high - low) / N_BINS or 1.0

@@ -159,11 +159,7 @@ def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BI
 
 
 def slices(values: Tensor, *, like: Tensor | None = None) -> Iterator[Tensor]:
-    """All numbers of a tensor in float64, some at a time, each [n].
-
-    Their order is that of another tensor of the same shape, or the tensor's own, which depends on how it lies in
-    memory.
-    """
+    """All numbers of a tensor in float64, some at a time [n]; in the order of `like`, or as they lie in memory."""
     lies = values if like is None else like
     if lies.dim() == 2 and lies.T.is_contiguous():  # a matrix by columns: by rows it would be copied or read in leaps
         values = values.T

@@ -108,10 +108,7 @@ def strongest_waves(table: np.ndarray) -> Periods:
 
 
 def similarity(table: np.ndarray, *, cosine: bool = False) -> np.ndarray:
-    """Compare every position with every other: p . q, or its cosine, float64 [position, position].
-
-    The cosine is -1 to 1, and 0 for a vector of length 0.
-    """
+    """Compare every position with every other: p . q, or its cosine, which is 0 for a vector of length 0; float64."""
     vectors = table.astype(np.float64)
     if cosine:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -162,10 +159,7 @@ def rotate(table: np.ndarray, shift: int) -> np.ndarray:
 
 
 def rotation_errors(table: np.ndarray, shift: int) -> np.ndarray:
-    """How far R_k PE(p) is from PE(p + k): the largest absolute difference at each p, float64 [position - shift].
-
-    A ValueError says that no position has another one that far behind it.
-    """
+    """How far R_k PE(p) is from PE(p + k): the largest absolute difference at each p, float64 [position - shift]."""
     _check_shift(table, shift, most=len(table) - 1)
     turned = rotate(table[:-shift], shift)
     if not turned.shape[1]:  # d_model 1: a sine alone

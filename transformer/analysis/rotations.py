@@ -53,10 +53,7 @@ class Turning:
 
 
 def turnings(config: ModelConfig, stack: StackName) -> tuple[Turning, ...]:
-    """The layers of a stack by how they turn, those that do so alike together, in the order of their first layer.
-
-    A ValueError says that the model's positions are not rotary.
-    """
+    """The layers of a stack by how rotary positions turn them, those alike together, in the order of the first."""
     if config.rotary is None:
         raise ValueError("The model has no rotary positions.")
     found: dict[tuple[bool, bool], list[int]] = {}

@@ -51,10 +51,7 @@ class Spectrum:
 
     @property
     def effective_rank(self) -> float:
-        """How many directions the matrix uses, 1 to min(M, N); NaN for a matrix of zeros.
-
-        It is e to the entropy of the singular values as shares of their sum.
-        """
+        """How many directions the matrix uses (`effective_number`), 1 to min(M, N); NaN for a matrix of zeros."""
         return effective_number(self.values)
 
 

@@ -173,10 +173,7 @@ class Normed:
 
 
 def norm_places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
-    """The norms of a stack, each named by its sub-layer; the final norm comes last.
-
-    Where a sub-layer has two, it is the one before it.
-    """
+    """The norms of a stack by their sub-layers, of two the one before it; the final norm comes last."""
     return places(config, stack)[1:]
 
 

@@ -116,10 +116,7 @@ def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
 
 
 def check_maps(file: BinaryIO, size: int, *, label: str) -> str:
-    """Of which model the maps of a file are, and of which sentence; empty if it does not say. No weight is read.
-
-    A MapsError says that by the list of arrays or a header there are no maps.
-    """
+    """Of which model and sentence the maps of a file are, as far as it says, or a MapsError; no weight is read."""
     with _opened(file, size, label) as archive:
         found = headers(archive)
         said = {name: _read(archive, name, found[name]) for name in ("checkpoint", "sentence") if name in found}

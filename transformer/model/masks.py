@@ -12,10 +12,7 @@ from torch import Tensor
 
 
 def padding_mask(ids: Tensor, *, pad_id: int | None) -> Tensor:
-    """Nobody attends to padding: ids [batch, key] -> bool [batch, 1, 1, key], False where the key is padding.
-
-    Without a padding id there is no padding.
-    """
+    """Nobody attends to padding: ids [batch, key] -> bool [batch, 1, 1, key]; without an id for it there is none."""
     real = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
     return real[:, None, None, :]
 
@@ -53,11 +50,7 @@ def combine_masks(*masks: Tensor) -> Tensor:
 def within(
     mask: Tensor | None, window: int, n_queries: int, *, offset: int = 0, device: torch.device | None = None
 ) -> Tensor | None:
-    """The mask of a layer that has a window; 0 is none, and one that is wider than the text closes nothing.
-
-    The mask is what all layers have, bool [batch, 1, query, offset + query], or None; the rest as `window_mask` takes
-    it.
-    """
+    """The mask of a layer that has a window; 0 is none, and one that is wider than the text closes nothing."""
     if not window or window >= offset + n_queries:
         return mask
     near = window_mask(window, n_queries, offset=offset, device=device)

@@ -23,10 +23,7 @@ Rotation = tuple[Tensor, Tensor]
 
 
 def frequencies(rotary: Rotary, d_head: int, *, max_len: int, local: bool = False) -> np.ndarray:
-    """By how many radians each pair turns from one token to the next, float64 [n / 2].
-
-    The most tokens stand for `original_len` where it is 0; `local` is for a layer with a window.
-    """
+    """By how many radians each pair turns from one token to the next [n / 2]; `local`: in a layer with a window."""
     width = rotary.width(d_head)
     steps = np.arange(0, width, 2) / width  # [n / 2]
     if local and rotary.local_base is not None:
@@ -68,10 +65,7 @@ def magnitude(rotary: Rotary, *, local: bool = False) -> float:
 
 
 def rotation(speeds: np.ndarray, size: float, places: Tensor, *, like: Tensor) -> Rotation:
-    """The rotation of tokens at these places [T], of the type and on the device of a tensor like it.
-
-    Speeds [n / 2] and size are those of `frequencies` and `magnitude`.
-    """
+    """The rotation of tokens at these places [T]; speeds and size are those of `frequencies` and `magnitude`."""
     angles = torch.from_numpy(places.numpy(force=True)[:, None] * speeds)  # [T, n / 2], float64
     return (angles.cos() * size).to(like), (angles.sin() * size).to(like)
 

@@ -18,10 +18,7 @@ from transformer.runs.source import read_source
 
 
 def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
-    """The tap that carries out all of them, in order.
-
-    A ChangeError says that the model has not what one of them names, or that it makes no sense there.
-    """
+    """The tap that carries out all of them, in order; a ChangeError if one makes no sense in the model."""
     parameter, other = checkpoint.model.get_parameter, partial(_other, checkpoint)
     return tap_of(
         *(
@@ -33,10 +30,7 @@ def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
 
 
 def tap_of_run(checkpoint: Runnable, query: Query, tap: Tap = NO_TAP) -> Tap:
-    """The tap that a run was made with, and after it one that the run was given beside its query.
-
-    A QueryError says that the run was made with another checkpoint.
-    """
+    """The tap that a run was made with, then one that it was given; a QueryError if it is of another checkpoint."""
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(
             "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name

@@ -77,10 +77,7 @@ class Prefix:
         return self.ids[:, self.n_prompt :]
 
     def next_log_probs(self) -> Tensor:
-        """Log-probabilities of the next piece [B, V], in nats; `log_sums` is then what they lack to the logits [B].
-
-        A QueryError names the first site where the model computed something that is not a number.
-        """
+        """Log-probabilities of the next piece [B, V], in nats, and in `log_sums` what they lack to the logits [B]."""
         n_past = self.cache.length if self.cache is not None else 0
         hidden = self.model.decode(
             self.ids[:, n_past:], self.memory, self.src_mask, tap=self.tap, cache=self.cache
@@ -121,10 +118,7 @@ Choose = Callable[[Tensor], Tensor]  # what a choice goes by [B, V] -> chosen id
 
 
 def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | None = None) -> Iterator[DecodeStep]:
-    """Take the most probable piece each time, in a new prefix; `max_new` counts the end piece.
-
-    What is forced is what each row must begin with.
-    """
+    """Take the most probable piece each time; what is forced is what each row must begin with."""
     return _rounds(prefix, lambda log_probs: log_probs.argmax(dim=-1), max_new, forced)
 
 

@@ -139,10 +139,7 @@ class Query:
 
 
 def check_source(source: str) -> str:
-    """The source in form NFC, with `?` for half a surrogate pair, which is no character.
-
-    A QueryError says that it is no text, or longer than the limit.
-    """
+    """The source in form NFC, `?` for half a surrogate pair; a QueryError if it is no text, or too long."""
     if not isinstance(source, str):
         raise QueryError("the source must be text, found {kind}.", kind=type(source).__name__)
     return _composed(

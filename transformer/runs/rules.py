@@ -98,10 +98,7 @@ def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
 
 
 def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequence[Rules]) -> Tensor:
-    """What the choices of a batch go by [B, V]: the log-probabilities themselves, changed, if only ids are banned.
-
-    For each row there are what it has read [B, T], what its log-probabilities lack to the logits [B], and its rules.
-    """
+    """What the choices of a batch go by [B, V]: the log-probabilities themselves, changed, if only ids are banned."""
     if not rules[0].any:
         return ban(log_probs, rules[0].config.never_written)
     rows = zip(log_probs, texts.tolist(), log_sums.tolist(), rules, strict=True)

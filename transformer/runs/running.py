@@ -103,10 +103,7 @@ class Reading:
     started: float  # when reading began
 
     def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[Output]:
-        """Decode the rows that are decoded alike together; prompts only with others of their length.
-
-        `watch` is told what each round of beam search weighed.
-        """
+        """Decode the rows that are decoded alike together; prompts only with others of their length."""
         config = self.checkpoint.config
         if not anatomy(config).writes:
             return [Output(()) for _ in self.queries]

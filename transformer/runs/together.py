@@ -80,10 +80,7 @@ def finish_alone(reading: Reading, ids: tuple[int, ...] | None, pause: Pause = g
 
 
 def surely(trace: Trace, scores: Tensor) -> bool:
-    """Whether decoding alone surely writes the output of a trace that was recorded alone, by its scores [T, V].
-
-    The output may come from decoding in company, and the query's seed decides what is drawn.
-    """
+    """Whether decoding alone surely writes the output of a trace that was recorded alone, by its scores [T, V]."""
     penalty = trace.rules.config.repetition_penalty
     growth = max(penalty, 1 / penalty)
     return certain(scores, trace.tgt_ids, trace.query.decoding, n_forced=trace.n_forced, growth=growth)

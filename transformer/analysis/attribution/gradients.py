@@ -107,10 +107,7 @@ def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
 
 
 def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text a row.
-
-    A QueryError says that the model was loaded where no gradients can be taken.
-    """
+    """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text a row."""
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
         try:

@@ -44,10 +44,7 @@ _NEEDED = ("logits", *(f"decoder*.{name}" for name in _NAMES))
 
 @torch.inference_mode()
 def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
-    """The parts of a step's logits: of its own piece, and of others.
-
-    Those of the difference of two logits are the differences of their parts.
-    """
+    """The parts of a step's logits, of its own piece and of others; those of a difference are their differences."""
     model, ids = asked.model, (asked.piece, *pieces)
     seen: dict[str, Tensor] = {}  # the last token's row of each site, in float64
 

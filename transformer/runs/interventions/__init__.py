@@ -74,10 +74,7 @@ _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,5000}))?", re.ASCII)
 
 
 def checked(interventions: object) -> tuple[Intervention, ...]:
-    """A list or tuple of interventions as a tuple.
-
-    A QueryError says that it is something else, or too long, or that two of them contradict each other.
-    """
+    """A list or tuple of interventions as a tuple; a QueryError if it is no such list, too long, or contradictory."""
     if not isinstance(interventions, list | tuple) or not all(isinstance(one, Intervention) for one in interventions):
         raise QueryError(
             "interventions: found {found}, expected a list of interventions.", found=shown(interventions)
@@ -108,10 +105,7 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
 
 
 def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterator[tuple[Intervention, ModelConfig]]:
-    """Each change with the config that it goes by, which another may have changed.
-
-    A ChangeError says that the model has not what one of them names, or that it makes no sense there.
-    """
+    """Each change with the config that it goes by, which another may have changed; a ChangeError if it is unfit."""
     interventions = tuple(interventions)
     for one in interventions:
         seen = config

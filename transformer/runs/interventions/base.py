@@ -133,10 +133,7 @@ class Intervention:
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """What does it to a model; made anew for every run, so that they may remember what they saw.
-
-        A ChangeError says that it cannot be done there.
-        """
+        """What does it to a model; made anew for every run, so that they may remember what they saw."""
         return ()
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:

@@ -31,10 +31,7 @@ Values = Callable[[], dict[str, Tensor]]
 
 
 def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
-    """A function that gives sites of the other run, which is made once, when it is first asked for.
-
-    A ChangeError then says that its sentence cannot be read.
-    """
+    """Gives sites of the other run, which is made once, when first asked for; a ChangeError if it cannot be."""
 
     @cache
     def values() -> dict[str, Tensor]:
@@ -50,10 +47,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
 
 
 def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
-    """See that the other run's values [1, ..., tokens, width] have as many heads as those here.
-
-    A ChangeError says that something else changes how vectors are cut into heads.
-    """
+    """See that another run's values [1, ..., tokens, width] have as many heads as those here; a ChangeError if not."""
     if other.shape[1:-2] != here.shape[1:-2]:
         raise ChangeError(
             "{change} takes {there} heads from a run of the unchanged model; here are {here}. Leave the change of "

@@ -272,10 +272,7 @@ class Insist(PieceChange):
 
 
 def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int) -> dict[int, int]:
-    """The pieces that are insisted on, by their steps from 0, of a run that writes `most` pieces at most.
-
-    A ChangeError says that a step cannot be reached, or that the query forces another piece there.
-    """
+    """The pieces that are insisted on, by steps from 0; a ChangeError if one cannot be, in a run of `most` pieces."""
     found: dict[int, int] = {}
     for one in changes:
         if not isinstance(one, Insist):

@@ -122,10 +122,7 @@ def whole(
 
 def choice(label: str, options: Mapping[Any, str], default: str | None = None, *, what: What = "choice",
            key: str = "", target: bool = False) -> Any:  # fmt: skip
-    """One of a few words of letters and digits, each with its label; without a default it has to be said.
-
-    A target says where something is changed, and not how.
-    """
+    """One of a few words of letters and digits, each with its label; a target says where something is changed."""
 
     def check(said: str, value: Any) -> str:
         if not isinstance(value, str) or value not in options:
