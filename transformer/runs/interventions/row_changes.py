@@ -38,7 +38,6 @@ class RowChange(HeadChange, kw_only=True):
 
     @property
     def name(self) -> str:
-        """How a sentence calls what is changed."""
         if self.query is None:
             return super().name
         return say("{head}, query {query}", head=super().name, query=self.query + 1)

@@ -143,7 +143,6 @@ class LayerChange(StackChange):
 
     @property
     def name(self) -> str:
-        """How a sentence calls what is changed."""
         if self.layer is None:
             return say("{stack}, every layer", stack=super().name)
         return say("{stack}, layer {layer}", stack=super().name, layer=self.layer + 1)
