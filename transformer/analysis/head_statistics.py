@@ -56,7 +56,7 @@ class Measure:
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
-    """How spread out each row is, in bits: -sum_k w_k log2 w_k, where a weight of 0 adds 0; 0 if all is on one key."""
+    """How spread out each row is, in bits: -sum_k w_k log2 w_k, where a weight of 0 adds 0; 0 for all on one key."""
 
     def of_rows(some: np.ndarray, _: slice) -> np.ndarray:
         precise = some.astype(np.float64)

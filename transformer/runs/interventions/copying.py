@@ -47,7 +47,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
 
 
 def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
-    """See that another run's values [1, ..., tokens, width] have as many heads as those here, or raise a ChangeError."""
+    """See that another run's values [1, ..., tokens, width] have as many heads as those here, or raise an error."""
     if other.shape[1:-2] != here.shape[1:-2]:
         raise ChangeError(
             "{change} takes {there} heads from a run of the unchanged model; here are {here}. Leave the change of "
