@@ -99,9 +99,6 @@ class AttentionFeatures:
 
     def _settle_attention(self, positions: PositionKind) -> None:
         """Put in the place of what JSON has what it stands for."""
-        for name in ("unplaced_layers", "windows"):
-            if isinstance(getattr(self, name), list):  # JSON has no tuples
-                object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.rotary is None and positions == "rotary":
             object.__setattr__(self, "rotary", Rotary())
         elif self.rotary is not None and not isinstance(self.rotary, Rotary):
