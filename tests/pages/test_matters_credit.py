@@ -6,8 +6,9 @@ import pytest
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, numbers, payload, view
 from transformer.analysis.attribution.asked import ask, ask_each
-from transformer.analysis.attribution.hiding import hide
+from transformer.analysis.attribution.hiding import hiding
 from transformer.analysis.attribution.logit import contributions
+from transformer.analysis.progress import whole
 from ui.runs import loading, measured
 from ui.state import session
 
@@ -33,7 +34,7 @@ def column(test, name):
 def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
     test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=2)
     checkpoint, trace = run_of(test, "glass")
-    found = hide(ask_each(checkpoint, trace))
+    found = whole(hiding(ask_each(checkpoint, trace)))
     np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(1), atol=1e-6)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[:, :, 1].mean(axis=(0, 1)), atol=1e-6)
     assert "Step 2" in figure(test, "matters_pieces")["layout"]["title"]["text"]
@@ -103,5 +104,5 @@ def test_what_takes_long_waits_to_be_asked_for(open_page, monkeypatch):
             break
         check(test.run())
     checkpoint, trace = run_of(test, "noon")
-    found = hide(ask_each(checkpoint, trace))
+    found = whole(hiding(ask_each(checkpoint, trace)))
     np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(0), atol=1e-6)

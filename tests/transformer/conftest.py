@@ -1,5 +1,14 @@
-"""The library's tests run on one thread: on tiny tensors more only get into each other's way."""
+"""What all tests of the library share. They run on one thread: on tiny tensors more only get in the way."""
 
+import pytest
 import torch
 
+from transformer.checkpoint.load import load
+
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def checkpoint(checkpoint_folder):
+    """The tiny untrained pair of stacks. Do not change it."""
+    return load(checkpoint_folder)

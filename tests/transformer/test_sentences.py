@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.pseudo_language import words_of, wrong
-from transformer import load, run
+from transformer import run
 from transformer.analysis.alignment import parse_links
 from transformer.checkpoint.card import read_card
 from transformer.checkpoint.curve import read_curve
@@ -19,11 +19,6 @@ from transformer.text import sentencepiece_check
 from words import ENGLISH, PSEUDO, Sentence, said
 
 SOURCE = "請問 🦊 ba"  # converted, and unknown
-
-
-@pytest.fixture(scope="module")
-def checkpoint(checkpoint_folder):
-    return load(checkpoint_folder)
 
 
 def assert_said(text, data=()):

@@ -61,11 +61,7 @@ class Counts:
 def parse_links(line: str) -> Links:
     """Read one line of gold links: `3-4` is sure, `3p4` possible; source word, then target word, from 0.
 
-    Args:
-        line: Links with white space between them; a line without any is a sentence without links.
-
-    Raises:
-        ClauseError: Something is no such link.
+    White space stands between them. What is no link is a ClauseError.
     """
     sure, possible = set(), set()
     for word in line.split():
@@ -82,17 +78,10 @@ def parse_links(line: str) -> Links:
 
 
 def piece_shares(pieces: Sequence[int], words: Sequence[int]) -> Floats:
-    """Which part of each piece lies in each word.
+    """Which part of each piece lies in each word, 0 to 1 [piece, word], by how many visible characters each has.
 
-    Args:
-        pieces: Visible characters of each piece, in the order of the text.
-        words: Visible characters of each word; the words and the pieces make up the same text.
-
-    Returns:
-        Shares [piece, word], 0 to 1. A row sums to 1, or to 0 where the piece shows no character.
-
-    Raises:
-        ValueError: The texts differ in length, or a word has no character.
+    A row sums to 1, or to 0 where the piece shows no character. A ValueError says that the texts differ in length, or
+    that a word has no character.
     """
     if sum(pieces) != sum(words):
         raise ValueError(f"the pieces have {sum(pieces)} characters, the words {sum(words)}")
@@ -106,18 +95,12 @@ def piece_shares(pieces: Sequence[int], words: Sequence[int]) -> Floats:
 
 
 def merge_words(weights: Floats, src_shares: Floats, tgt_shares: Floats) -> Floats:
-    """Attention between pieces to attention between words.
+    """Attention between pieces [..., T, S] to attention between words [..., J, I]; row t stands for target piece t.
 
     The weights on the pieces of a source word are added up (a piece that reaches over several words is divided by its
-    characters); the rows of a target word's pieces are averaged, each as much as it belongs to the word.
-
-    Args:
-        weights: [..., T, S]; row t stands for target piece t.
-        src_shares: [S, I] of `piece_shares`; a token outside every word (the end piece) has a row of zeros.
-        tgt_shares: [T, J] of `piece_shares`.
-
-    Returns:
-        [..., J, I]; a row sums to what its pieces spend on words, at most 1.
+    characters); the rows of a target word's pieces are averaged, each as much as it belongs to the word. The shares
+    [S, I] and [T, J] are those of `piece_shares`: a token outside every word (the end piece) has a row of zeros. A
+    row of the result sums to what its pieces spend on words, at most 1.
     """
     rows = tgt_shares / tgt_shares.sum(axis=0)  # [T, J]
     return np.swapaxes(rows, 0, 1) @ (weights @ src_shares)
@@ -126,12 +109,8 @@ def merge_words(weights: Floats, src_shares: Floats, tgt_shares: Floats) -> Floa
 def with_means(weights: Floats) -> Floats:
     """Append the mean over heads as one more head, and the mean over all layers as one more layer.
 
-    Args:
-        weights: [L, H, J, I].
-
-    Returns:
-        [L + 1, H + 1, J, I]. The last place of the last layer is the mean over all layers and heads; its other places
-        are means over heads that only share a number, and say nothing.
+    [L, H, J, I] -> [L + 1, H + 1, J, I]. The last place of the last layer is the mean over all layers and heads; its
+    other places are means over heads that only share a number, and say nothing.
     """
     heads = np.concatenate((weights, weights.mean(axis=1, keepdims=True)), axis=1)
     return np.concatenate((heads, heads.mean(axis=0, keepdims=True)), axis=0)
@@ -149,15 +128,7 @@ def diagonal_sources(n_target: int, n_source: int) -> NDArray[np.int64]:
 
 
 def count_links(sources: NDArray[np.int64], links: Links, *, n_source: int) -> Counts:
-    """Compare the links of one sentence with its gold links.
-
-    Args:
-        sources: For each way of linking the source word of each target word [..., J].
-        links: The gold links; their words exist.
-
-    Returns:
-        Counts of shape [...].
-    """
+    """Compare links with a sentence's gold links: the source word of each target word [..., J] -> counts [...]."""
     n_target = sources.shape[-1]
     target = np.arange(n_target)
     hits = []

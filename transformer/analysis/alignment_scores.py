@@ -119,15 +119,10 @@ class _Tokens:
 def score_alignment(
     checkpoint: Checkpoint, gold: GoldSet, *, source_text: str, target_text: str, done: Done = lambda n: None
 ) -> AlignmentScores:
-    """Measure every head of the cross-attention.
+    """Measure every head of the cross-attention; `done` is told after each batch how many sentences it held.
 
-    Args:
-        source_text, target_text: How words become the text that is given to the tokenizer, keys of `SPACINGS`.
-        done: Told after each batch how many sentences it held.
-
-    Raises:
-        DataError: No sentence can be used, or none that can has a sure link.
-        QueryError: The model has no cross-attention, so that nothing joins its words.
+    The texts are keys of `SPACINGS`. A DataError says that no sentence can be used, or none that can has a sure link;
+    a QueryError that the model has no cross-attention, so that nothing joins its words.
     """
     anatomy(checkpoint.config).attention("cross")
     left_out: Counter[str] = Counter()
@@ -145,50 +140,32 @@ def score_alignment(
         reasons = joined("; ", counted) if counted else say("none has a sure link")
         raise DataError("{file}: no sentence can be scored ({reasons}).", file=gold.names[0], reasons=reasons)
     usable.sort(key=lambda tokens: (len(tokens.tgt_ids), len(tokens.src_ids)))
-    sums = _Sums()
+    counts, diagonal, outside = [], [], []
     for start in range(0, len(usable), BATCH_SENTENCES):
         group = usable[start : start + BATCH_SENTENCES]
         for tokens, weights in zip(group, _cross_weights(checkpoint, group), strict=True):
-            sums.add(tokens, weights)
+            n_target, n_source = tokens.tgt_shares.shape[1], tokens.src_shares.shape[1]
+            rows = np.stack((weights[:, :, :-1], weights[:, :, 1:]))  # [2, L, H, T, S], as ROWS
+            merged = merge_words(rows, tokens.src_shares, tokens.tgt_shares)  # [2, L, H, J, I]
+            outside.append((1.0 - merged.sum(axis=-1)).sum(axis=-1))  # over target words [2, L, H]
+            sources = best_sources(np.stack([with_means(one) for one in merged]))  # [2, L + 1, H + 1, J]
+            counts.append(count_links(sources, tokens.links, n_source=n_source))
+            diagonal.append(count_links(diagonal_sources(n_target, n_source), tokens.links, n_source=n_source))
         done(len(group))
-    return sums.scores(gold, source_text, target_text, dict(left_out))
-
-
-class _Sums:
-    """The counts of the sentences so far."""
-
-    def __init__(self) -> None:
-        self.counts: list[Counts] = []
-        self.diagonal: list[Counts] = []
-        self.outside: list[Floats] = []  # of each sentence, summed over its target words [2, L, H]
-
-    def add(self, tokens: _Tokens, weights: Floats) -> None:
-        """Count one sentence; weights [L, H, T + 1, S]."""
-        n_target, n_source = tokens.tgt_shares.shape[1], tokens.src_shares.shape[1]
-        rows = np.stack((weights[:, :, :-1], weights[:, :, 1:]))  # [2, L, H, T, S], as ROWS
-        merged = merge_words(rows, tokens.src_shares, tokens.tgt_shares)  # [2, L, H, J, I]
-        self.outside.append((1.0 - merged.sum(axis=-1)).sum(axis=-1))
-        sources = best_sources(np.stack([with_means(convention) for convention in merged]))  # [2, L + 1, H + 1, J]
-        self.counts.append(count_links(sources, tokens.links, n_source=n_source))
-        diagonal = diagonal_sources(n_target, n_source)
-        self.diagonal.append(count_links(diagonal, tokens.links, n_source=n_source))
-
-    def scores(self, gold: GoldSet, source_text: str, target_text: str, left_out: dict[str, int]) -> AlignmentScores:
-        """The rates over all sentences."""
-        total = _total(self.counts)
-        aer = total.aer()  # [2, L + 1, H + 1]
-        return AlignmentScores(
-            gold=gold,
-            source_text=source_text,
-            target_text=target_text,
-            heads=aer[:, :-1, :-1],
-            layers=aer[:, :-1, -1],
-            mean=aer[:, -1, -1],
-            outside=np.sum(self.outside, axis=0) / total.n_found,
-            diagonal=float(_total(self.diagonal).aer()),
-            n_sentences=len(self.counts),
-            left_out=left_out,
-        )
+    total = _total(counts)
+    aer = total.aer()  # [2, L + 1, H + 1]
+    return AlignmentScores(
+        gold=gold,
+        source_text=source_text,
+        target_text=target_text,
+        heads=aer[:, :-1, :-1],
+        layers=aer[:, :-1, -1],
+        mean=aer[:, -1, -1],
+        outside=np.sum(outside, axis=0) / total.n_found,
+        diagonal=float(_total(diagonal).aer()),
+        n_sentences=len(counts),
+        left_out=dict(left_out),
+    )
 
 
 def _by_row(rates: Floats) -> dict[str, object]:

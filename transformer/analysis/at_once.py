@@ -22,12 +22,14 @@ from transformer.model.tap import Recorder, Tap
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import check_recorded
 from transformer.runs.query import Query
+from transformer.runs.recording import alone
+from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import read_source
 
 
 @dataclass(frozen=True, eq=False)
-class AtOnce:
+class AtOnce(Arrays):
     """One pass over a whole output."""
 
     losses: np.ndarray  # -log p of each piece of the output, in nats [T]
@@ -42,26 +44,15 @@ class AtOnce:
         """In nats a piece."""
         return float(self.losses.mean())
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(array.nbytes for array in (self.losses, self.best, *self.values.values()))
-
 
 @torch.inference_mode()
 def read_at_once(
     checkpoint: Runnable, query: Query, written: Sequence[int], sites: Iterable[str] = (), *, finite: bool = True
 ) -> AtOnce:
-    """Give a model a whole output to read, with the changes of a query.
+    """Give a model a whole output to read, its end piece included, with the source and the changes of a query.
 
-    Args:
-        query: Its source and its changes; how it decodes is of no matter.
-        written: The output, by id, with its end piece.
-        sites: Names or patterns of what is recorded.
-        finite: Refuse values that are not finite; if not, they are returned as they are.
-
-    Raises:
-        QueryError: The model writes nothing, the query does not fit it, or it computes what is not finite.
+    Values that are not finite are refused, or else returned as they are. A QueryError also says that the model writes
+    nothing, or that the query does not fit it.
     """
     model = checkpoint.model
     if not model.anatomy.writes or not written:
@@ -71,8 +62,7 @@ def read_at_once(
     recorder, first_row = Recorder(sites), len(source.prompt_ids) - 1
 
     def read(seen: Tap) -> Tensor:
-        logits: Tensor = model(src, tgt, tap=seen)  # [1, first_row + T, V]
-        return logits
+        return model(src, tgt, tap=seen)  # [1, first_row + T, V]
 
     logits = read(tap.also(recorder))
     if finite:
@@ -83,10 +73,5 @@ def read_at_once(
         best=log_probs.argmax(dim=-1).numpy(),
         first_row=first_row,
         src_ids=source.ids,
-        values={site: _alone(site, value) for site, value in recorder.values.items()},
+        values={site: alone(site, value) for site, value in recorder.values.items()},
     )
-
-
-def _alone(site: str, value: Tensor) -> np.ndarray:
-    """Take the one run out of its batch; the position vectors have no batch axis."""
-    return (value if site.endswith("embedding.positions") else value[0]).numpy()

@@ -20,6 +20,7 @@ import torch
 from transformer.errors import QueryError
 from transformer.runs.query import Greedy, Query
 from transformer.runs.record import Output
+from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.running import read
 from transformer.runs.trace import Trace
@@ -35,11 +36,7 @@ class Aligned:
 
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int | None:
-    """The first place, from 0, at which two outputs are not the same; None if they are equal.
-
-    Args:
-        left, right: The pieces. One that ends earlier differs there from one that goes on.
-    """
+    """The first place, from 0, at which two outputs are not the same, or where one ends; None if they are equal."""
     for place, (a, b) in enumerate(zip(left, right, strict=False)):
         if a != b:
             return place
@@ -47,11 +44,7 @@ def first_difference(left: Sequence[object], right: Sequence[object]) -> int | N
 
 
 def aligned(left: Sequence[object], right: Sequence[object]) -> tuple[Aligned, ...]:
-    """Put two outputs beside each other with the fewest differences; what both begin with stays together.
-
-    Returns:
-        Each place of both, in order.
-    """
+    """Put two outputs beside each other with the fewest differences; what both begin with stays together."""
     common = first_difference(left, right)
     n = min(len(left), len(right)) if common is None else common
     rows = [Aligned(place, place, True) for place in range(n)]
@@ -88,14 +81,7 @@ def _costs(left: Sequence[object], right: Sequence[object]) -> list[list[int]]:
 
 
 def kl_divergences(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """KL(left ‖ right) = Σ p · (ln p − ln q) of each step [T], in nats, at least 0.
-
-    Args:
-        left, right: Log-probabilities of the next piece [T, V], of the same pieces behind the same beginnings.
-
-    Raises:
-        ValueError: They are of different shapes.
-    """
+    """KL(left ‖ right) = Σ p · (ln p − ln q) of each step [T], in nats, at least 0, of log-probabilities [T, V]."""
     if left.shape != right.shape:
         raise ValueError(f"{left.shape} log-probabilities and {right.shape}: give those of the same pieces.")
     return np.array([_divergence(p, q) for p, q in zip(left, right, strict=True)], dtype=np.float64)
@@ -131,18 +117,9 @@ def read_output(
 ) -> Trace:
     """Have a model read an output that need not be its own, after its own source and with its own interventions.
 
-    Nothing is decoded: one pass over the output, as the recording pass of a run makes it.
-
-    Args:
-        query: Names the source and what is changed; how it would decode says nothing here.
-        ids: The output, in the model's own vocabulary.
-        most_map_bytes: As in `transformer.runs.keeping.Keeping`.
-
-    Returns:
-        The trace of a run that was forced to write just this.
-
-    Raises:
-        QueryError: There is no output, it does not fit the model, or the model computes what is not finite.
+    Nothing is decoded: one pass over the output, as the recording pass of a run makes it, gives the trace of a run
+    that was forced to write just this. A QueryError says that there is no output, that it does not fit the model, or
+    that the model computes what is not finite.
     """
     if not ids:
         raise QueryError("there is no output to read: the run wrote nothing.")
@@ -152,29 +129,16 @@ def read_output(
 
 
 @dataclass(frozen=True, eq=False)
-class Crossed:
+class Crossed(Arrays):
     """An output under the model that wrote it, and under another one."""
 
     own: np.ndarray  # log-probability of each of its pieces under each [T], in nats
     other: np.ndarray  # log-probability of each of its pieces under each [T], in nats
     divergences: np.ndarray  # KL(own ‖ other) of the next piece at each step [T], in nats
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.own.nbytes + self.other.nbytes + self.divergences.nbytes
-
 
 def crossed(own: Trace, read_by: Trace) -> Crossed:
-    """An output under both models.
-
-    Args:
-        own: The run that wrote it.
-        read_by: What `read_output` gave for the other model and the same ids.
-
-    Raises:
-        ValueError: They are of different outputs.
-    """
+    """An output under the model that wrote it, and under the one that read it with `read_output`."""
     if own.tgt_ids != read_by.tgt_ids:
         raise ValueError("The two traces are of different outputs: read the one's output with the other model.")
     divergences = kl_divergences(own.log_probs, read_by.log_probs)

@@ -82,14 +82,7 @@ class Crossing:
 
 @cache
 def part_of(name: str) -> Part:
-    """The component that a tensor of a model's state belongs to.
-
-    Args:
-        name: As in `Transformer.named_parameters`.
-
-    Raises:
-        KeyError: No component has a tensor of that name.
-    """
+    """The component that a tensor belongs to, by its name in `Transformer.named_parameters`; a KeyError for none."""
     for pattern, part in _OF_NAME:
         if fnmatchcase(name, pattern):
             return part
@@ -107,11 +100,7 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
 
 
 def holdings(model: Transformer) -> dict[Part, Holding]:
-    """The parameters of each component, read off the model itself; a tensor that is shared counts once.
-
-    Returns:
-        Every component of `PARTS`, in that order; their parameters add up to `config.count_parameters()`.
-    """
+    """The parameters of each component of `PARTS`, read off the model; together `config.count_parameters()`."""
     counted: dict[Part, dict[tuple[str, tuple[int, ...]], int]] = {part: {} for part in PARTS}
     totals = dict.fromkeys(PARTS, 0)
     for name, tensor in model.named_parameters():
@@ -130,19 +119,10 @@ def buffers(model: Transformer) -> dict[str, tuple[int, ...]]:
 
 
 def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[Part, int]:
-    """Multiply-adds of one teacher-forced pass.
+    """Multiply-adds of one teacher-forced pass over so many tokens, for every component of `PARTS`, in that order.
 
-    Args:
-        config: The features of the model. `max_len` sets no limit here: this is arithmetic.
-        n_source: Source tokens S, from 1; not looked at without an encoder.
-        n_target: Target tokens T that the decoder reads, its prompt included, from 1; not looked at
-            without a decoder.
-
-    Returns:
-        Every component of `PARTS`, in that order.
-
-    Raises:
-        ValueError: A length below 1.
+    The target's tokens are those that the decoder reads, its prompt included; a stack that a model does not have does
+    not look at its own. `max_len` sets no limit here: this is arithmetic. A length below 1 is a ValueError.
     """
     n_tokens: dict[StackName, int] = {"encoder": n_source, "decoder": n_target}
     if min(n_tokens[stack.name] for stack in anatomy(config).stacks) < 1:
@@ -165,11 +145,7 @@ def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[
 
 
 def overtakes(config: ModelConfig, *, parts: tuple[Part, ...] | None = None) -> Crossing:
-    """The length from which the n² part needs more than parts that are linear, with n tokens on both sides.
-
-    Args:
-        parts: The linear parts to compare with; all of them when not given.
-    """
+    """The length of both sides from which the n² part needs more than parts that are linear, or all of them."""
     one = multiply_adds(config, n_source=1, n_target=1)  # so every component's coefficient
     quadratic = sum(one[part] for part in MAPS)
     linear = sum(count for part, count in one.items() if (part not in MAPS if parts is None else part in parts))
@@ -177,14 +153,7 @@ def overtakes(config: ModelConfig, *, parts: tuple[Part, ...] | None = None) -> 
 
 
 def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
-    """Counts of components in the few groups that a curve can tell apart; their sum stays the same.
-
-    Args:
-        counts: What `multiply_adds` returned.
-
-    Returns:
-        The groups `projections`, `maps`, `ffn`, `output` and `rest`.
-    """
+    """Counts of components in the few groups that a curve can tell apart; their sum stays the same."""
     groups = {"projections": PROJECTIONS, "maps": MAPS, "ffn": FEED_FORWARD, "output": ("output",)}
     sums = {name: sum(counts[part] for part in PARTS if part in parts) for name, parts in groups.items()}
     return sums | {"rest": sum(counts.values()) - sum(sums.values())}

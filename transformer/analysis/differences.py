@@ -45,11 +45,7 @@ class Paired:
 
 
 def paired(first: Sequence[Parameter], second: Sequence[Parameter]) -> Paired:
-    """Find the tensors of two models that go together.
-
-    Args:
-        first, second: Their tensors; one that is shared goes by any of its names.
-    """
+    """Find the tensors of two models that go together; one that is shared goes by any of its names."""
     there = {name: one for one in second for name in (one.name, *one.also)}
     pairs, missing, reshaped, met = [], [], [], set()
     for one in first:
@@ -67,12 +63,7 @@ def paired(first: Sequence[Parameter], second: Sequence[Parameter]) -> Paired:
 
 
 def difference(name: str, a: Tensor, b: Tensor) -> Difference:
-    """How far a tensor is from another one.
-
-    Args:
-        name: Of the first.
-        a, b: Of the same shape, of any floating-point types.
-    """
+    """How far a tensor is from another one of the same shape, of any floating-point types."""
     largest, total, compared = 0.0, 0.0, 0
     squares = torch.zeros(4, dtype=torch.float64)  # of b - a, of a, of b; and a · b
     for x, y in zip(slices(a), slices(b, like=a), strict=True):

@@ -33,12 +33,7 @@ class DistanceBias:
 
 @torch.inference_mode()
 def distance_bias(model: Transformer, stack: StackName, *, most: int) -> DistanceBias:
-    """The bias of a stack, for distances up to `most` tokens; a decoder's keys never come after the query.
-
-    Raises:
-        QueryError: The model has no such stack.
-        ValueError: Its positions add nothing to scores.
-    """
+    """The bias of a stack for distances up to `most` tokens; a decoder's keys never come after the query."""
     config, causal = model.config.of(stack), model.anatomy.attention(stack).causal
     steps = torch.arange(-most, 1 if causal else most + 1)  # [distance]
     if (kind := BIASES.get(config.positions)) is None:
@@ -64,12 +59,9 @@ def spreads(scores: np.ndarray, bias: np.ndarray, allowed: np.ndarray) -> Spread
     """Tell apart by what keys differ for a query: by themselves, or by how far away they are.
 
     The softmax takes notice of differences between the scores of a row only, so each is measured by its standard
-    deviation over the keys that may be seen, in rows with at least two of them.
-
-    Args:
-        scores: With the bias, before a mask and without a cap [layer, head, query, key].
-        bias: What of it is bias, the same shape or one that broadcasts.
-        allowed: Bool [query, key] or [layer, query, key], True = may attend.
+    deviation over the keys that may be seen, in rows with at least two of them. Scores [layer, head, query, key] are
+    with the bias, which broadcasts to them, before a mask and without a cap; the mask is [query, key] or [layer,
+    query, key].
     """
     there = np.broadcast_to(allowed if allowed.ndim == 3 else allowed[None], (len(scores), *scores.shape[2:]))[
         :, None

@@ -64,18 +64,10 @@ class Outcome:
 
 @torch.inference_mode()
 def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pause = go_on) -> Iterator[Draw]:
-    """What a query draws with each of some seeds.
+    """What a query that samples draws with each of some seeds, in their order; its own seed does not matter.
 
-    Args:
-        query: One that samples; its own seed does not matter.
-        seeds: Others in its place.
-        pause: Called between two rounds of decoding.
-
-    Yields:
-        One draw a seed, in order.
-
-    Raises:
-        QueryError: The query does not sample, or does not fit the checkpoint.
+    `pause` is called between two rounds of decoding. A QueryError says that the query does not sample, or does not
+    fit the checkpoint.
     """
     how = query.decoding
     if not isinstance(how, Sampling):
@@ -90,7 +82,7 @@ def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pa
 def _batch(
     checkpoint: Runnable, first: Reading, query: Query, how: Sampling, seeds: Sequence[int], pause: Pause
 ) -> Iterator[Draw]:
-    readings = [_with_seed(first, query, how, seed) for seed in seeds]
+    readings = [replace(first, queries=[replace(query, decoding=replace(how, seed=seed))]) for seed in seeds]
     written = decode_together(checkpoint, readings, pause)
     groups: dict[tuple[int, ...], list[Reading]] = defaultdict(list)
     for reading in readings:
@@ -113,10 +105,6 @@ def _certain_ones(ids: tuple[int, ...], group: Sequence[Reading], pause: Pause) 
                 yield reading, replace(draw, seed=_seed(own.query))
 
 
-def _with_seed(reading: Reading, query: Query, how: Sampling, seed: int) -> Reading:
-    return replace(reading, queries=[replace(query, decoding=replace(how, seed=seed))])
-
-
 def _draw(trace: Trace) -> Draw:
     return Draw(
         seed=_seed(trace.query),
@@ -133,11 +121,7 @@ def _seed(query: Query) -> int:
 
 
 def log_drawn(trace: Trace) -> float:
-    """Log-probability of a sampled output in the distributions that its pieces were drawn from, in nats.
-
-    Args:
-        trace: Of a query that samples. What was forced was not drawn, and adds nothing.
-    """
+    """Log-probability of a sampled output where its pieces were drawn, in nats; what was forced adds nothing."""
     total = 0.0
     for step in range(trace.n_forced, trace.n_steps):
         shares = drawn_from(trace.scores_at(step), trace.query.decoding)
@@ -147,11 +131,7 @@ def log_drawn(trace: Trace) -> float:
 
 
 def outcomes(found: Iterable[Draw]) -> tuple[Outcome, ...]:
-    """Draws by what they wrote, the most frequent first, then the most probable.
-
-    Args:
-        found: All draws of one query.
-    """
+    """All draws of one query by what they wrote, the most frequent first, then the most probable."""
     groups: dict[tuple[int, ...], list[Draw]] = defaultdict(list)
     for draw in found:
         groups[draw.ids].append(draw)
@@ -177,12 +157,7 @@ def _outcome(group: Sequence[Draw], whole: int) -> Outcome:
 
 
 def interval(count: int, whole: int) -> tuple[float, float]:
-    """The 95 % score interval of a probability, given how often something came (Wilson 1927).
-
-    Args:
-        count: How often it came.
-        whole: How often it could have come, at least 1.
-    """
+    """The 95 % score interval of a probability, given how often of how many times something came (Wilson 1927)."""
     share, z2 = count / whole, NORMAL_95**2
     middle = (share + z2 / (2 * whole)) / (1 + z2 / whole)
     half = NORMAL_95 / (1 + z2 / whole) * math.sqrt(share * (1 - share) / whole + z2 / (4 * whole**2))

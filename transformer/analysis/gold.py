@@ -34,9 +34,8 @@ class GoldSet:
 def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     """Read two files of words, a sentence a line, and their file of links (see `parse_links`).
 
-    Raises:
-        DataError: A file is missing, empty or not UTF-8; they differ in length; or a link is no link, or names a word
-            that its sentence does not have.
+    A DataError says which file is missing, empty or not UTF-8, that they differ in length, or that a link is no link
+    or names a word that its sentence does not have.
     """
     paths = (source, target, gold)
     contents = [_read(path) for path in paths]

@@ -16,15 +16,17 @@ Shapes: L layers, H heads, T steps, S source tokens.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
 from transformer.analysis.head_passes import Head, Reading, Rows
+from transformer.analysis.progress import Progress, whole
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.tap import NO_TAP, Tap
+from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -33,8 +35,8 @@ TOKENS = 256  # of all rows of a pass: from there on a matrix is used often enou
 
 
 @dataclass(frozen=True, eq=False)
-class Effect:
-    """What zeroing each head of one attention changes. Its arrays are read-only."""
+class Effect(Arrays):
+    """What zeroing each head of one attention changes."""
 
     # Change of the log-probability of each step's piece, in nats [L, H, T]; below 0 the piece loses.
     log_prob: np.ndarray
@@ -45,18 +47,9 @@ class Effect:
     # 0].
     vectors: np.ndarray
 
-    def __post_init__(self) -> None:
-        for one in fields(self):
-            getattr(self, one.name).flags.writeable = False  # many sessions look at one result
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(getattr(self, one.name).nbytes for one in fields(self))
-
 
 @dataclass(frozen=True, eq=False)
-class HeadEffects:
+class HeadEffects(Arrays):
     """The effects of all heads on one run."""
 
     of: Mapping[Kind, Effect]  # by attention, in the order of the computation
@@ -66,23 +59,11 @@ class HeadEffects:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", MappingProxyType(dict(self.of)))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(effect.nbytes for effect in self.of.values()) + 3 * self.log_prob.nbytes
+        super().__post_init__()
 
     def changed(self, kind: Kind) -> np.ndarray:
         """Whether another piece is then most probable, bool [L, H, T]."""
         return np.asarray(self.of[kind].best != self.best)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a measurement is: heads that are done, of how many."""
-
-    done: int
-    whole: int
 
 
 def head_effects(
@@ -90,39 +71,26 @@ def head_effects(
 ) -> HeadEffects:
     """Measure what each head is worth to a run, with the run's own interventions in force throughout.
 
-    Args:
-        checkpoint: What the trace was made with.
-        hidden: For an encoder alone with an MLM head: a token, from 0, and the id of the mask piece that takes its
-            place. The one step is then the piece that was there. None: of an encoder, vectors alone are compared.
-        tap: What the run was given beside its query.
-
-    Returns:
-        The effects; equal to those of a pass for each head, but for rounding.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or what shall be hidden cannot be.
+    `hidden` is for an encoder alone with an MLM head: a token, from 0, and the id of the mask piece that takes its
+    place; the one step is then the piece that was there. Without it, of an encoder vectors alone are compared. `tap`
+    is what the run was given beside its query. The effects are those of a pass for each head, but for rounding. A
+    QueryError says that the trace is of another checkpoint, or that what shall be hidden cannot be.
     """
-    steps = measuring(checkpoint, trace, hidden=hidden, tap=tap)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: HeadEffects = end.value
-            return found
+    return whole(measuring(checkpoint, trace, hidden=hidden, tap=tap))
 
 
 def measuring(
     checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
 ) -> Generator[Progress, None, HeadEffects]:
-    """`head_effects` pass by pass: says before each how far it is. Whoever asks no further has ended it."""
+    """`head_effects` pass by pass: says before each how many heads are done. Whoever asks no further has ended it."""
     reading = Reading.of(checkpoint, trace, hidden, tap)
     groups = list(together(reading.config, reading.src_ids.size(1), reading.read_ids.size(1)))
-    whole, done = sum(map(len, groups)), 0
-    yield Progress(done, whole)
+    n_heads, done = sum(map(len, groups)), 0
+    yield Progress(done, n_heads)
     control = reading.control()
     found: dict[Kind, dict[str, np.ndarray]] = {}
     for group in groups:
-        yield Progress(done, whole)
+        yield Progress(done, n_heads)
         _put(found, group, reading.without(group, control), reading.config)
         done += len(group)
     return HeadEffects(
@@ -135,25 +103,22 @@ def measuring(
 
 def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows, config: ModelConfig) -> None:
     """Put each row of a pass into the place of its head [L, H, ...]."""
-    for field in fields(rows):
-        values = getattr(rows, field.name).numpy()  # [R, T] or [R, S]
+    for name, result in rows.items():
+        values = result.numpy()  # [R, T] or [R, S]
         for value, one in zip(values, group, strict=True):
             attention = anatomy(config).attention(one.kind)
             shape = (attention.n_layers, config.of(attention.stack).n_heads, *value.shape)
             arrays = found.setdefault(one.kind, {})
-            if field.name not in arrays:
-                arrays[field.name] = np.empty(shape, values.dtype)
-            arrays[field.name][one.layer, one.head] = value
+            if name not in arrays:
+                arrays[name] = np.empty(shape, values.dtype)
+            arrays[name][one.layer, one.head] = value
 
 
 def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list[Head]]:
     """Which heads are measured in one pass, in the order of the computation; never heads of both stacks.
 
     Rows pay by using each matrix more often, but where they part early, more is computed in many rows: so there are
-    as many as make up enough tokens, and no more than there is memory for.
-
-    Args:
-        n_source, n_target: Tokens that each stack reads.
+    as many as make up enough of the tokens that the stacks read, and no more than there is memory for.
     """
     longest = max(n_source, n_target)
     for stack in anatomy(config).stacks:

@@ -26,15 +26,9 @@ def site(kind: Kind, layer: int) -> str:
 def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
     """Each head's part in what the layer's attention writes, by length: |head W_O| / sum over the layer's heads.
 
-    The heads' vectors add up to the output (and its bias), but their lengths do not: vectors may cancel. A share says
-    how much a head writes, not how much of it is left.
-
-    Args:
-        heads: [L, H, Q, d], the weighted sums of the values.
-        projections: [L, H, d, D], each head's rows of W_O (`output_projections`).
-
-    Returns:
-        [L, H, Q], 0 to 1, adding up to 1 over H; NaN where every head writes nothing.
+    The heads' vectors [L, H, Q, d] add up to the output (and its bias), but their lengths do not: vectors may cancel.
+    A share [L, H, Q], 0 to 1, says how much a head writes, not how much of it is left; it is NaN where every head
+    writes nothing. The projections are those of `output_projections`.
     """
     norms = np.empty(heads.shape[:-1])  # [L, H, Q]
     for place in np.ndindex(heads.shape[:2]):  # what all heads write would be as large as a model
@@ -45,13 +39,10 @@ def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
 
 
 def output_projections(model: Transformer, kind: Kind, *, n_heads: int | None = None) -> np.ndarray:
-    """The part of every layer's W_O that each head is multiplied with.
+    """The rows of every layer's W_O that each head is multiplied with, float32 [L, H, d, D].
 
-    Args:
-        n_heads: Into how many heads a run cut it, where that was changed; None: as many as the model has.
-
-    Returns:
-        Float32 [L, H, d, D], so that the sum over heads of `head @ part`, plus the bias, is the attention's output.
+    The sum over heads of `head @ part`, plus the bias, is the attention's output. `n_heads` is into how many a run
+    cut it, where that was changed.
     """
     attentions = model.attentions(kind)
     matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])

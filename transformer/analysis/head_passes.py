@@ -8,19 +8,21 @@ Shapes: R rows of a pass, H heads, Q queries, T steps, S source tokens, D d_mode
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from transformer.errors import QueryError
+from transformer.analysis.hidden_pieces import check_hidden
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.linear import widened
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.tap import NO_TAP, Replacer, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.changing import tap_for
+from transformer.runs.changing import tap_of_run
 from transformer.runs.interventions import as_changed
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
@@ -47,43 +49,23 @@ class Control:
     best: Tensor  # the most probable ids [T]
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What the rows of a pass gave; as `head_effects.Effect` has it, [R, T] each, and `vectors` [R, S]."""
-
-    log_prob: Tensor
-    probability: Tensor
-    kl: Tensor
-    best: Tensor
-    vectors: Tensor
+Rows = dict[str, Tensor]
+"""What the rows of a pass gave, by the fields of `head_effects.Effect`: [R, T] each, and `vectors` [R, S]."""
 
 
-class Zeroed:
-    """Sets another head to 0 in each row; where the first of them is met, one row becomes as many as are wanted.
+def zeroed(heads: Sequence[Head], config: ModelConfig) -> Replacer:
+    """Sets another head to 0 in each row; where the first of them is met, one row becomes as many as are wanted."""
+    rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row, one in enumerate(heads):
+        rows[anatomy(config).attention(one.kind).site(one.layer, "heads")].append((row, one.head))
 
-    Args:
-        heads: A row's head.
-    """
-
-    causal = True
-
-    def __init__(self, heads: Sequence[Head], config: ModelConfig) -> None:
-        self._n_rows = len(heads)
-        self._at: dict[str, list[tuple[int, int]]] = {}
-        for row, one in enumerate(heads):
-            site = anatomy(config).attention(one.kind).site(one.layer, "heads")
-            self._at.setdefault(site, []).append((row, one.head))
-
-    def wants(self, site: str) -> bool:
-        """Whether one of the heads is there."""
-        return site in self._at
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """[1 or R, H, Q, d] -> [R, H, Q, d]."""
-        changed = value.expand(self._n_rows, -1, -1, -1).clone()
-        for row, head in self._at[site]:
+    def zero(here: list[tuple[int, int]], value: Tensor) -> Tensor:  # [1 or R, H, Q, d] -> [R, H, Q, d]
+        changed = value.expand(len(heads), -1, -1, -1).clone()
+        for row, head in here:
             changed[row, head] = 0.0
         return changed
+
+    return Replacer({site: partial(zero, here) for site, here in rows.items()}, causal=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +83,12 @@ class Reading:
     @staticmethod
     def of(checkpoint: Runnable, trace: Trace, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP) -> Reading:
         """What is read of a run; arguments and errors as for `head_effects`."""
-        if trace.query.checkpoint != checkpoint.content_hash:
-            raise QueryError(
-                "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
-            )
+        tap = tap_of_run(checkpoint, trace.query, tap)
         source, rows = list(trace.src_ids), slice(trace.first_row, trace.first_row + trace.n_steps)
         ids = trace.tgt_ids
         if hidden is not None:
             place, mask = hidden
-            _check_hidden(checkpoint, place, len(source))
+            check_hidden(checkpoint.model, [place], len(source))
             rows, ids = slice(place, place + 1), (source[place],)
             source[place] = mask
         return Reading(
@@ -119,7 +98,7 @@ class Reading:
             read_ids=torch.tensor([trace.read_ids[: rows.stop]], dtype=torch.long),
             rows=rows,
             ids=torch.tensor(ids, dtype=torch.long),
-            tap=both(tap_for(trace.query.interventions, checkpoint), tap),
+            tap=tap,
         )
 
     @torch.inference_mode()
@@ -134,19 +113,18 @@ class Reading:
     @torch.inference_mode()
     def without(self, heads: Sequence[Head], control: Control) -> Rows:
         """Read it with another head taken away in each row, all of them of one stack."""
-        tap = self.tap.also(Zeroed(heads, self.config))
+        tap = self.tap.also(zeroed(heads, self.config))
         memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
         # Where a skipped layer hides all of the heads, there is one row still.
         last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
         n_rows, n_steps = last.shape[:2]
         moved = self._moved(memory, control)
-        found = Rows(
-            log_prob=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
-            probability=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
-            kl=torch.empty(n_rows, n_steps, dtype=control.chosen.dtype),
-            best=torch.empty(n_rows, n_steps, dtype=torch.long),
-            vectors=torch.empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1),
-        )
+        found = {
+            name: torch.empty(n_rows, n_steps, dtype=control.chosen.dtype)
+            for name in ("log_prob", "probability", "kl")
+        }
+        found["best"] = torch.empty(n_rows, n_steps, dtype=torch.long)
+        found["vectors"] = torch.empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1)
         for rows, steps in self._parts(last):
             self._compare(self._log_probs(last[rows, steps], tap), control, found, rows, steps)
         return found
@@ -184,23 +162,16 @@ class Reading:
         """Put in what a part of the rows and steps gave [R, T, V]."""
         before, ids = control.log_probs[steps], self.ids[steps]
         own = after.gather(2, ids.expand(len(after), -1)[..., None])[..., 0]  # [R, T]
-        found.log_prob[rows, steps] = own - control.chosen[steps]
-        found.probability[rows, steps] = own.exp() - control.chosen[steps].exp()
-        found.best[rows, steps] = after.argmax(dim=-1)
+        found["log_prob"][rows, steps] = own - control.chosen[steps]
+        found["probability"][rows, steps] = own.exp() - control.chosen[steps].exp()
+        found["best"][rows, steps] = after.argmax(dim=-1)
         shares = before.exp()
         terms = (before - after).mul_(shares)
         terms.masked_fill_(shares == 0, 0.0)  # 0 ln 0 is 0, also where both are minus infinity
-        found.kl[rows, steps] = terms.sum(dim=-1).clamp_(min=0.0)  # below 0 is rounding
+        found["kl"][rows, steps] = terms.sum(dim=-1).clamp_(min=0.0)  # below 0 is rounding
 
     def _moved(self, memory: Tensor | None, control: Control) -> Tensor | None:
         """Of an encoder alone: how far its final vectors moved, as a share of their length [R, S]."""
         if memory is None or control.memory is None or self.model.anatomy.writes:
             return None
         return (memory - control.memory).norm(dim=-1) / control.memory.norm(dim=-1)
-
-
-def _check_hidden(checkpoint: Runnable, place: int, n_tokens: int) -> None:
-    if not anatomy(checkpoint.config).fills:
-        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
-    if not 0 <= place < n_tokens:
-        raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=n_tokens)

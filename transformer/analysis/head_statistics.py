@@ -12,7 +12,8 @@ Language Model". Mean of the largest weight (there "confidence", without the end
 (2019), "Analyzing Multi-Head Self-Attention", section 4. How much a head writes is in
 `transformer.analysis.head_norms`.
 
-Shapes: L layers, H heads, Q queries, K keys. `...` stands for any axes in front.
+Shapes: L layers, H heads, Q queries, K keys. `...` stands for any axes in front. A function of rows takes weights
+[..., Q, K], 0 to 1, and masks of that shape, True = may attend, and gives float64 [..., Q].
 """
 
 from __future__ import annotations
@@ -55,14 +56,7 @@ class Measure:
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
-    """How spread out each row is: -sum_k w_k log2 w_k, where a weight of 0 adds 0.
-
-    Args:
-        weights: [..., Q, K], 0 to 1.
-
-    Returns:
-        [..., Q] in bits, from 0 (all on one key) to log2 of the number of keys (all alike).
-    """
+    """How spread out each row is, in bits: -sum_k w_k log2 w_k, where a weight of 0 adds 0; 0 for all on one key."""
 
     def of_rows(some: np.ndarray, _: slice) -> np.ndarray:
         precise = some.astype(np.float64)
@@ -73,15 +67,7 @@ def entropy(weights: np.ndarray) -> np.ndarray:
 
 
 def entropy_share(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The entropy as a share of the most that the row could have, log2 of its number of open keys.
-
-    Args:
-        weights: [..., Q, K], 0 to 1.
-        allowed: Bool [..., Q, K], True = may attend.
-
-    Returns:
-        [..., Q], 0 to 1; NaN where fewer than two keys are open, as nothing can be spread there.
-    """
+    """The entropy as a share of log2 of a row's number of open keys, 0 to 1; NaN where fewer than two are open."""
     return _share_of_most(entropy(weights), allowed)
 
 
@@ -92,42 +78,22 @@ def _share_of_most(bits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 def largest(weights: np.ndarray) -> np.ndarray:
-    """The largest weight of each row.
-
-    Args:
-        weights: [..., Q, K], 0 to 1.
-
-    Returns:
-        [..., Q], 0 to 1.
-    """
+    """The largest weight of each row."""
     return np.asarray(weights).max(axis=-1).astype(np.float64)
 
 
 def distance(weights: np.ndarray) -> np.ndarray:
-    """How far each row of self-attention reaches: sum_k w_k |query - key|.
-
-    Args:
-        weights: [..., Q, K] with Q = K.
-
-    Returns:
-        [..., Q] in tokens.
-    """
+    """How far each row of self-attention reaches, in tokens: sum_k w_k |query - key|; Q = K."""
     n_queries, n_keys = weights.shape[-2:]
     apart = np.abs(np.arange(n_queries)[:, None] - np.arange(n_keys)[None, :])  # [Q, K]
     return _by_rows(lambda some, rows: (some.astype(np.float64) * apart[rows]).sum(axis=-1), weights)
 
 
 def relative_distance(weights: np.ndarray) -> np.ndarray:
-    """How far each row of cross-attention lies from the same place of the source.
+    """How far each row of cross-attention lies from the same place of the source, 0 to 1.
 
-    A query and a key count in different sequences, so places are relative: the first is 0, the last 1. It is
-    sum_k w_k |q / (Q - 1) - k / (K - 1)|.
-
-    Args:
-        weights: [..., Q, K]: all rows of the output, all keys of the source, no padding.
-
-    Returns:
-        [..., Q], 0 to 1.
+    A query and a key count in different sequences, so places are relative: the first is 0, the last 1. It is sum_k
+    w_k |q / (Q - 1) - k / (K - 1)|, of all rows of the output and all keys of the source, without padding.
     """
     n_queries, n_keys = weights.shape[-2:]
     places = [np.arange(n) / max(n - 1, 1) for n in (n_queries, n_keys)]
@@ -136,16 +102,7 @@ def relative_distance(weights: np.ndarray) -> np.ndarray:
 
 
 def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.ndarray:
-    """The weight that each row of self-attention puts on the token `offset` places on: 0 itself, -1 the previous.
-
-    Args:
-        weights: [..., Q, K] with Q = K.
-        allowed: Bool [..., Q, K], True = may attend.
-        offset: From the query's place to the key's.
-
-    Returns:
-        [..., Q], 0 to 1; NaN where there is no such token or it is closed.
-    """
+    """The weight on the token `offset` places on (0: itself, -1: the previous); NaN where it is missing or closed."""
     n_queries, n_keys = weights.shape[-2:]
     rows = np.arange(n_queries)
     keys = np.clip(rows + offset, 0, n_keys - 1)
@@ -154,57 +111,29 @@ def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.nda
 
 
 def share_on(weights: np.ndarray, allowed: np.ndarray, *, key: int) -> np.ndarray:
-    """The weight that each row puts on one key.
-
-    Args:
-        weights: [..., Q, K].
-        allowed: Bool [..., Q, K], True = may attend.
-        key: Which, from 0.
-
-    Returns:
-        [..., Q], 0 to 1; NaN where the key is closed.
-    """
+    """The weight that each row puts on one key, from 0; NaN where the key is closed."""
     is_open = np.asarray(allowed, dtype=bool)[..., key]
     return np.where(is_open, np.asarray(weights)[..., key].astype(np.float64), np.nan)
 
 
 def diagonal_keys(n_queries: int, n_keys: int) -> np.ndarray:
-    """The key whose relative place is nearest to each row's: q (K - 1) / (Q - 1), halves rounded up.
-
-    Args:
-        n_queries: Rows of the whole output.
-        n_keys: Keys of the source.
-
-    Returns:
-        Int [Q].
-    """
+    """The key whose relative place is nearest to each row's: q (K - 1) / (Q - 1), halves rounded up; int [Q]."""
     steps = max(n_queries - 1, 1)
     return (2 * np.arange(n_queries) * (n_keys - 1) + steps) // (2 * steps)
 
 
 def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
-    """The weight that each row of cross-attention puts on the key of its own relative place (`diagonal_keys`).
-
-    Args:
-        weights: [..., Q, K]: all rows of the output, all keys of the source, no padding.
-
-    Returns:
-        [..., Q], 0 to 1.
-    """
+    """The weight that each row of cross-attention puts on the key of its own relative place (`diagonal_keys`)."""
     n_queries, n_keys = weights.shape[-2:]
     on_it = np.asarray(weights)[..., np.arange(n_queries), diagonal_keys(n_queries, n_keys)]
     return on_it.astype(np.float64)
 
 
 def _by_rows(of_rows: Callable[[np.ndarray, slice], np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """What a function makes of each row [..., Q], a few rows at a time where there are many.
+    """What a function makes of rows [..., n, K] and their places [..., n], a few rows at a time where there are many.
 
     Copies of all maps in float64 are as large as a model, and slow: what is made of a few rows stays in the
     processor's cache. A row's sum is the same either way.
-
-    Args:
-        of_rows: Makes of rows [..., n, K] and their places what is wanted of them [..., n].
-        weights: [..., Q, K].
     """
     maps = np.asarray(weights)
     n_queries, n_keys = maps.shape[-2:]
@@ -224,19 +153,14 @@ def _by_rows(of_rows: Callable[[np.ndarray, slice], np.ndarray], weights: np.nda
 def measure(
     trace: Trace, kind: Kind, *, eos_id: int, shares: np.ndarray | None = None, n_rows: int | None = None
 ) -> dict[Name, Measure]:
-    """All measures of every head of one kind.
+    """All measures of every head of one kind that any row has; rows are the run's own, without a batch's padding.
 
     Encoder: all but the diagonal. Decoder: neither the next token, which the mask closes, nor the end piece, which is
     never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
     go by relative places.
 
-    Args:
-        eos_id: The end piece.
-        shares: What `head_norms.norm_share` gives for this kind and run, [L, H, Q]; None leaves it out.
-        n_rows: Only the decoder's first rows, those that may be seen; None for all. The source is always seen.
-
-    Returns:
-        The measures, without those that no row has. Their rows are the run's own, without a batch's padding.
+    `shares` is what `head_norms.norm_share` gives for this kind and run. `n_rows` are the decoder's first rows, those
+    that may be seen; the source is always seen.
     """
     attention = EVERY_PART.attention(kind)
     n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
@@ -262,10 +186,8 @@ def measure_maps(
 ) -> dict[Name, Measure]:
     """All measures of every head that weights alone give; as `measure`, which knows what the rest is.
 
-    Args:
-        weights, allowed: [L, H, Q, K] and bool [Q, K] or [L, 1, Q, K], without padding.
-        kind: Which attention. If the keys are not the queries, self-attention has no distance, self, previous, next.
-        end, shares, n_rows: The end piece among the keys; the others as for `measure`.
+    Weights [L, H, Q, K] and masks, bool [Q, K] or [L, 1, Q, K], are without padding. If the keys are not the queries,
+    self-attention has no distance, self, previous, next. `end` is the end piece among the keys.
     """
     attention = EVERY_PART.attention(kind)
     n_queries, n_keys = weights.shape[-2:]
@@ -303,17 +225,10 @@ def _counted(values: np.ndarray, rows: np.ndarray) -> Measure:
 def measure_by_layer(
     checkpoint: Runnable, trace: Trace, kind: Kind, *, shares: np.ndarray | None = None, n_rows: int | None = None
 ) -> dict[Name, Measure]:
-    """All measures of every head of one kind, taken one layer after another.
+    """All measures of every head of one kind as `measure` gives them, taken one layer after another.
 
     Each measure is of one head, so that the numbers are the same as of all layers at once; only one layer's maps are
     in memory at a time, also where the run keeps none.
-
-    Args:
-        checkpoint: What the trace was made with.
-        shares, n_rows: As for `measure`.
-
-    Returns:
-        The measures, without those that no row has.
     """
 
     def of_layer(maps: np.ndarray, layer: int) -> dict[Name, Measure]:

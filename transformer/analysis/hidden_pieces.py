@@ -9,7 +9,7 @@ for pseudo-perplexity. Not known here: how a model that was never trained to fil
 Shapes: R rows that are read at once, T tokens, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +18,9 @@ import torch
 from transformer.errors import QueryError
 from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
+from transformer.runs.distribution import ranks_of
 from transformer.runs.finite import check_recorded
-from transformer.runs.guesses import ranks_of
+from transformer.runs.results import Arrays
 from transformer.text.tokenizer import AnyTokenizer
 
 MASK_PIECES = ("[MASK]", "<mask>")
@@ -35,7 +36,7 @@ def mask_id(tokenizer: AnyTokenizer) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Hidden:
+class Hidden(Arrays):
     """What the model says of pieces, each hidden alone."""
 
     places: np.ndarray  # the tokens, from 0 [piece]
@@ -51,11 +52,6 @@ class Hidden:
         """exp of the mean loss: as unsure as between so many pieces alike."""
         return float(np.exp(self.losses.mean()))
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.log_probs.nbytes + 6 * self.places.nbytes
-
     def likeliest(self, index: int, count: int) -> list[int]:
         """The likeliest ids of one piece, best first; of a record that has its log-probabilities."""
         return [int(i) for i in np.argsort(-self.log_probs[index], kind="stable")[:count]]
@@ -70,24 +66,13 @@ def hide(
     tap: Tap = NO_TAP,
     whole: bool = False,
 ) -> Hidden:
-    """Hide tokens of a text, each alone, and ask which piece fits there.
+    """Hide tokens of a text, special pieces included, each alone, and ask which piece fits there.
 
-    Args:
-        model: An encoder alone with an MLM head.
-        ids: The text, special pieces included.
-        places: Which tokens, from 0.
-        mask: The id of the mask piece.
-        tap: Sees or changes values in every pass.
-        whole: Keep all log-probabilities.
-
-    Raises:
-        QueryError: The model has no such head, a place is no token, or the model computes what is not finite.
+    The mask piece is said by its id, `whole` keeps all log-probabilities, and the tap acts in every pass. A
+    QueryError says that the model is no encoder alone with an MLM head, that a place is no token, or that the model
+    computes what is not finite.
     """
-    if not model.anatomy.fills:
-        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
-    for place in places:
-        if not 0 <= place < len(ids):
-            raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=len(ids))
+    check_hidden(model, places, len(ids))
     size = model.config.tgt_vocab_size
     at_once = max(1, _MOST_LOGITS // size)
     parts = [
@@ -95,6 +80,15 @@ def hide(
     ]
     log_probs = torch.cat(parts) if parts else torch.zeros(0, size)
     return _record(log_probs, ids, places, whole=whole)
+
+
+def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> None:
+    """See that a model can say what fits at these tokens of a text; a QueryError if not."""
+    if not model.anatomy.fills:
+        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
+    for place in places:
+        if not 0 <= place < n_tokens:
+            raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=n_tokens)
 
 
 @torch.inference_mode()

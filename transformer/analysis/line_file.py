@@ -35,11 +35,7 @@ _NO_LIMITS = Limits()
 
 
 def read_file(path: Path, limits: Limits = _NO_LIMITS) -> tuple[Line, ...]:
-    """Read a file of sentences; see `read_bytes`.
-
-    Raises:
-        DataError: It cannot be opened, or as `read_bytes`.
-    """
+    """Read a file of sentences; see `read_bytes`."""
     try:
         with path.open("rb") as file:
             content = file.read(limits.n_bytes + 1)
@@ -49,14 +45,7 @@ def read_file(path: Path, limits: Limits = _NO_LIMITS) -> tuple[Line, ...]:
 
 
 def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
-    """The lines of a file's content.
-
-    Args:
-        content: UTF-8, with or without a byte order mark.
-
-    Raises:
-        DataError: It is not UTF-8, or as `read_text`.
-    """
+    """The lines of a file's content, UTF-8 with or without a byte order mark; see `read_text`."""
     _check_size(len(content), limits, label)
     try:
         text = content.decode("utf-8-sig")
@@ -71,16 +60,10 @@ def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tu
 
 
 def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
-    """The lines of a text.
+    """The lines of a text that are not empty, each a source or `source TAB reference`.
 
-    Args:
-        text: Lines, each a source or `source TAB reference`.
-
-    Returns:
-        The lines that are not empty; one that is too long or has more columns has its `problem`.
-
-    Raises:
-        DataError: It is too large, has too many lines, or none.
+    One that is too long or has more columns has its `problem`; of a text that is too large, has too many lines or
+    none, a DataError says so.
     """
     _check_size(len(text.encode("utf-8", "replace")), limits, label)
     rows = [(number, row.removesuffix("\r")) for number, row in enumerate(text.split("\n"), start=1)]
@@ -118,12 +101,10 @@ def _line(number: int, columns: list[str], limits: Limits) -> Line:
         )
     longest = max(map(len, (source, *rest)))
     if longest > limits.characters:
-        return replace(line, problem=_too_long(longest, limits.characters))
+        most = limits.characters
+        said = say("It has {n:,} characters; at most {most:,} are taken. Shorten it.", n=longest, most=most)
+        return replace(line, problem=said)
     try:
         return replace(line, source=check_source(source))
     except QueryError as error:
         return replace(line, problem=error.sentence)
-
-
-def _too_long(n: int, most: int) -> Sentence:
-    return say("It has {n:,} characters; at most {most:,} are taken. Shorten it.", n=n, most=most)

@@ -13,8 +13,6 @@ from transformer.analysis.chrf import chrf, together
 from transformer.analysis.many import LineResult
 from transformer.text.cells import cell
 
-"""What a spreadsheet takes for the beginning of a formula."""
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -53,12 +51,7 @@ def summary(results: Sequence[LineResult]) -> Summary:
 
 
 def columns(results: Sequence[LineResult], *, ordered: bool = True) -> dict[str, list[Any]]:
-    """The table's columns by their names; columns that are empty throughout are left out.
-
-    Args:
-        results: In any order.
-        ordered: In the order of the file; otherwise as they come.
-    """
+    """The table's columns by their names, in the order of the file or as results come; empty ones are left out."""
     rows = [_row(one) for one in (sorted(results, key=lambda one: one.line.number) if ordered else results)]
     found = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     return {name: values for name, values in found.items() if any(value not in (None, "") for value in values)}

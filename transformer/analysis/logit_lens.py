@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -26,19 +25,19 @@ from torch import Tensor
 
 from transformer.analysis.stream import Place, places
 from transformer.model.transformer import Transformer
+from transformer.runs.distribution import ranks_of
 from transformer.runs.replay import replay
+from transformer.runs.results import Arrays
+from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from transformer.checkpoint.load import Checkpoint
 
 TOP = 5
 _ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
-    """What every depth says at every step. Arrays are read-only."""
+class Lens(Arrays):
+    """What every depth says at every step."""
 
     places: tuple[Place, ...]  # the depths, the last of which is the model's own prediction [P]
     top_ids: np.ndarray  # the most probable pieces, best first [P, N, K]
@@ -53,11 +52,6 @@ class Lens:
         """Probability of the piece that the output has [P, N]."""
         return np.exp(self.log_prob)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
-
     def by_layer(self) -> Lens:
         """The places that end a layer, and the embedding, alone."""
         kept = [index for index, place in enumerate(self.places) if place.ends_layer]
@@ -65,7 +59,7 @@ class Lens:
         return replace(self, places=tuple(self.places[index] for index in kept), **arrays)
 
 
-def lens_places(checkpoint: Checkpoint) -> tuple[Place, ...]:
+def lens_places(checkpoint: Runnable) -> tuple[Place, ...]:
     """Where the lens reads: after the embedding and after each sub-layer of the decoder [P]."""
     return tuple(place for place in places(checkpoint.config, "decoder") if place.part != "final")
 
@@ -77,16 +71,8 @@ def read(model: Transformer, stream: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
-    """Read every depth of every step of a run.
-
-    Args:
-        checkpoint: What the trace was made with.
-        top: Candidates to list, K at most.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or the model has no decoder.
-    """
+def logit_lens(checkpoint: Runnable, trace: Trace, *, top: int = TOP) -> Lens:
+    """Read every depth of every step of a run, and list the `top` candidates of each; it needs a decoder."""
     where, n = lens_places(checkpoint), trace.n_steps
     recorded = replay(checkpoint, trace, [place.site for place in where])
     rows = slice(trace.row_of(0), trace.row_of(n))
@@ -96,8 +82,6 @@ def logit_lens(checkpoint: Checkpoint, trace: Trace, *, top: int = TOP) -> Lens:
         for first in range(0, n, _ROWS_AT_ONCE)
     ]
     arrays = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-    for array in arrays.values():
-        array.flags.writeable = False
     return Lens(places=where, **arrays)
 
 
@@ -112,12 +96,11 @@ def _read_rows(model: Transformer, streams: Tensor, tgt_ids: tuple[int, ...], to
 def _describe(log_probs: Tensor, last: Tensor, chosen: Tensor, top: int) -> dict[str, np.ndarray]:
     """One place: log-probabilities here and at the last place [n, V], ids of the output's pieces [n]."""
     own = log_probs.gather(1, chosen[:, None])  # [n, 1]
-    ties = (log_probs == own) & (torch.arange(log_probs.size(1)) < chosen[:, None])
     best = log_probs.topk(min(top, log_probs.size(1)), dim=1)
     return {
         "top_ids": best.indices.numpy(),
         "top_probs": best.values.exp().numpy(),
-        "rank": ((log_probs > own).sum(dim=1) + ties.sum(dim=1) + 1).numpy(),
+        "rank": ranks_of(log_probs, chosen).numpy(),
         "log_prob": own[:, 0].numpy(),
         "entropy": _in_bits(log_probs, log_probs).neg().clamp(min=0).numpy(),
         "divergence": _in_bits(last, last - log_probs).clamp(min=0).numpy(),
@@ -139,11 +122,7 @@ class Paths:
 
 
 def paths(rank: np.ndarray) -> Paths:
-    """When each step was decided.
-
-    Args:
-        rank: Place of the output's piece among the candidates, from 1 [P, N].
-    """
+    """When each step was decided, by the place of its piece among the candidates, from 1 [P, N]."""
     on_top = rank == 1
     first = np.where(on_top.any(axis=0), on_top.argmax(axis=0), -1)
     run = np.logical_and.accumulate(on_top[::-1], axis=0).sum(axis=0)  # places on top without a break, from the end

@@ -8,7 +8,6 @@ Sources: Welleck et al., "Neural Text Generation with Unlikelihood Training" (20
 repeated n-grams; Salazar et al., "Masked Language Model Scoring" (2020), section 2, for pseudo-log-likelihoods.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -74,22 +73,13 @@ class LineResult:
 
 
 def check_can_run(checkpoint: Runnable) -> None:
-    """Look whether a model has something to say of sentences.
-
-    Raises:
-        QueryError: It writes nothing and cannot tell which piece fits where one is hidden.
-    """
+    """Refuse a model that writes nothing and cannot tell which piece fits where one is hidden: a QueryError."""
     if not anatomy(checkpoint.config).writes:
         _mask(checkpoint)
 
 
 def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) -> list[tuple[Line, ...]]:
-    """Lines of like length together, the batch with the first line first.
-
-    Args:
-        lines: In any order.
-        rows: Most lines of a batch.
-    """
+    """Lines of like length together, at most `rows` of them, the batch with the first line first."""
     ordered = sorted(lines, key=lambda line: (_n_pieces(checkpoint, line.source), line.number))
     cut = [tuple(ordered[start : start + rows]) for start in range(0, len(ordered), rows)]
     return sorted(cut, key=lambda batch: min(line.number for line in batch))
@@ -98,20 +88,12 @@ def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) ->
 def run_lines(
     checkpoint: Runnable, lines: Sequence[Line], how: Query, *, rows: int = ROWS, pause: Pause = go_on
 ) -> Iterator[LineResult]:
-    """Run lines, those of like length together.
+    """Run lines, those of like length together, with all of a query but its source.
 
-    Args:
-        how: A query, of which all but the source is taken.
-        rows: Most lines that are decoded together.
-        pause: Called between two rounds of decoding and between two lines. What it raises ends the run if it is no
-            `Exception`, which would be taken for that line's own.
-
-    Yields:
-        The result of each line, a batch after the other and not in the order of the file. A line that cannot be run
-        says why and costs the others nothing.
-
-    Raises:
-        QueryError: As `check_can_run`.
+    The results come a batch after the other and not in the order of the file. A line that cannot be run says why and
+    costs the others nothing. `pause` is called between two rounds of decoding and between two lines; what it raises
+    ends the run if it is no `Exception`, which would be taken for that line's own. Errors are those of
+    `check_can_run`.
     """
     check_can_run(checkpoint)
     for batch in batches(checkpoint, lines, rows=rows):
@@ -125,7 +107,8 @@ def run_batch_of_lines(
     runnable = [line for line in batch if line.problem is None]
     if anatomy(checkpoint.config).writes:
         queries = [replace(how, source=line.source) for line in runnable]
-        found = _written(checkpoint, runnable, run_together(checkpoint, queries, most_map_bytes=0, pause=pause))
+        traces = run_together(checkpoint, queries, most_map_bytes=0, pause=pause)
+        found = (_result(checkpoint.config, *one) for one in zip(runnable, traces, strict=True))
     else:
         mask = _mask(checkpoint)
         found = (_hidden(checkpoint, line, how, mask, pause) for line in runnable)
@@ -163,22 +146,15 @@ def _n_pieces(checkpoint: Runnable, text: str) -> int:
     return len(checkpoint.src_tokenizer.encode(normalise(text, checkpoint.config.normalisation)).ids)
 
 
-def _written(
-    checkpoint: Runnable, lines: Sequence[Line], traces: Iterator[Trace | Exception]
-) -> Iterator[LineResult]:
-    waiting = deque(lines)
-    for trace in traces:
-        line = waiting.popleft()
-        yield _failed(line, trace) if isinstance(trace, Exception) else _result(checkpoint.config, line, trace)
-
-
 def _failed(line: Line, error: Exception) -> LineResult:
     if isinstance(error, GlassformerError):
         return LineResult(line=line, problem=error.sentence)
     return LineResult(line=line, problem=say("It could not be computed ({kind}).", kind=type(error).__name__))
 
 
-def _result(config: ModelConfig, line: Line, trace: Trace) -> LineResult:
+def _result(config: ModelConfig, line: Line, trace: Trace | Exception) -> LineResult:
+    if isinstance(trace, Exception):
+        return _failed(line, trace)
     ended = trace.stop_reason == "end of sentence"
     written = trace.tgt_ids[: trace.n_steps - ended]
     return LineResult(

@@ -25,6 +25,7 @@ from transformer.model.tap import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.finite import check_recorded
+from transformer.runs.results import Arrays
 from transformer.runs.trace import Trace
 
 Ids = tuple[tuple[int, ...], ...]
@@ -51,17 +52,12 @@ class BatchMasks:
     names: tuple[MaskName, ...] = get_args(MaskName)
 
     def own(self, name: MaskName) -> np.ndarray:
-        """A mask at its own shape.
-
-        Raises:
-            QueryError: The model uses no such mask.
-        """
+        """A mask at its own shape; a QueryError where the model uses no such mask."""
         if name not in self.names:
             raise QueryError(
                 "this model uses no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names)
             )
-        mask: np.ndarray = getattr(self, name)
-        return mask
+        return getattr(self, name)
 
     def whole(self, name: MaskName) -> np.ndarray:
         """A mask broadcast over batch and queries [B, Q, K]; every head gets the same."""
@@ -73,12 +69,7 @@ class BatchMasks:
 
 @torch.inference_mode()
 def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
-    """The masks that the model makes for a batch.
-
-    Args:
-        src_ids: Padded source ids [B, S].
-        tgt_ids: Padded ids that the decoder reads [B, T], each row beginning with the start id or the prompt.
-    """
+    """The masks that the model makes for a batch of padded ids: of the source [B, S], and of the target [B, T]."""
     src, tgt = torch.tensor(src_ids), torch.tensor(tgt_ids)
     parts = model.anatomy
     used = {"source": parts.reads, "cross": "cross" in parts.kinds}
@@ -101,31 +92,17 @@ def additive(mask: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Arrays):
     """One layer's attention over a batch, before and after the mask, each [B, H, Q, K]."""
 
     scores: np.ndarray  # q . k / sqrt(d_head), or as the model makes them, float32.
     mask: np.ndarray  # bool, as this attention got it, broadcast
     weights: np.ndarray  # after mask and softmax, float32
 
-    @property
-    def nbytes(self) -> int:
-        """Memory, in bytes."""
-        return self.scores.nbytes + self.mask.nbytes + self.weights.nbytes
-
 
 @torch.inference_mode()
 def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Kind, layer: int) -> Attention:
-    """Read a padded batch once and record one attention.
-
-    Args:
-        src_ids: Padded source ids [B, S].
-        tgt_ids: Padded ids that the decoder reads [B, T].
-        layer: Which layer, from 0.
-
-    Raises:
-        QueryError: The model has no such layer, or computes what is not finite.
-    """
+    """Read a padded batch once and record one attention of a layer, from 0; a QueryError if there is none such."""
     attention = model.anatomy.attention(kind)
     site = attention.place(layer)
     src, patterns = torch.tensor(src_ids), tuple(f"{site}.{name}" for name in ("scores", "mask", "weights"))
@@ -168,20 +145,9 @@ def check_causality(
 ) -> Movement:
     """Change one target piece of one sentence and see which rows move.
 
-    Without the causal mask, the padding alone decides what decoder self-attention sees.
-
-    Args:
-        src_ids: Padded source ids [B, S].
-        tgt_ids: Padded ids that the decoder reads [B, T].
-        sentence: Which row of the batch is changed.
-        place: Which of its target tokens, from 0.
-        piece_id: What is put there.
-
-    Returns:
-        The movement of that sentence's rows. Rows before `place` must not move, nor those of other sentences.
-
-    Raises:
-        QueryError: There is no such place, the model has no decoder, or computes what is not finite.
+    The rows of that sentence before `place`, from 0, must not move, nor those of other sentences. Without the causal
+    mask, the padding alone decides what decoder self-attention sees. A QueryError says that there is no such place,
+    that the model has no decoder, or that it computes what is not finite.
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
@@ -217,16 +183,10 @@ class PaddingMovement:
 def check_padding(
     model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int], *, n_pads: int
 ) -> PaddingMovement:
-    """Add pads to one sentence and see how far the rows of its own pieces move.
+    """Add pads to one sentence, once to the source and once to the target, and see how far its own rows move.
 
-    Args:
-        src_ids: Source ids without padding [S].
-        tgt_ids: Ids that the decoder reads, without padding [T].
-        n_pads: How many pads to add, from 1: once to the source, once to the target.
-
-    Raises:
-        QueryError: The model has no padding piece; with the pads, a side is longer than it reads; or it computes what
-            is not finite.
+    The ids [S] and [T] are without padding. A QueryError says that the model has no padding piece, that with the pads
+    a side is longer than it reads, or that it computes what is not finite.
     """
     parts = model.anatomy
     if model.config.pad_id is None:
@@ -279,8 +239,7 @@ def _finite(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
 
 def _result(model: Transformer, src: Tensor, tgt: Tensor, tap: Tap) -> Tensor:
     """The logits [B, T, V], or of an encoder alone its memory [B, S, D], whatever head it has."""
-    result: Tensor = model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
-    return result
+    return model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
 
 
 def _moved(before: Tensor, after: Tensor) -> Tensor:
@@ -291,12 +250,8 @@ def _moved(before: Tensor, after: Tensor) -> Tensor:
 def another_piece(trace: Trace, place: int, *, config: ModelConfig) -> int:
     """The id of the likeliest other ordinary piece at a place of what the decoder reads, for the causality check.
 
-    Within a prompt nothing was predicted. It is the one that is least likely after the prompt, as the likeliest may
-    be what a reader is to guess.
-
-    Args:
-        trace: The sentence's run.
-        place: Which token that the decoder reads, from 1; the first, number 0, is the mark that all begins with.
+    The first token, number 0, is the mark that all begins with. Within a prompt nothing was predicted: there it is
+    the one that is least likely after the prompt, as the likeliest may be what a reader is to guess.
     """
     step = place - 1 - trace.first_row
     log_probs = trace.log_probs[step].copy() if step >= 0 else -trace.log_probs[0]

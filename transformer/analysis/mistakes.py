@@ -12,53 +12,29 @@ import numpy as np
 
 
 def largest_weight(maps: Iterable[np.ndarray]) -> float:
-    """How much of a row's weight its largest one has, in the mean over all rows of some maps, 0 to 1.
-
-    Args:
-        maps: Weights [H, Q, K] each; rows without any weight are left out.
-    """
+    """How much of its weight a row's largest one has, in the mean over rows with any of maps [H, Q, K], 0 to 1."""
     rows = np.concatenate([one.reshape(-1, one.shape[-1]).max(axis=-1) for one in maps])
     rows = rows[rows > 0]
     return float(rows.mean()) if len(rows) else 0.0
 
 
 def on_later(maps: Iterable[np.ndarray]) -> float:
-    """How much of its weight a row gives to tokens after its own, in the mean over rows that have later ones.
-
-    Args:
-        maps: Weights of self-attention [H, T, T] each.
-    """
+    """How much weight rows of self-attention [H, T, T] give to later tokens, in the mean over those that have any."""
     found = [np.triu(one, k=1).sum(axis=-1)[:, :-1].ravel() for one in maps]
     rows = np.concatenate(found) if found else np.zeros(0)
     return float(rows.mean()) if len(rows) else 0.0
 
 
 def on_keys(maps: Iterable[np.ndarray], keys: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-    """How much of its weight each row gives to some keys, in the mean over maps and heads [Q].
-
-    Args:
-        maps: Weights [H, Q, K] each, all with the same queries and keys.
-        keys: Bool [K].
-        rows: Bool [Q]; None for all rows.
-    """
+    """How much of its weight each of some rows gives to some keys, in the mean over maps [H, Q, K] and heads [Q]."""
     stacked = np.concatenate(list(maps))  # [maps * H, Q, K]
     found = stacked[:, :, keys].sum(axis=-1).mean(axis=0)
     return found if rows is None else found[rows]
 
 
 def likeness(vectors: np.ndarray) -> float:
-    """The mean cosine between the vectors of any two tokens; 1 where there is one token.
-
-    Args:
-        vectors: [T, D].
-    """
+    """The mean cosine between the vectors [T, D] of any two tokens; 1 where there is one token."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit = vectors / np.where(lengths > 0, lengths, 1)
     n = len(unit)
     return float(((unit @ unit.T).sum() - (unit * unit).sum()) / (n * (n - 1))) if n > 1 else 1.0
-
-
-def size(vectors: np.ndarray) -> np.ndarray:
-    """Root mean square of each vector, [T, D] -> [T]."""
-    found: np.ndarray = np.sqrt((vectors.astype(np.float64) ** 2).mean(axis=-1))
-    return found

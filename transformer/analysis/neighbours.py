@@ -50,17 +50,10 @@ def row_norms(table: np.ndarray) -> np.ndarray:
 def nearest(
     table: np.ndarray, norms: np.ndarray, row: int, *, count: int, by: Measure, allowed: np.ndarray
 ) -> Neighbours:
-    """The rows nearest to one of them, itself left out.
+    """The rows nearest to one of a table [V, D], itself left out; at most `count` of those that are allowed [V].
 
-    Args:
-        table: [V, D].
-        norms: What `row_norms` returned [V].
-        count: The most to return.
-        by: What nearness is.
-        allowed: Rows that may be returned, bool [V].
-
-    Returns:
-        At most `count`. By cosine none if the row is 0, and never a row that is 0: 0 has no direction.
+    `norms` are those of `row_norms`. By cosine there are none if the row is 0, and never a row that is 0: 0 has no
+    direction.
     """
     nearness = _nearness(table, norms, [row], by, allowed)[:, 0]
     candidates = _best(nearness, count + _SPARE)
@@ -109,15 +102,10 @@ def _best(nearness: np.ndarray, count: int) -> np.ndarray:
 
 
 def plane(rows: np.ndarray, *, unit: bool) -> Plane:
-    """Project rows on their first two principal components.
+    """Project rows [N, D] on their first two principal components, if `unit` after scaling each to length 1.
 
-    Args:
-        rows: [N, D].
-        unit: Scale every row to length 1 first, so that only directions count.
-
-    Returns:
-        The points, from the rows' mean. An axis is turned so that its direction's largest number is positive; without
-        that the same rows could come out mirrored.
+    Points are counted from the rows' mean. An axis is turned so that its direction's largest number is positive;
+    without that the same rows could come out mirrored.
     """
     vectors = rows.astype(np.float64)
     if unit:

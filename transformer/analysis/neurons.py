@@ -49,24 +49,12 @@ def site(stack: StackName, layer: int, name: str) -> str:
 
 
 def silent(activation: np.ndarray, kind: str) -> np.ndarray:
-    """Which activations are silent: exactly 0 after a ReLU, within `NEAR_ZERO` of 0 after another function.
-
-    Args:
-        activation: Any shape.
-        kind: `ModelConfig.activation`.
-
-    Returns:
-        Bool, of the same shape.
-    """
+    """Which activations are silent: exactly 0 after a ReLU, within `NEAR_ZERO` of 0 after another function."""
     return activation == 0 if kind == "relu" else np.abs(activation) < NEAR_ZERO
 
 
 def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: StackName) -> np.ndarray:
-    """The share of silent neurons of every layer at every token, 0 to 1, float64 [L, T].
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or the model has no such stack.
-    """
+    """The share of silent neurons of every layer at every token, 0 to 1, float64 [L, T]."""
     n_layers = anatomy(checkpoint.config).stack(stack).n_layers
     sites = [site(stack, layer, "activation") for layer in range(n_layers)]
     found = replay(checkpoint, trace, sites)
@@ -83,12 +71,7 @@ class Histogram:
 
 
 def histogram(pre_activation: np.ndarray, token: int) -> Histogram:
-    """Count pre-activations in about `N_BINS` bins over their whole range; what is no finite number is left out.
-
-    Args:
-        pre_activation: Of the tokens that may be seen [T, F].
-        token: The one to count by itself.
-    """
+    """Count the finite pre-activations of tokens [T, F], and of one of them, in about `N_BINS` bins."""
     finite = pre_activation[np.isfinite(pre_activation)]
     low, high = float(finite.min(initial=0)), float(finite.max(initial=0))
     width = (high - low) / N_BINS or 1.0
@@ -104,15 +87,7 @@ def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def curve(kind: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The model's activation function and its derivative.
-
-    Args:
-        kind: `ModelConfig.activation`.
-        x: Where [point].
-
-    Returns:
-        f(x) and f'(x), float64 [point] each.
-    """
+    """The model's activation function and its derivative at some points, float64."""
     points = torch.tensor(x, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         values = ACTIVATIONS[kind](points)
@@ -126,12 +101,7 @@ def most_active(activation: np.ndarray, count: int) -> np.ndarray:
 
 
 def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
-    """The neurons with the largest activation at any token, in the order of the token where they have it.
-
-    Args:
-        activation: [T, F].
-        count: The most to return.
-    """
+    """The neurons with the largest activation at any token [T, F], in the order of the token where they have it."""
     chosen = most_active(activation.max(axis=0), count)
     where = activation[:, chosen].argmax(axis=0)
     return chosen[np.lexsort((-activation[where, chosen], where))]
@@ -143,8 +113,7 @@ def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
 def columns(model: Transformer, stack: StackName, layer: int) -> np.ndarray:
     """What each neuron of a layer writes at an activation of 1, its column of down_proj: read-only [D, F]."""
     layers: Any = model.stack(stack).layers
-    written: np.ndarray = widened(layers[layer].ffn.down_proj.weight.detach()).numpy()
-    return written
+    return widened(layers[layer].ffn.down_proj.weight.detach()).numpy()
 
 
 def effect_sites(config: ModelConfig, layer: int) -> list[str]:
@@ -173,15 +142,10 @@ class Effect:
 def direct_effect(
     model: Transformer, layer: int, neuron: int, inputs: Mapping[str, np.ndarray], *, token: int
 ) -> np.ndarray:
-    """What an activation of 1 of one decoder neuron adds to the logits at one token, directly.
+    """What an activation of 1 of one decoder neuron adds to the logits at one token, directly [V].
 
-    Args:
-        layer, neuron: Which one, from 0.
-        inputs: The sites of `effect_sites`, each [T, D].
-        token: Row of those: the token whose deviations the norms keep.
-
-    Returns:
-        Change of each logit less the mean change, which changes no probability, [V].
+    It is less the mean change, which changes no probability. `inputs` are the sites of `effect_sites`, each [T, D],
+    of whose row `token` the norms keep the deviations.
     """
     written = columns(model, "decoder", layer)[:, neuron].astype(np.float64)
     for name in effect_sites(model.config, layer):
@@ -192,14 +156,9 @@ def direct_effect(
 
 
 def through_norm(norm: Norm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """What a norm makes of one part of a sum, if it divides by the deviation of the whole.
+    """What a norm makes of one part [D] of a sum, if it divides by the deviation of the whole that it read [D].
 
-    Args:
-        part: [D].
-        whole: What the norm read, of which `part` is a part [D].
-
-    Returns:
-        γ (part - its centre) / (size of the whole) [D]; of all parts together, and β, it is the norm's output.
+    It is γ (part - its centre) / (size of the whole); of all parts together, and β, it is the norm's output.
     """
     gamma = norm.weight.detach().numpy().astype(np.float64)
     own, all_of_it = (torch.tensor(vector, dtype=torch.float64) for vector in (part, whole))
@@ -219,8 +178,6 @@ def _norm(model: Transformer, name: str) -> Norm:
     _, layer, *part = name.split(".")
     decoder: Any = model.decoder
     if len(part) < 2:
-        found: Norm = decoder.final_norm
-        return found
+        return decoder.final_norm
     residual = getattr(decoder.layers[int(layer)], f"{part[0]}_residual")
-    inner: Norm = residual.output_norm if part[1] == "output" else residual.norm
-    return inner
+    return residual.output_norm if part[1] == "output" else residual.norm

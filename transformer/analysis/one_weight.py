@@ -11,7 +11,7 @@ Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,11 +82,7 @@ class Walk:
 
 
 def place(kind: Kind, layer: int) -> str:
-    """The name that all sites of an attention begin with, such as `decoder.0.cross_attn`.
-
-    Args:
-        layer: From 0.
-    """
+    """The name that all sites of an attention begin with, such as `decoder.0.cross_attn`."""
     return EVERY_PART.attention(kind).place(layer)
 
 
@@ -96,23 +92,13 @@ def biased(config: ModelConfig, kind: Kind) -> bool:
 
 
 def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple[str, ...]:
-    """The sites that `walk` needs, for `transformer.runs.replay.replay`.
-
-    Args:
-        layer: From 0.
-        config: Of the model; None stands for one whose positions add nothing to the scores.
-    """
+    """The sites that `walk` needs, for `transformer.runs.replay.replay`; without a config no positions add a bias."""
     bias = ("bias",) if config is not None and biased(config, kind) else ()
     return tuple(f"{place(kind, layer)}.{name}" for name in (*RECORDED, *bias))
 
 
 def strongest(weights: np.ndarray, allowed: np.ndarray) -> int:
-    """The key that a row gives most to, the first of equals; 0 if it may see none.
-
-    Args:
-        weights: `[key]`.
-        allowed: Bool `[key]`, True = may attend.
-    """
+    """The key that a row gives most to, the first of equals; 0 if it may see none. Weights and mask are [key]."""
     return int(np.where(allowed, np.nan_to_num(weights, nan=-1.0), -2.0).argmax())
 
 
@@ -128,19 +114,11 @@ def walk(
     n_keys: int | None = None,
     how: Scoring | None = None,
 ) -> Walk:
-    """Go the way of one weight.
+    """Go the way of one weight; layer, head, row and column count from 0, and without a column it is the strongest.
 
-    Args:
-        recorded: The values of `sites(kind, layer)`, without a batch axis.
-        layer: From 0.
-        head: From 0.
-        query: Row from 0.
-        key: Column from 0; None takes the strongest of the row.
-        n_keys: Look at the first keys only; the mask must close the others. None: all.
-        how: What is done to q . k, where a run was changed; None: what the model does.
-
-    Raises:
-        QueryError: The run has no such head, row or column.
+    `recorded` has the values of `sites`, without a batch axis. With `n_keys` only the first keys are looked at; the
+    mask must close the others. `how` is what a changed run does to q . k in the place of the model. A QueryError says
+    that the run has no such head, row or column.
     """
     attention = model.attentions(kind)[layer]
     found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, how or attention.scoring
@@ -186,9 +164,7 @@ def walk(
         shares=shares,
         bias=bias,
         output=output,
-        differences=_differences(
-            found, (head, query), scores=scores[head], weights=weights[head], head_out=outs[head], output=output
-        ),
+        differences=_differences(found, (head, query), (scores[head], weights[head], outs[head], output)),
     )
 
 
@@ -240,23 +216,8 @@ def _output_projection(attention: MultiHeadAttention, n_heads: int) -> tuple[np.
     return by_head, np.zeros(len(weight)) if bias is None else bias.detach().double().numpy()
 
 
-def _differences(
-    found: Mapping[str, np.ndarray],
-    row: tuple[int, int],
-    *,
-    scores: np.ndarray,
-    weights: np.ndarray,
-    head_out: np.ndarray,
-    output: np.ndarray,
-) -> Differences:
-    """Compare a row (head, query) with what was recorded, over the keys that are looked at."""
-    return Differences(
-        scores=_apart(scores, found["scores"][row][: len(scores)]),
-        weights=_apart(weights, found["weights"][row][: len(weights)]),
-        head=_apart(head_out, found["heads"][row]),
-        output=_apart(output, found["output"][row[1]]),
-    )
-
-
-def _apart(here: np.ndarray, there: np.ndarray) -> float:
-    return float(np.abs(here - there).max(initial=0.0))
+def _differences(found: Mapping[str, np.ndarray], at: tuple[int, int], rows: Sequence[np.ndarray]) -> Differences:
+    """How far the rows of a head and query are from what was recorded, over the keys that are looked at."""
+    there = (found["scores"][at], found["weights"][at], found["heads"][at], found["output"][at[1]])
+    pairs = zip(rows, there, strict=True)
+    return Differences(*(float(np.abs(here - kept[: len(here)]).max(initial=0.0)) for here, kept in pairs))

@@ -113,20 +113,12 @@ def parameters(model: nn.Module) -> tuple[Parameter, ...]:
 
 
 def statistics(model: nn.Module) -> tuple[Statistics, ...]:
-    """What numbers each learned tensor of a model holds.
-
-    Returns:
-        One record a tensor, in the order of the model; one that several components share is there once.
-    """
+    """What numbers each learned tensor of a model holds, in its order; one that components share is there once."""
     return tuple(map(measured, parameters(model)))
 
 
 def measured(parameter: Parameter) -> Statistics:
-    """What numbers a tensor holds.
-
-    Args:
-        parameter: Of any shape and floating-point type; it may be empty.
-    """
+    """What numbers a tensor holds, of any shape and floating-point type; it may be empty."""
     values, moments, zeros, nan, infinite = parameter.values, _Moments(), 0, 0, 0
     for part in slices(values):
         finite, odd = _finite(part)
@@ -151,13 +143,7 @@ def measured(parameter: Parameter) -> Statistics:
 
 
 def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BINS) -> Histogram:
-    """How the finite numbers of a tensor are spread, from the smallest to the largest.
-
-    Args:
-        values: Of any shape and floating-point type.
-        minus: Another tensor of that shape, to see how their difference is spread.
-        n_bins: How many bins of equal width.
-    """
+    """How the finite numbers of a tensor are spread, or their differences from another, in bins of equal width."""
     ends, nan, infinite = _Moments(), 0, 0
     for part in _differences(values, minus):
         finite, odd = _finite(part)
@@ -173,13 +159,7 @@ def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BI
 
 
 def slices(values: Tensor, *, like: Tensor | None = None) -> Iterator[Tensor]:
-    """All numbers of a tensor in float64, some at a time, each [n].
-
-    Args:
-        values: Of any shape.
-        like: The order is that of this tensor, of the same shape; None: its own, which depends on how it lies in
-            memory.
-    """
+    """All numbers of a tensor in float64, some at a time [n]; in the order of `like`, or as they lie in memory."""
     lies = values if like is None else like
     if lies.dim() == 2 and lies.T.is_contiguous():  # a matrix by columns: by rows it would be copied or read in leaps
         values = values.T

@@ -1,27 +1,46 @@
 """What a table of positions holds: its formula, its waves, who resembles whom, and what a shift does to it.
 
 All functions take the table as an array [position, d_model], positions and dimensions counted from 0 as in the paper,
-and look at nothing else: sinusoids and learned tables go through the same measurements.
+and look at nothing else: sinusoids and learned tables go through the same measurements. `own_table` is a model's.
 
 Source: Vaswani et al. (2017), section 3.5. Not known here: whether the model uses what is measured.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from transformer.model.anatomy import StackName
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
 
 BASE = 10_000.0
 _ROWS_AT_ONCE = 1024
 
 
+def own_table(model: Transformer, stack: StackName) -> np.ndarray:
+    """What a stack adds to its embeddings, [position, d_model]; do not write to it. There has to be such a table."""
+    positions: Any = model.stack(stack).embedding.positions  # its table is a buffer or a parameter
+    return in_turns(positions.table.detach().numpy(), model.config)
+
+
+def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
+    """A table whose sines stand before its cosines with both in turns, as in the paper; any other as it is."""
+    if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
+        return table
+    d_model = table.shape[1]
+    n_sines = d_model // 2 if config.sinusoid_layout in ("fairseq", "tensor2tensor") else -(-d_model // 2)
+    turns = [n_sines + dim // 2 if dim % 2 else dim // 2 for dim in range(d_model - d_model % 2)]
+    return table[:, [*turns, *(dim for dim in range(d_model) if dim not in turns)]]
+
+
 def frequencies(d_model: int) -> np.ndarray:
-    """The angle by which each pair of dimensions turns from one position to the next.
+    """The angle by which each pair of dimensions turns from one position to the next: 10000^(-2i / d_model).
 
-    Args:
-        d_model: Width of the table; for an odd one the last entry belongs to a sine without a cosine.
-
-    Returns:
-        10000^(-2i / d_model) in radians a position, float64 [ceil(d_model / 2)].
+    In radians, float64 [ceil(d_model / 2)]; for an odd width the last entry belongs to a sine without a cosine.
     """
     return BASE ** -(np.arange(0, d_model, 2) / d_model)
 
@@ -32,16 +51,12 @@ def wavelengths(d_model: int) -> np.ndarray:
 
 
 def formula(n_positions: int, d_model: int, *, first: int = 0) -> np.ndarray:
-    """The sinusoids of the paper.
+    """The sinusoids of the paper from position `first` on.
 
         table[p, 2i]     = sin(p / 10000^(2i / d_model))
         table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
 
-    Args:
-        first: Position of the first row.
-
-    Returns:
-        Float64 [position, d_model].
+    Float64 [position, d_model].
     """
     angle = np.arange(first, first + n_positions)[:, None] * frequencies(d_model)  # [position, pair]
     table = np.empty((n_positions, d_model))
@@ -71,16 +86,10 @@ class Periods:
 
 
 def strongest_waves(table: np.ndarray) -> Periods:
-    """Look for a wave in each dimension with the discrete Fourier transform over positions.
+    """Look for a wave in each dimension with the discrete Fourier transform over positions, of which 3 are needed.
 
     Only waves that fit a whole number of times into the table are compared, so a period is rough, and a wave that is
     longer than the table shows as one as long as the table.
-
-    Args:
-        table: [position, dimension], at least 3 positions.
-
-    Raises:
-        ValueError: There are fewer than 3 positions, so there is no wave to look for.
     """
     n_positions = len(table)
     if n_positions < 3:
@@ -99,15 +108,7 @@ def strongest_waves(table: np.ndarray) -> Periods:
 
 
 def similarity(table: np.ndarray, *, cosine: bool = False) -> np.ndarray:
-    """Compare every position with every other.
-
-    Args:
-        table: [position, d_model].
-        cosine: Divide by both lengths, which leaves the angle.
-
-    Returns:
-        p . q, or its cosine (-1 to 1; 0 for a vector of length 0), float64 [position, position].
-    """
+    """Compare every position with every other: p . q, or its cosine, which is 0 for a vector of length 0; float64."""
     vectors = table.astype(np.float64)
     if cosine:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -145,13 +146,7 @@ def rotate(table: np.ndarray, shift: int) -> np.ndarray:
         [ cos k w_i   sin k w_i ] [ sin p w_i ]   [ sin (p + k) w_i ]
         [-sin k w_i   cos k w_i ] [ cos p w_i ] = [ cos (p + k) w_i ]
 
-    Args:
-        table: [position, d_model].
-        shift: k, any whole number.
-
-    Returns:
-        Float64 [position, 2 * (d_model // 2)]: the last sine of an odd table has no cosine to turn with, and is left
-        out.
+    Float64 [position, 2 * (d_model // 2)]: the last sine of an odd table has no cosine to turn with, and is left out.
     """
     d_model = table.shape[1]
     paired = table[:, : d_model - d_model % 2].astype(np.float64)
@@ -164,15 +159,7 @@ def rotate(table: np.ndarray, shift: int) -> np.ndarray:
 
 
 def rotation_errors(table: np.ndarray, shift: int) -> np.ndarray:
-    """How far R_k PE(p) is from PE(p + k): the largest absolute difference at each p, float64 [position - shift].
-
-    Args:
-        table: [position, d_model].
-        shift: k, from 1 to the number of positions - 1.
-
-    Raises:
-        ValueError: No position has another one that far behind it.
-    """
+    """How far R_k PE(p) is from PE(p + k): the largest absolute difference at each p, float64 [position - shift]."""
     _check_shift(table, shift, most=len(table) - 1)
     turned = rotate(table[:-shift], shift)
     if not turned.shape[1]:  # d_model 1: a sine alone
@@ -200,14 +187,8 @@ def fit_shift(table: np.ndarray, shift: int) -> ShiftFit:
     """Fit one matrix M with M PE(p) = PE(p + k) by least squares on every second p, and test it on the others.
 
     With fewer positions than dimensions such a map always exists, whatever the table, so that the error at the fitted
-    positions says nothing; only the other half does. Of all best maps the smallest is taken.
-
-    Args:
-        table: [position, d_model].
-        shift: k, from 1 to the number of positions - 2.
-
-    Raises:
-        ValueError: Fewer than two positions have another one that far behind them.
+    positions says nothing; only the other half does. Of all best maps the smallest is taken. A ValueError says that
+    fewer than two positions have another one that far behind them.
     """
     _check_shift(table, shift, most=len(table) - 2)
     values = table.astype(np.float64)

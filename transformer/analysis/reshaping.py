@@ -37,12 +37,10 @@ class Spread:
 
 
 def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshaped:
-    """What sampling makes of one step.
+    """What sampling makes of one step, by the model's own log-probabilities [V] and by what a choice goes by.
 
-    Args:
-        log_probs: The model's own log-probabilities [V], in nats.
-        scores: What a choice goes by [V]: the same as the rules of the model's config leave them (`Trace.scores_at`).
-        how: The settings; their seed does not matter.
+    The scores [V] are the former as the rules of the model's config leave them (`Trace.scores_at`); the seed does not
+    matter.
     """
 
     def made(settings: Sampling) -> np.ndarray:

@@ -29,16 +29,9 @@ Floats = NDArray[np.floating]
 
 
 def self_rollout(weights: Floats) -> Floats:
-    """Roll out one stack's self-attention.
+    """Roll out one stack's self-attention [L, H, T, T], from the lowest layer to the one that is looked at.
 
-    Args:
-        weights: [L, H, T, T], from the lowest layer to the one that is looked at; rows sum to 1.
-
-    Returns:
-        [T, T], 0 to 1: the share of each input token (column) in each token's vector (row); rows sum to 1.
-
-    Raises:
-        ValueError: There is no layer, or the maps are not square.
+    [T, T], 0 to 1: the share of each input token (column) in each token's vector (row); rows sum to 1.
     """
     n = weights.shape[-1]
     if weights.ndim != 4 or not len(weights) or weights.shape[-2] != n:
@@ -50,18 +43,10 @@ def self_rollout(weights: Floats) -> Floats:
 
 
 def cross_rollout(encoder: Floats, decoder: Floats, cross: Floats) -> Floats:
-    """Roll out what a decoder has from the source.
+    """Roll out what a decoder has from the source: of what comes from it the share of each token [T, S].
 
-    Args:
-        encoder: Self-attention of all encoder layers [L, H, S, S].
-        decoder: Self-attention of the decoder layers up to the one that is looked at [L, H, T, T].
-        cross: Cross-attention of the same layers [L, H, T, S].
-
-    Returns:
-        [T, S], 0 to 1: of what comes from the source, the share of each source token; rows sum to 1.
-
-    Raises:
-        ValueError: There is no layer, or the shapes do not fit together.
+    All layers of the encoder [L, H, S, S] are needed, and those of the decoder up to the one that is looked at, [L,
+    H, T, T] and [L, H, T, S]. Rows sum to 1.
     """
     if len(decoder) != len(cross) or not len(cross):
         raise ValueError(

@@ -53,12 +53,7 @@ class Turning:
 
 
 def turnings(config: ModelConfig, stack: StackName) -> tuple[Turning, ...]:
-    """The layers of a stack by how they turn, those that do so alike together, in the order of their first layer.
-
-    Raises:
-        QueryError: The model has no such stack.
-        ValueError: Its positions are not rotary.
-    """
+    """The layers of a stack by how rotary positions turn them, those alike together, in the order of the first."""
     if config.rotary is None:
         raise ValueError("The model has no rotary positions.")
     found: dict[tuple[bool, bool], list[int]] = {}
@@ -89,27 +84,19 @@ def _turning(
 
 
 def product_by_distance(query: np.ndarray, key: np.ndarray, speeds: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """The product of a query and a key whose distance is changed by some steps.
+    """The product of a query and a key whose distance is changed by some steps, whole numbers of any shape.
 
         q1 k1 cos d w + q2 k2 cos d w + q2 k1 sin d w - q1 k2 sin d w    in each pair, plus what does not turn
 
-    Args:
-        query, key: As they are multiplied [d_head], at the positions that they have.
-        speeds: Of each pair [pair].
-        moved: By how much the key's position minus the query's changes, whole numbers, any shape.
-
-    Returns:
-        Float64, the shape of `moved`.
+    Query and key are as they are multiplied [d_head], at the positions that they have; a distance is the key's
+    position minus the query's.
     """
     n_pairs = len(speeds)
     (q1, q2, q_rest), (k1, k2, k_rest) = (
         np.split(np.asarray(x, np.float64), [n_pairs, 2 * n_pairs]) for x in (query, key)
     )
     angles = np.asarray(moved)[..., None] * speeds  # [..., pair]
-    product: np.ndarray = (
-        np.cos(angles) @ (q1 * k1 + q2 * k2) + np.sin(angles) @ (q2 * k1 - q1 * k2) + q_rest @ k_rest
-    )
-    return product
+    return np.cos(angles) @ (q1 * k1 + q2 * k2) + np.sin(angles) @ (q2 * k1 - q1 * k2) + q_rest @ k_rest
 
 
 def even_product(speeds: np.ndarray, distances: np.ndarray) -> np.ndarray:
@@ -124,13 +111,8 @@ def even_product(speeds: np.ndarray, distances: np.ndarray) -> np.ndarray:
 def moved_together(query: np.ndarray, key: np.ndarray, turning: Turning, *, distance: int, n: int) -> float:
     """The largest difference of a product when query and key move by the same number of tokens, in float32.
 
-    The model's own rotation is used, so this is rounding, which grows with the angles.
-
-    Args:
-        query, key: Before they are turned [d_head].
-        turning: How.
-        distance: The key's position minus the query's.
-        n: To how many places the earlier of the two is moved, from 0.
+    The model's own rotation is used, so this is rounding, which grows with the angles. Query and key are those before
+    they are turned [d_head]; the earlier of the two is moved to n places, from 0.
     """
     like = torch.zeros(1)
     q_from, k_from = (torch.arange(n) + first for first in (max(-distance, 0), max(distance, 0)))

@@ -143,14 +143,10 @@ class SearchTree:
 
 @torch.inference_mode()
 def search_tree(checkpoint: Runnable, query: Query, *, pause: Pause = go_on) -> SearchTree:
-    """Search as a run of this query does, and keep what was looked at.
+    """Search as a run of a query with beam search does, and keep what was looked at.
 
-    Args:
-        query: One that decodes by beam search; its interventions and forced pieces hold here, too.
-        pause: Called between two rounds.
-
-    Raises:
-        QueryError: The query decodes in another way, or does not fit the checkpoint; see `run`.
+    Its interventions and forced pieces hold here, too; `pause` is called between two rounds. A QueryError says that
+    the query decodes in another way, or does not fit the checkpoint; see `run`.
     """
     how = query.decoding
     if not isinstance(how, Beam):
@@ -181,11 +177,12 @@ class _Watcher:
         totals = before[:, None] + weighed.scores[0]  # [K, V], in float64 like the sums
         kept = list(_kept(weighed))
         wanted = min(self.how.size + MOST_DROPPED, totals.numel())
-        best = [divmod(place, totals.size(1)) for place in totals.flatten().topk(wanted).indices.tolist()]
+        likeliest: list[int] = totals.flatten().topk(wanted).indices.tolist()
+        best = [divmod(place, totals.size(1)) for place in likeliest]
         others = [one for one in best if one not in set(kept) and totals[one] > -torch.inf][:MOST_DROPPED]
         first = len(kept) + 1
-        places = [self._weigh(weighed, totals, one, n) for n, one in enumerate(kept, start=1)]
-        dropped = [self._weigh(weighed, totals, one, n, "dropped") for n, one in enumerate(others, start=first)]
+        places = [self._node(weighed, *at, float(totals[at]), n) for n, at in enumerate(kept, start=1)]
+        dropped = [self._node(weighed, *at, float(totals[at]), n, "dropped") for n, at in enumerate(others, first)]
         least = self.nodes[places[-1]].compared if kept else torch.inf
         closed = self._closed(weighed, before[:, None] + weighed.own[0], least) if kept else []
         n_dropped = int((totals > -torch.inf).sum()) - len(kept)
@@ -193,14 +190,11 @@ class _Watcher:
         self.rounds.append(Round(tuple(places), tuple(dropped), tuple(closed), n_dropped, is_forced))
         self.beams = [*places, *[None] * (self.how.size - len(places))]
 
-    def _weigh(
-        self, weighed: Weighed, totals: Tensor, one: tuple[int, int], rank: int, fate: Fate | None = None
+    def _node(
+        self, weighed: Weighed, beam: int, piece: int, compared: float, rank: int, fate: Fate | None = None
     ) -> int:
         """A node for a beam and a piece that continues it."""
-        fate = fate or ("ended" if one[1] in self.end_ids else "open")
-        return self._node(weighed, *one, float(totals[one]), rank, fate)
-
-    def _node(self, weighed: Weighed, beam: int, piece: int, compared: float, rank: int, fate: Fate) -> int:
+        fate = fate or ("ended" if piece in self.end_ids else "open")
         log_prob = float(weighed.own[0, beam, piece])
         total = float(weighed.log_probs[0, beam]) + log_prob
         score = compared / length_penalty(weighed.index + 1, self.how.length_penalty)

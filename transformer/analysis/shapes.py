@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
-from transformer.model.tap import tap_of
+from transformer.model.tap import Onlooker, tap_of
 from transformer.model.transformer import Transformer
 
 Shape = tuple[int, ...]
@@ -25,34 +24,11 @@ class Pass:
     sites: dict[str, Shape]
 
 
-class _Shapes:
-    """A visitor that keeps nothing but shapes."""
-
-    causal = True
-
-    def __init__(self) -> None:
-        self.seen: dict[str, Shape] = {}
-
-    def wants(self, site: str) -> bool:
-        return True
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        self.seen[site] = tuple(value.shape)
-        return value
-
-
 @torch.inference_mode()
 def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]) -> Pass:
-    """Run one sentence and write down the shape of everything.
-
-    Args:
-        model: The model in evaluation mode.
-        tgt_ids: Ids that the decoder reads, its start id or its prompt first.
-
-    Raises:
-        QueryError: More than `max_len` tokens on a side.
-    """
-    visitor = _Shapes()
+    """Run one sentence and write down the shape of everything; the decoder reads its start id or prompt first."""
+    seen: dict[str, Shape] = {}
+    keep = Onlooker(["*"], lambda site, value: seen.update({site: tuple(value.shape)}))
     src, tgt = (torch.tensor([list(ids)], dtype=torch.long) for ids in (src_ids, tgt_ids))
-    model(src, tgt, tap=tap_of(visitor))
-    return Pass(tuple(src.shape), tuple(tgt.shape), visitor.seen)
+    model(src, tgt, tap=tap_of(keep))
+    return Pass(tuple(src.shape), tuple(tgt.shape), seen)

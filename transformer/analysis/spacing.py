@@ -53,11 +53,7 @@ SPACINGS: dict[str, Spacing] = {
 
 
 def usual_spacing(language: str) -> str:
-    """How a language is written, as a key of `SPACINGS`.
-
-    Args:
-        language: BCP 47 code such as "zh-Hans"; empty if it is not known, which leaves the words apart.
-    """
+    """How a language is written, as a key of `SPACINGS`, by a code such as "zh-Hans"; without one, words apart."""
     code = language.lower().split("-")[0]
     if not code:
         return "spaced"

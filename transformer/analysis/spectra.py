@@ -51,10 +51,7 @@ class Spectrum:
 
     @property
     def effective_rank(self) -> float:
-        """How many directions the matrix uses, 1 to min(M, N); NaN for a matrix of zeros.
-
-        It is e to the entropy of the singular values as shares of their sum.
-        """
+        """How many directions the matrix uses (`effective_number`), 1 to min(M, N); NaN for a matrix of zeros."""
         return effective_number(self.values)
 
 
@@ -76,14 +73,7 @@ def work_of(shape: tuple[int, ...]) -> int:
 
 
 def spectrum(matrix: Tensor) -> Spectrum | None:
-    """The singular values of a matrix.
-
-    Args:
-        matrix: [M, N], of any floating-point type.
-
-    Returns:
-        None for what has none: a tensor that is no matrix, an empty one, or one with a number that is not finite.
-    """
+    """The singular values of a matrix [M, N]; None for no matrix, an empty one, or one with what is not finite."""
     if matrix.dim() != 2 or not matrix.numel() or not all(torch.isfinite(part).all() for part in slices(matrix)):
         return None
     tall = matrix if matrix.size(0) >= matrix.size(1) else matrix.T

@@ -63,14 +63,7 @@ class Place:
 
 
 def places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
-    """Where the stream of a stack can be read, in the order of the computation.
-
-    Returns:
-        The embedding, each sub-layer, and the final norm if there is one [P].
-
-    Raises:
-        QueryError: The model has no such stack.
-    """
+    """Where the stream of a stack can be read, in the order of the computation [P]."""
     parts = anatomy(config).stack(stack)
     after = "norm" if config.norm == "post" else "residual"
     found = [Place("embedding", None, f"{stack}.embedding.output")]
@@ -125,12 +118,7 @@ class Stream:
 
 
 def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: StackName, *, n_tokens: int) -> Stream:
-    """Measure the stream.
-
-    Args:
-        recorded: The values of `sites(config, stack)`, without a batch axis.
-        n_tokens: Measure the first tokens only.
-    """
+    """Measure the stream of the first tokens; `recorded` has the values of `sites`, without a batch axis."""
     where, adding = places(config, stack), sublayers(config, stack)
 
     def at(site: str) -> np.ndarray:
@@ -185,23 +173,14 @@ class Normed:
 
 
 def norm_places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
-    """The norms of a stack, each named by its sub-layer; the final norm comes last.
-
-    Where a sub-layer has two, it is the one before it.
-    """
+    """The norms of a stack by their sub-layers, of two the one before it; the final norm comes last."""
     return places(config, stack)[1:]
 
 
 def normed(
     recorded: Mapping[str, np.ndarray], model: Transformer, stack: StackName, place: Place, *, n_tokens: int
 ) -> Normed:
-    """What a norm read and what it wrote.
-
-    Args:
-        recorded: The values of `sites(config, stack)`, without a batch axis.
-        place: One of `norm_places`.
-        n_tokens: Look at the first tokens only.
-    """
+    """What a norm, one of `norm_places`, read of the first tokens and what it wrote; `recorded` as for `measure`."""
     read, written = _around(model.config, stack, place)
     before, after = (recorded[site][:n_tokens].astype(np.float64) for site in (read, written))  # [T, D]
     module = _module(model, stack, place)

@@ -13,21 +13,12 @@ N_BEST = 10
 
 
 def other_share(log_probs: np.ndarray) -> np.ndarray:
-    """1 - p of the likeliest piece: what all others have together [step], 0 to 1.
-
-    Args:
-        log_probs: Of the next piece [step, vocab], in nats.
-    """
+    """1 - p of the likeliest piece: what all others have together [step], of log-probabilities [step, vocab]."""
     return np.asarray(1 - np.exp(np.minimum(log_probs.max(axis=-1).astype(np.float64), 0.0)))
 
 
 def entropy_of_best(log_probs: np.ndarray, *, count: int = N_BEST) -> np.ndarray:
-    """Entropy among the likeliest pieces, as if there were no others [step], in bits.
-
-    Args:
-        log_probs: Of the next piece [step, vocab], in nats.
-        count: How many of the likeliest; all if there are fewer.
-    """
+    """Entropy among the likeliest pieces, as if there were no others [step], in bits; log-probabilities as above."""
     best = min(count, log_probs.shape[-1])
     probs = np.exp(-np.partition(-log_probs, best - 1, axis=-1)[..., :best].astype(np.float64))  # [step, best]
     shares = probs / probs.sum(axis=-1, keepdims=True)
@@ -35,11 +26,7 @@ def entropy_of_best(log_probs: np.ndarray, *, count: int = N_BEST) -> np.ndarray
 
 
 def entropy_of_smoothed(smoothing: float, n_pieces: int) -> float:
-    """Entropy, in bits, of what training with label smoothing asks for where a single piece is right.
-
-    Args:
-        smoothing: The share that goes to all pieces alike, 0 to 1.
-    """
+    """Entropy, in bits, of what training asks for that gives this share to all pieces alike, where one is right."""
     each = smoothing / n_pieces
     probs = np.full(n_pieces, each)
     probs[0] += 1 - smoothing

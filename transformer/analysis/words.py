@@ -29,18 +29,9 @@ _WITHOUT_SPACES = re.compile(
 
 
 def word_spans(pieces: Sequence[str], special: Sequence[bool], continuation: str = "") -> tuple[Span, ...]:
-    """Find the words of a row of pieces.
+    """Find the words of a row of pieces: together they hold every piece once; a special piece stands for no text.
 
-    Args:
-        pieces: As the tokenizer wrote them.
-        special: Whether each stands for no text of its own, as the end piece.
-        continuation: What a piece begins with that goes on with a word; empty if words begin at the mark of a space.
-
-    Returns:
-        First piece and end of each word, in order; together they hold every piece once.
-
-    Raises:
-        ValueError: There is not one mark for each piece.
+    `continuation` is what a piece begins with that goes on with a word; empty if words begin at the mark of a space.
     """
     starts = [
         place
@@ -68,26 +59,13 @@ def word_text(pieces: Sequence[str], span: Span, continuation: str = "") -> str:
 
 
 def by_words(weights: Floats, queries: Sequence[Span], keys: Sequence[Span]) -> Floats:
-    """Attention between pieces to attention between words.
-
-    Args:
-        weights: [..., query, key].
-        queries, keys: Words of both sides, as `word_spans` finds them.
-
-    Returns:
-        [..., query word, key word]: summed over the pieces of a key word, averaged over those of a query word.
-    """
+    """Attention between pieces [..., query, key] to attention between words, whose spans `word_spans` finds."""
     n_queries, n_keys = weights.shape[-2:]
     return merge_words(weights, _membership(keys, n_keys), _membership(queries, n_queries))
 
 
 def open_words(allowed: NDArray[np.bool_], queries: Sequence[Span], keys: Sequence[Span]) -> NDArray[np.bool_]:
-    """The mask between words: a word may attend to another if any of its pieces may attend to any of the other's.
-
-    Args:
-        allowed: [query, key], True = may attend.
-        queries, keys: As in `by_words`.
-    """
+    """The mask between words: a word may attend to another if any of its pieces may attend to any of the other's."""
     rows = np.stack([allowed[slice(*span)].any(axis=0) for span in queries])  # [query word, key]
     return np.stack([rows[:, slice(*span)].any(axis=1) for span in keys], axis=1)
 

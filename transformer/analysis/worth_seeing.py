@@ -47,12 +47,9 @@ def worth_seeing(
     layer: int | None = None,
     each: Callable[[Tops, tuple[int, ...]], Sequence[np.ndarray]] | None = None,
 ) -> Cell:
-    """The cell that is worth a first look.
+    """The cell that is worth a first look, among the steps that may be seen and the layers, or the only one, from 0.
 
-    Args:
-        n_steps: Steps that may be seen; None for all.
-        layer: The only layer to look in, from 0; None for any.
-        each: Hands the maps of some layers over, one after the other, where the trace keeps none.
+    `each` hands the maps of some layers over, one after the other, where the trace keeps none.
     """
     maps = trace.maps(kind)  # [layer, head, query, key]
     layers = tuple(range(len(maps))) if layer is None else (layer,)
@@ -69,12 +66,7 @@ def worth_seeing(
 
 
 def hardest_step(entropies: np.ndarray, among: Sequence[int]) -> int:
-    """The step at which the model was least sure; of equals the first.
-
-    Args:
-        entropies: In bits, [step].
-        among: The steps to choose from, at least one.
-    """
+    """The step at which the model was least sure, by entropies in bits, among one or more; of equals the first."""
     return max(among, key=lambda step: (float(entropies[step]), -step))
 
 

@@ -115,7 +115,7 @@ def _join(model: Transformer) -> None:
         groups = _projections(attention)
         if all(p.dtype == torch.float32 for group in groups for p in group):
             weight, *bias = (_joined(group) for group in groups)
-            attention.joined = weight, bias[0] if bias else None
+            attention.q_proj.joined = weight, bias[0] if bias else None
 
 
 def _joined(group: tuple[nn.Parameter, ...]) -> Tensor:

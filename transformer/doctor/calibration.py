@@ -24,7 +24,7 @@ from transformer.doctor.findings import MOST_OF_CHANCE, Measured, Shown, not_app
 from transformer.doctor.outputs import outputs
 from transformer.doctor.patient import Patient, Test
 from transformer.errors import CheckpointError, GlassformerError
-from transformer.runs.guesses import ROWS, logits_of
+from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
 from transformer.trying.losses import Row, loss_of, row_of
 from words import Sentence, say

@@ -32,7 +32,7 @@ from transformer.doctor.rereading import Texts, random_texts, read
 from transformer.errors import GlassformerError
 from transformer.model.masks import causal_mask
 from transformer.model.tap import Replacer, Tap, tap_of
-from transformer.runs.guesses import losses_of
+from transformer.runs.distribution import losses_of
 from transformer.trying.losses import Loss, Row, row_of
 from transformer.trying.verdicts import surely_better
 from words import Sentence, joined, say

@@ -16,8 +16,7 @@ import numpy as np
 import torch
 
 from transformer.errors import MapsError, shown
-from transformer.maps.map_limits import check_shape
-from transformer.maps.own_maps import GivenAttention, GivenMaps
+from transformer.maps.own_maps import GivenAttention, GivenMaps, check_shape
 from transformer.model.anatomy import EVERY_PART, Kind, StackName
 
 

@@ -26,9 +26,8 @@ import numpy as np
 
 from transformer.errors import MapsError, shown
 from transformer.files.files import FolderFiles
-from transformer.maps.map_limits import KINDS, MOST_TEXT, check_text
 from transformer.maps.npzheaders import ArrayHeader, check_end, headers, read_header
-from transformer.maps.own_maps import GivenAttention, GivenMaps
+from transformer.maps.own_maps import KINDS, MOST_TEXT, GivenAttention, GivenMaps, check_text
 
 SUFFIX: Final = ".npz"
 CHUNK: Final = 2**20  # values that are unpacked at a time
@@ -96,14 +95,7 @@ def _arrays(maps: GivenMaps) -> dict[str, Any]:
 
 
 def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
-    """Read the maps of an open file.
-
-    Args:
-        file: At its start; must allow seeking.
-
-    Raises:
-        MapsError: It holds no maps that can be shown.
-    """
+    """Read the maps of an open file, which stands at its start and allows seeking; a MapsError if there are none."""
     with _opened(file, size, label) as archive:
         found = headers(archive)
         values = {name: _read(archive, name, header) for name, header in found.items()}
@@ -124,17 +116,7 @@ def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
 
 
 def check_maps(file: BinaryIO, size: int, *, label: str) -> str:
-    """Raise if the list of arrays or a header says that there are no maps; no weight is read.
-
-    Args:
-        file, size, label: As for `read_maps`.
-
-    Returns:
-        Of which model they are, and of which sentence; empty if the file does not say.
-
-    Raises:
-        MapsError: See above.
-    """
+    """Of which model and sentence the maps of a file are, as far as it says, or a MapsError; no weight is read."""
     with _opened(file, size, label) as archive:
         found = headers(archive)
         said = {name: _read(archive, name, found[name]) for name in ("checkpoint", "sentence") if name in found}

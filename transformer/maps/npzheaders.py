@@ -18,7 +18,7 @@ from typing import IO, Any, BinaryIO, Final
 import numpy as np
 
 from transformer.errors import MapsError, shown
-from transformer.maps.map_limits import (
+from transformer.maps.own_maps import (
     KINDS,
     MOST_CELLS,
     MOST_LABEL,

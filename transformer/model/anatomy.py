@@ -91,22 +91,14 @@ class Anatomy:
         return tuple(attention.kind for attention in self.attentions)
 
     def stack(self, name: StackName) -> Stack:
-        """One stack.
-
-        Raises:
-            QueryError: The model has no such stack.
-        """
+        """One stack; a QueryError if the model has none such."""
         for stack in self.stacks:
             if stack.name == name:
                 return stack
         raise QueryError(_MISSING[name])
 
     def attention(self, kind: Kind) -> Attention:
-        """One attention.
-
-        Raises:
-            QueryError: The model has no such attention.
-        """
+        """One attention; a QueryError if the model has none such."""
         for attention in self.attentions:
             if attention.kind == kind:
                 return attention

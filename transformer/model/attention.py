@@ -12,7 +12,6 @@ d d_head.
 """
 
 import math
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
-from transformer.model.linear import Linear, linear
+from transformer.model.linear import Linear, products
 from transformer.model.order import NO_ORDER, Order
 from transformer.model.rotary import rotate
 from transformer.model.scores import Scoring, scoring
@@ -77,21 +76,12 @@ def share_heads(x: Tensor, n_heads: int) -> Tensor:
     return x if x.size(1) == n_heads else x.repeat_interleave(n_heads // x.size(1), dim=1)
 
 
-class Split(NamedTuple):
-    """Into what heads the projected vectors are cut: how many of queries, how many of keys and values, how wide."""
-
-    n_heads: int
-    n_kv_heads: int
-    d_head: int
-
-
 class MultiHeadAttention(nn.Module):
     """Several attentions side by side, each in its own d_head-wide projection of the stream."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
-        self.split = Split(self.n_heads, self.n_kv_heads, self.d_head)
         queries, keys, bias = self.n_heads * self.d_head, self.n_kv_heads * self.d_head, config.biases
         self.q_proj = Linear(config.d_model, queries, bias=bias.attention)  # W_Q
         self.k_proj = Linear(config.d_model, keys, bias=bias.attention)  # W_K
@@ -100,7 +90,6 @@ class MultiHeadAttention(nn.Module):
         self.scoring = scoring(config)
         norms = [nn.RMSNorm(self.d_head, eps=config.norm_eps) if config.qk_norm else None for _ in range(2)]
         self.q_norm, self.k_norm = norms
-        self.joined: tuple[Tensor, Tensor | None] | None = None  # W_Q, W_K, W_V and their biases; see `_project`
 
     def forward(
         self,
@@ -125,13 +114,13 @@ class MultiHeadAttention(nn.Module):
         Returns:
             [B, Q, D].
         """
-        how, split = tap.setting("scoring", self.scoring), tap.setting("split", self.split)
+        how, d_head = tap.setting("scoring", self.scoring), tap.setting("d_head", self.d_head)
         if cache is not None and cache.complete:
-            q = split_heads(self.q_proj(x, tap=tap.child("q_proj")), split.d_head)  # [B, H, Q, d]
+            q = split_heads(self.q_proj(x, tap=tap.child("q_proj")), d_head)  # [B, H, Q, d]
             q = self._ready("queries", q, self.q_norm, order, tap)
             k, v = cache.read()  # [B, G, K, d]
         else:
-            q, k, v = self._project(x, context, split, tap)  # [B, H, Q, d], [B, G, K, d], [B, G, K, d]
+            q, k, v = (split_heads(each, d_head) for each in self._project(x, context, tap))  # k and v: [B, G, K, d]
             q = self._ready("queries", q, self.q_norm, order, tap)
             k = self._ready("keys", k, self.k_norm, order, tap)
             v = tap("values", v)
@@ -139,11 +128,16 @@ class MultiHeadAttention(nn.Module):
                 k, v = cache.extend(k, v)
         if mask is not None:
             mask = tap("mask", mask)
-        k, v = share_heads(k, split.n_heads), share_heads(v, split.n_heads)  # [B, H, K, d]
+        k, v = share_heads(k, q.size(1)), share_heads(v, q.size(1))  # [B, H, K, d]
         bias = order.bias if order.bias is None else tap("bias", order.bias)  # [1, H, Q, K]
         heads = scaled_dot_product_attention(q, k, v, mask, how=how, bias=bias, tap=tap)  # [B, H, Q, d]
         heads = tap("heads", heads)
         return tap("output", self.out_proj(join_heads(heads), tap=tap.child("out_proj")))
+
+    def _project(self, x: Tensor, context: Tensor, tap: Tap = NO_TAP) -> list[Tensor]:
+        """Queries x W_Q, keys and values of `context` W_K and W_V, side by side for all heads."""
+        maps = {"q_proj": self.q_proj, "k_proj": self.k_proj, "v_proj": self.v_proj}
+        return products(maps, (x, context, context), tap=tap)  # [B, Q, H * d], [B, K, G * d], [B, K, G * d]
 
     def _ready(self, name: str, x: Tensor, norm: nn.RMSNorm | None, order: Order, tap: Tap) -> Tensor:
         """Queries or keys [B, H, T, d] as they are multiplied: normed and turned, if the model does so."""
@@ -152,23 +146,3 @@ class MultiHeadAttention(nn.Module):
             x = x if norm is None else norm(x)
             x = x if order.rotation is None else rotate(x, order.rotation)
         return tap(name, x)
-
-    def _project(
-        self, x: Tensor, context: Tensor, split: Split | None = None, tap: Tap = NO_TAP
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries of `x`, keys and values of `context`: three products, or for a loaded model one that is the same.
-
-        To whoever learns from this: read the last lines. Decoding multiplies by one token's vector, where a
-        product of three matrices below each other (`transformer.checkpoint.memory`) takes hardly longer than one.
-        """
-        split = split or self.split
-        if (joined := tap.setting("joined", self.joined)) is not None and context is x:
-            weight, bias = joined
-            if weight.data_ptr() == self.q_proj.weight.data_ptr():  # if not, this is a copy, and W_Q was moved away
-                heads = split_heads(linear(x, weight, bias), split.d_head)  # [B, H + G + G, T, d]
-                q, k, v = heads.split((split.n_heads, split.n_kv_heads, split.n_kv_heads), dim=1)
-                return q, k, v
-        q = split_heads(self.q_proj(x, tap=tap.child("q_proj")), split.d_head)  # [B, T, H * d] -> [B, H, T, d]
-        k = split_heads(self.k_proj(context, tap=tap.child("k_proj")), split.d_head)
-        v = split_heads(self.v_proj(context, tap=tap.child("v_proj")), split.d_head)
-        return q, k, v

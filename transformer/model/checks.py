@@ -84,14 +84,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_type(name: str, value: object, kind: Any) -> None:
-    """Check one value.
-
-    Args:
-        kind: `int`, `float`, `bool`, a `Literal` of names, a tuple of one of these, or one of these or `None`.
-
-    Raises:
-        ConfigError: It is of another type, or none of the names.
-    """
+    """Check one value: an `int`, `float`, `bool`, one of a `Literal`'s names, a tuple of one of these, or `None`."""
     if get_origin(kind) is UnionType:
         if value is not None:
             check_type(name, value, get_args(kind)[0])

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from typing import Any, Literal, Self, get_origin, get_type_hints
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from transformer.errors import ConfigError, shown
 from transformer.model.checks import check_type
@@ -85,16 +85,17 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     def __post_init__(self) -> None:
         self._settle_attention(self.positions)
-        self._settle_writing()
         kinds = get_type_hints(type(self))  # `field.type` may be the text of an annotation instead of its meaning
         # They check their own.
         apart = {field.name for part in (AttentionFeatures, Writing) for field in fields(part)}
         for field in fields(self):
-            if field.name in apart:
-                continue
-            if get_origin(kinds[field.name]) is tuple and isinstance(getattr(self, field.name), list):  # from JSON
-                object.__setattr__(self, field.name, tuple(getattr(self, field.name)))
-            check_type(field.name, getattr(self, field.name), kinds[field.name])
+            value, kind = getattr(self, field.name), kinds[field.name]
+            if get_origin(kind) is tuple and isinstance(value, list):  # from JSON, which has no tuples
+                nested = get_origin(get_args(kind)[0]) is tuple
+                value = tuple(tuple(one) if nested and isinstance(one, list) else one for one in value)
+                object.__setattr__(self, field.name, value)
+            if field.name not in apart:
+                check_type(field.name, value, kind)
         self._check_sizes()
         self._check_heads()
         self._settle_decoder()

@@ -62,11 +62,7 @@ class Ids:
         return (*((self.eos_id,) if self.append_source_eos else ()), *self.source_suffix)
 
     def check_ids(self, *, src_size: int, tgt_size: int, max_len: int) -> None:
-        """Check them against the sizes of both vocabularies and the longest text.
-
-        Raises:
-            ConfigError: An id is in no vocabulary, or two features contradict each other; names the field.
-        """
+        """Check them against the sizes of both vocabularies and the longest text; a ConfigError names the field."""
         for name in ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id"):
             _check_range(name, getattr(self, name), min(src_size, tgt_size))
         for name in _LISTS:

@@ -78,11 +78,7 @@ class Layers:
         )
 
     def check_layers(self, *, d_model: int, n_stacks: int) -> None:
-        """Check what depends on more than one field.
-
-        Raises:
-            ConfigError: A value is out of range, or two contradict each other; names the field.
-        """
+        """Check what depends on more than one field; a ConfigError names the field."""
         if not 0.0 < self.norm_eps <= 0.1:
             raise ConfigError(
                 "norm_eps", "found {found}, expected a number above 0, at most 0.1.", found=shown(self.norm_eps)

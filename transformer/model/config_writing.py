@@ -47,21 +47,8 @@ class Writing:
             or self.forced_end_id is not None
         )
 
-    def _settle_writing(self) -> None:
-        """Put in the place of JSON's lists tuples."""
-        if isinstance(self.banned_sequences, list):
-            rows = (tuple(one) if isinstance(one, list) else one for one in self.banned_sequences)
-            object.__setattr__(self, "banned_sequences", tuple(rows))
-        if isinstance(self.first_banned_ids, list):
-            object.__setattr__(self, "first_banned_ids", tuple(self.first_banned_ids))
-
     def _check_writing(self, *, size: int, closed: tuple[int, ...]) -> None:
-        """Check the fields of this record.
-
-        Args:
-            size: Of the target's vocabulary.
-            closed: What is never written.
-        """
+        """Check the fields of this record by the size of the target's vocabulary and what is never written."""
         for name in ("no_repeat_ngram", "min_length", "min_new"):
             check_whole(name, getattr(self, name), least=0, most=MAX_COUNT)
         for name in ("max_length", "max_new"):

@@ -28,16 +28,9 @@ def distances(places: Tensor, *, offset: int) -> Tensor:
 def buckets(distance: Tensor, *, n_buckets: int, max_distance: int, causal: bool) -> Tensor:
     """The bucket of each distance: near ones have one each, far ones share one the more the farther they are.
 
-    Without a causal mask half of the buckets are for keys after the query; with one these share the query's own.
-
-    Args:
-        distance: Key's position minus query's, any shape.
-        n_buckets: How many buckets there are.
-        max_distance: From here on all are in the last one.
-        causal: Whether a query sees nothing that comes after it.
-
-    Returns:
-        Whole numbers from 0 to n_buckets - 1, the same shape.
+    Distances are the key's position minus the query's, of any shape; from `max_distance` on all are in the last
+    bucket. Without a causal mask half of the buckets are for keys after the query; with one these share the query's
+    own.
     """
     start = torch.zeros_like(distance)
     if causal:

@@ -59,11 +59,7 @@ class Rotary:
 
     @classmethod
     def from_mapping(cls, record: object) -> Self:
-        """Read what JSON has.
-
-        Raises:
-            ConfigError: It is no object, a key is unknown or a value is refused; names the field.
-        """
+        """Read what JSON has; a ConfigError names what is no object, an unknown key or a value that is refused."""
         if not isinstance(record, Mapping):
             raise ConfigError("rotary", "found {found}, expected an object of numbers.", found=shown(record))
         names = [field.name for field in fields(cls)]
@@ -103,9 +99,6 @@ class AttentionFeatures:
 
     def _settle_attention(self, positions: PositionKind) -> None:
         """Put in the place of what JSON has what it stands for."""
-        for name in ("unplaced_layers", "windows"):
-            if isinstance(getattr(self, name), list):  # JSON has no tuples
-                object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.rotary is None and positions == "rotary":
             object.__setattr__(self, "rotary", Rotary())
         elif self.rotary is not None and not isinstance(self.rotary, Rotary):

@@ -53,17 +53,7 @@ class Residual(nn.Module):
     def forward(
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, onto: Tensor | None = None, tap: Tap = NO_TAP
     ) -> Tensor:
-        """Add `sublayer`'s output to the stream.
-
-        Args:
-            x: The stream that it reads [B, T, D].
-            sublayer: What is computed between.
-            onto: What its output is added to, where that is not `x` [B, T, D].
-            tap: Sees the sub-layer's sites.
-
-        Returns:
-            [B, T, D].
-        """
+        """Add what `sublayer` makes of the stream x [B, T, D] to it, or to another one, `onto` -> [B, T, D]."""
         how = tap.setting("around", self.around)
         norm: Callable[[Tensor], Tensor] = self.norm if how.norms else unchanged
         stream = x if onto is None else onto
@@ -93,17 +83,7 @@ class EncoderLayer(nn.Module):
         self.parallel = config.parallel_residual
 
     def forward(self, x: Tensor, mask: Tensor, *, tap: Tap = NO_TAP, order: Order = NO_ORDER) -> Tensor:
-        """One layer of the encoder.
-
-        Args:
-            x: The source stream [B, S, D].
-            mask: Bool, broadcasts to [B, H, S, S].
-            tap: Sees the layer's sites.
-            order: What positions do in its attention.
-
-        Returns:
-            [B, S, D].
-        """
+        """One layer: the source stream [B, S, D] -> [B, S, D]; the mask is bool and broadcasts to [B, H, S, S]."""
         attn, ffn = tap.child("self_attn"), tap.child("ffn")
         after = self.self_attn_residual(x, lambda h: self.self_attn(h, h, mask, tap=attn, order=order), tap=attn)
         x = self.ffn_residual(x if self.parallel else after, lambda h: self.ffn(h, tap=ffn), onto=after, tap=ffn)
@@ -136,20 +116,10 @@ class DecoderLayer(nn.Module):
         caches: tuple[AttentionCache, AttentionCache] | tuple[None, None] = (None, None),
         order: Order = NO_ORDER,
     ) -> Tensor:
-        """One layer of the decoder.
+        """One layer: the target stream x [B, T, D], and the encoder's output [B, S, D] if there is one -> [B, T, D].
 
-        Args:
-            x: The target stream [B, T, D].
-            memory: The encoder's output [B, S, D]; None for a decoder alone.
-            self_mask: Bool, broadcasts to [B, H, T, T] (with a cache: keys of all tokens so far). None if every key
-                may be seen.
-            cross_mask: Bool, broadcasts to [B, H, T, S]. None if every key may be seen.
-            tap: Sees the layer's sites.
-            caches: Of self-attention and cross-attention; extended in place.
-            order: What positions do in self-attention.
-
-        Returns:
-            [B, T, D].
+        Masks are bool and broadcast to [B, H, T, T] (with a cache: keys of all tokens so far) and [B, H, T, S]; None
+        if every key may be seen. The caches are those of self-attention and cross-attention, extended in place.
         """
         attn, cross, ffn = tap.child("self_attn"), tap.child("cross_attn"), tap.child("ffn")
         after = self.self_attn_residual(

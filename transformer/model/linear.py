@@ -11,6 +11,8 @@ two to three times as long.
 Shapes: I inputs, O outputs, n threads.
 """
 
+from collections.abc import Mapping, Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -23,16 +25,7 @@ WIDENED = 2**18  # values that are made 32 bits wide at once: 1 MB, which is sti
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W^T + b.
-
-    Args:
-        x: [..., I].
-        weight: W [O, I].
-        bias: b [O].
-
-    Returns:
-        [..., O].
-    """
+    """x W^T + b: [..., I] with W [O, I] and b [O] -> [..., O]."""
     if weight.dtype in NARROW and x.dtype == torch.float32:
         parts = [F.linear(x, rows.to(x.dtype)) for rows in weight.split(max(WIDENED // weight.size(1), 1))]
         outputs = torch.cat(parts, dim=-1)
@@ -59,6 +52,24 @@ def rows_of(table: Tensor, ids: Tensor) -> Tensor:
 class Linear(nn.Linear):
     """torch's module with the function above."""
 
+    # Of the first of several maps whose matrices lie below each other (`transformer.checkpoint.memory`): all of them
+    # as one matrix [O + ..., I], and their biases.
+    joined: tuple[Tensor, Tensor | None] | None = None
+
     def forward(self, input: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """[..., I] -> [..., O]."""
         return linear(input, tap.setting("weight", self.weight), self.bias)
+
+
+def products(maps: Mapping[str, Linear], inputs: Sequence[Tensor], *, tap: Tap) -> list[Tensor]:
+    """What some maps, by their names, make of one input each [..., I] -> [..., O] each.
+
+    Matrices below each other are multiplied at once by what all of them read: decoding multiplies by one token's
+    vector, where that takes hardly longer than the first of them alone.
+    """
+    first = next(iter(maps.values()))
+    if (joined := tap.setting("joined", first.joined)) is not None and all(x is inputs[0] for x in inputs):
+        weight, bias = joined
+        if weight.data_ptr() == first.weight.data_ptr():  # if not, this is a copy, and the first was moved away
+            return list(linear(inputs[0], weight, bias).split([one.out_features for one in maps.values()], dim=-1))
+    return [one(x, tap=tap.child(name)) for (name, one), x in zip(maps.items(), inputs, strict=True)]

@@ -31,10 +31,18 @@ class LayerNorm(nn.LayerNorm):
         return (x.var(dim=-1, keepdim=True, correction=0) + self.eps).sqrt()
 
 
-class RMSNorm(nn.Module):
-    """Division by the root mean square; γ alone is learned."""
+class _Uncentred(nn.Module):
+    """A norm that takes nothing off, and has no bias."""
 
     bias: None = None
+
+    def centre(self, x: Tensor) -> Tensor:
+        """What is taken off: nothing."""
+        return torch.zeros_like(x[..., :1])
+
+
+class RMSNorm(_Uncentred):
+    """Division by the root mean square; γ alone is learned."""
 
     def __init__(self, d_model: int, *, eps: float) -> None:
         super().__init__()
@@ -43,10 +51,6 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., D]."""
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
-
-    def centre(self, x: Tensor) -> Tensor:
-        """What is taken off: nothing."""
-        return torch.zeros_like(x[..., :1])
 
     def size(self, x: Tensor) -> Tensor:
         """What is divided by [..., D] -> [..., 1]."""
@@ -76,10 +80,8 @@ class DeviationNorm(nn.Module):
         return x.std(dim=-1, keepdim=True, correction=0 if self.biased else 1) + self.eps
 
 
-class NoNorm(nn.Module):
+class NoNorm(_Uncentred):
     """What stands in the place of a norm in a model without norms: nothing is taken off, and the size is 1."""
-
-    bias: None = None
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
@@ -93,10 +95,6 @@ class NoNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[..., D] -> [..., D]."""
         return x
-
-    def centre(self, x: Tensor) -> Tensor:
-        """What is taken off: nothing."""
-        return torch.zeros_like(x[..., :1])
 
     def size(self, x: Tensor) -> Tensor:
         """What is divided by: 1."""

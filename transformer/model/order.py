@@ -33,11 +33,7 @@ NO_ORDER = Order()
 
 
 class StackOrder(nn.Module):
-    """The orders of a stack's layers; it holds the table of a learned bias, if there is one.
-
-    Args:
-        causal: Whether a query sees nothing that comes after it.
-    """
+    """The orders of a stack's layers; it holds the table of a learned bias, if there is one."""
 
     def __init__(self, config: ModelConfig, *, n_layers: int, causal: bool) -> None:
         super().__init__()

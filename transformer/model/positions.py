@@ -25,15 +25,12 @@ AS_THEY_STAND: Final[Moves | None] = None
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
-    """The sinusoids of the paper.
+    """The sinusoids of the paper, float32 [max_len, d_model], computed in float64.
 
         table[p, 2i]     = sin(p / 10000^(2i / d_model))
         table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
 
     For an odd `d_model` the last sine has no cosine beside it.
-
-    Returns:
-        Float32 [max_len, d_model], computed in float64.
     """
     angle = _angles(max_len, d_model)  # [position, ceil(d_model / 2)]
     table = torch.empty(max_len, d_model, dtype=torch.float64)
@@ -57,8 +54,7 @@ def fairseq_table(max_len: int, d_model: int, *, first: int) -> Tensor:
         table[p, i]              = sin((first + p) / 10000^(i / (n - 1))),    n = floor(d_model / 2)
         table[p, n + i]          = cos((first + p) / 10000^(i / (n - 1)))
 
-    Args:
-        first: Position of the first row: 0 in tensor2tensor; fairseq leaves those up to the padding id to padding.
+    The first row's position is 0 in tensor2tensor; fairseq leaves those up to the padding id to padding.
 
     Source: Ott et al., "fairseq" (2019), whose program took the formula from tensor2tensor.
     """
@@ -82,10 +78,19 @@ def _angles(max_len: int, d_model: int) -> Tensor:
     return position * torch.exp(even * (-math.log(10_000.0) / d_model))  # [position, ceil(d_model / 2)]
 
 
-class FixedPositions(nn.Module):
-    """A table that a formula gives, so it is not stored in a checkpoint."""
-
+class _Table(nn.Module):
     table: Tensor
+
+    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
+        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
+        if moves is None:
+            return self.table[offset : offset + length]
+        places = moves(torch.arange(offset, offset + length, device=self.table.device))
+        return self.table[places % len(self.table)]  # behind the last row comes the first again
+
+
+class FixedPositions(_Table):
+    """A table that a formula gives, so it is not stored in a checkpoint."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -98,21 +103,13 @@ class FixedPositions(nn.Module):
         """Compute the table."""
         self.table = table_of(self.layout, *self.table.shape, after_padding=self.after_padding)
 
-    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
-        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
-        return _rows(self.table, length, offset, moves)
 
-
-class LearnedPositions(nn.Module):
+class LearnedPositions(_Table):
     """A table of parameters, trained with the model, which gives them their first values."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.zeros(config.max_len, config.d_model))
-
-    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:
-        """Vectors of positions offset to offset + length - 1, moved if they are, [length, d_model]."""
-        return _rows(self.table, length, offset, moves)
 
 
 def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | None:
@@ -120,10 +117,3 @@ def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | N
     if config.placing.adds != "table":
         return None
     return LearnedPositions(config) if config.placing.parameters else FixedPositions(config)
-
-
-def _rows(table: Tensor, length: int, offset: int, moves: Moves | None) -> Tensor:
-    if moves is None:
-        return table[offset : offset + length]
-    places = moves(torch.arange(offset, offset + length, device=table.device))
-    return table[places % len(table)]  # behind the last row comes the first again

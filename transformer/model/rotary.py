@@ -23,13 +23,7 @@ Rotation = tuple[Tensor, Tensor]
 
 
 def frequencies(rotary: Rotary, d_head: int, *, max_len: int, local: bool = False) -> np.ndarray:
-    """By how many radians each pair turns from one token to the next, float64 [n / 2].
-
-    Args:
-        d_head: Width of a query.
-        max_len: Most tokens, which `original_len` may stand for.
-        local: For a layer with a window.
-    """
+    """By how many radians each pair turns from one token to the next [n / 2]; `local`: in a layer with a window."""
     width = rotary.width(d_head)
     steps = np.arange(0, width, 2) / width  # [n / 2]
     if local and rotary.local_base is not None:
@@ -71,14 +65,7 @@ def magnitude(rotary: Rotary, *, local: bool = False) -> float:
 
 
 def rotation(speeds: np.ndarray, size: float, places: Tensor, *, like: Tensor) -> Rotation:
-    """The rotation of tokens at these places.
-
-    Args:
-        speeds: What `frequencies` returned [n / 2].
-        size: What `magnitude` returned.
-        places: Their positions [T].
-        like: A tensor of the type and on the device to make it.
-    """
+    """The rotation of tokens at these places [T]; speeds and size are those of `frequencies` and `magnitude`."""
     angles = torch.from_numpy(places.numpy(force=True)[:, None] * speeds)  # [T, n / 2], float64
     return (angles.cos() * size).to(like), (angles.sin() * size).to(like)
 

@@ -78,11 +78,8 @@ def capped(scores: Tensor, cap: float | None) -> Tensor:
 def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = None) -> Tensor:
     """Softmax over the keys that may be seen: the others weigh exactly 0, and so does a row without any.
 
-    Args:
-        scores: [B, H, Q, K].
-        mask: Bool, broadcasts to the same shape; True = may attend. None if every key may be seen.
-        fill: What closed scores are replaced by, which then take part; None: minus infinity, by which they do not.
-            Minus infinity as a number leaves a row without any key at NaN.
+    Scores are [B, H, Q, K], and the mask, bool, broadcasts to that; None if every key may be seen. With `fill` closed
+    scores are replaced by it and take part. Minus infinity as a number leaves a row without any key at NaN.
     """
     if mask is None:
         return scores.softmax(dim=-1)

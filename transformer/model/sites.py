@@ -53,11 +53,7 @@ _MLM_HEAD = {
 
 
 def site_table(parts: Anatomy, config: ModelConfig | None = None) -> dict[str, str]:
-    """Every site of such models, `{layer}` in the place of a number, with its axes and what it is.
-
-    Args:
-        config: The features; None for those of the paper.
-    """
+    """Every site of such models, `{layer}` for a number, with axes and meaning; without a config the paper's."""
     both, gated = config is not None and config.norm == "both", config is not None and config.gated
     sites: dict[str, str] = {}
     for stack in parts.stacks:

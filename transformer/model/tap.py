@@ -70,15 +70,12 @@ class Visitor(Protocol):
     @property
     def causal(self) -> bool:
         """Whether it only looks, or changes each token by itself; see `Tap.causal`. If in doubt, it is False."""
-        ...
 
     def wants(self, site: str) -> bool:
         """Whether this site is to be visited."""
-        ...
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """See the value of a site; the model goes on with the tensor that is returned."""
-        ...
 
 
 class SiteTap(Tap):
@@ -136,44 +133,61 @@ def both(first: Tap, then: Tap) -> Tap:
     return then if first is NO_TAP else first if then is NO_TAP else first.also(*then.visitors)
 
 
-class Recorder:
-    """Keeps the values of the sites that match any of its patterns (`*` matches anything).
-
-    Args:
-        patterns: Site names or patterns; by default every attention's weights and mask.
-    """
+class Onlooker:
+    """Shows a function the values of the sites that match any of its patterns (`*` matches anything)."""
 
     causal = True
 
-    def __init__(self, patterns: Iterable[str] = ("*_attn.weights", "*_attn.mask")) -> None:
-        self._patterns = tuple(patterns)
-        self.values: dict[str, Tensor] = {}
+    def __init__(self, patterns: Iterable[str], see: Callable[[str, Tensor], object]) -> None:
+        self._patterns, self._see = tuple(patterns), see
 
     def wants(self, site: str) -> bool:
         """Whether a pattern matches."""
         return any(fnmatchcase(site, pattern) for pattern in self._patterns)
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """Keep the value and return it unchanged."""
-        self.values[site] = value.detach()
+        """Show the value and return it unchanged."""
+        self._see(site, value)
         return value
+
+
+class Recorder(Onlooker):
+    """Keeps the values of the sites that match any of its patterns.
+
+    Args:
+        patterns: Site names or patterns; by default every attention's weights and mask.
+    """
+
+    def __init__(self, patterns: Iterable[str] = ("*_attn.weights", "*_attn.mask")) -> None:
+        super().__init__(patterns, self.keep)
+        self.values: dict[str, Tensor] = {}
+
+    def keep(self, site: str, value: Tensor) -> None:
+        """Keep a value."""
+        self.values[site] = value.detach()
 
 
 class _Table:
     """Functions by the names that they are for, or by patterns of them."""
 
-    def __init__(self, changes: dict[str, Callable[[Any], Any]]) -> None:
-        self._changes = dict(changes)
+    def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool) -> None:
+        self._changes, self.causal = dict(changes), causal
         self._patterns = any("*" in name or "?" in name or "[" in name for name in changes)
 
-    def of(self, name: str) -> list[Callable[[Any], Any]]:
+    def _of(self, name: str) -> list[Callable[[Any], Any]]:
         """Those for a name, in order. Asked for every value of a pass: plain names are looked up, not matched."""
         if not self._patterns:
             return [self._changes[name]] if name in self._changes else []
         return [change for pattern, change in self._changes.items() if fnmatchcase(name, pattern)]
 
+    def _changed(self, name: str, value: Any) -> Any:
+        """What the functions of all matching patterns make of a value, in order."""
+        for change in self._of(name):
+            value = change(value)
+        return value
 
-class Replacer:
+
+class Replacer(_Table):
     """Replaces values: each site in the table goes through its function.
 
     Args:
@@ -184,21 +198,18 @@ class Replacer:
     """
 
     def __init__(self, changes: dict[str, Callable[[Tensor], Tensor]], *, causal: bool = False) -> None:
-        self._changes = _Table(changes)
-        self.causal = causal
+        super().__init__(changes, causal=causal)
 
     def wants(self, site: str) -> bool:
         """Whether a pattern matches."""
-        return bool(self._changes.of(site))
+        return bool(self._of(site))
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """Return what the functions of all matching patterns make of the value, in order."""
-        for change in self._changes.of(site):
-            value = change(value)
-        return value
+        return self._changed(site, value)
 
 
-class Rewirer:
+class Rewirer(_Table):
     """Changes settings: each one in the table goes through its function.
 
     Args:
@@ -208,8 +219,7 @@ class Rewirer:
     """
 
     def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool = True) -> None:
-        self._changes = _Table(changes)
-        self.causal = causal
+        super().__init__(changes, causal=causal)
 
     def wants(self, site: str) -> bool:
         """Settings are no sites: it looks at none."""
@@ -221,6 +231,4 @@ class Rewirer:
 
     def rewired(self, name: str, value: _Setting) -> _Setting:
         """Return what the functions of all matching patterns make of a setting, in order."""
-        for change in self._changes.of(name):
-            value = change(value)
-        return value
+        return self._changed(name, value)

@@ -29,8 +29,22 @@ from transformer.model.output import MLMHead
 from transformer.model.positions import AS_THEY_STAND, make_positions
 from transformer.model.scores import capped
 from transformer.model.tap import NO_TAP, Tap
-from transformer.model.token_types import TokenTypes
 from words import say_n
+
+
+class TokenTypes(nn.Module):
+    """A learned vector that says which part of a source a token belongs to, a row of a table for each type.
+
+    Source: Devlin et al., "BERT" (2019), section 3 and figure 2, which calls them segments.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(config.n_token_types, config.d_model))
+
+    def forward(self, ids: Tensor, types: Tensor | None = None) -> Tensor:
+        """Ids [B, T] -> their types' vectors [B, T, D]; every type is 0 unless `types` [B, T] says otherwise."""
+        return self.table[torch.zeros_like(ids) if types is None else types]
 
 
 class Embedding(nn.Module):
@@ -151,20 +165,11 @@ class Transformer(nn.Module):
             self._initialise()
 
     def stack(self, name: StackName) -> Encoder | Decoder:
-        """The encoder or the decoder.
-
-        Raises:
-            QueryError: The model has no such stack.
-        """
-        found: Encoder | Decoder = getattr(self, self.anatomy.stack(name).name)
-        return found
+        """The encoder or the decoder; a QueryError if the model has no such stack."""
+        return getattr(self, self.anatomy.stack(name).name)
 
     def attentions(self, kind: Kind) -> list[MultiHeadAttention]:
-        """One kind of attention in every layer that has it.
-
-        Raises:
-            QueryError: The model has no such attention.
-        """
+        """One kind of attention in every layer that has it; a QueryError if the model has no such attention."""
         one = self.anatomy.attention(kind)
         return [getattr(layer, one.sublayer) for layer in self.stack(one.stack).layers]
 

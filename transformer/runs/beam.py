@@ -75,18 +75,10 @@ def beam_search(
     forced: Sequence[Sequence[int]] | None = None,
     watch: Watch | None = None,
 ) -> Iterator[BeamStep]:
-    """Search each sentence of a batch; the last step holds the result.
+    """Search each sentence of a batch, a row each of a new prefix; the last step, one a round, holds the result.
 
-    Args:
-        prefix: A new prefix, one row a sentence.
-        size: Beams a sentence, K.
-        alpha: Strength of the length penalty, 0 or more.
-        max_new: Most pieces to write, the end piece included.
-        forced: For each sentence the ids that every hypothesis must begin with.
-        watch: Told what each round weighed, before the round is over.
-
-    Yields:
-        One `BeamStep` a round.
+    `size` is K, `alpha` the strength of the length penalty, `max_new` counts the end piece. What is forced is what
+    every hypothesis of a sentence must begin with. `watch` is told what each round weighed, before it is over.
     """
     beams = _Beams(prefix, size, alpha, max_new)
     for index in range(max_new):

@@ -6,8 +6,7 @@ same to the last bit as those of a run that keeps them all. It ends where the la
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -15,10 +14,10 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, anatomy
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.tap import NO_TAP, Onlooker, Tap
 from transformer.runs import recording
-from transformer.runs.changing import tap_for
-from transformer.runs.keeping import WEIGHTS
+from transformer.runs.changing import tap_of_run
+from transformer.runs.record import WEIGHTS
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -35,20 +34,11 @@ def each_layer(
     layers: Sequence[int] | None = None,
     tap: Tap = NO_TAP,
 ) -> list[_Result]:
-    """Do some work with the maps of one layer after another.
+    """Do some work with the maps [head, query, key] of one layer after another, or of those named, from 0.
 
-    Args:
-        checkpoint: What the trace was made with.
-        trace: The run; if it keeps its maps, nothing is computed again.
-        work: Makes of a layer's maps [head, query, key] and its place what is kept of them; called in order.
-        layers: Which, from 0; None for all.
-        tap: What the run was given beside its query.
-
-    Returns:
-        The result for each layer, in order.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or the model has no such attention or layer.
+    `work` makes of a layer's maps and its place what is kept of them, and is called in order. If the trace keeps its
+    maps, nothing is computed again. `tap` is what the run was given beside its query. A QueryError says that the
+    trace is of another checkpoint, or that the model has no such attention or layer.
     """
     wanted = range(len(trace.maps(kind))) if layers is None else layers
     for layer in wanted:
@@ -61,44 +51,24 @@ def each_layer(
             )
     if trace.keeps_maps:
         return [work(trace.maps(kind)[layer], layer) for layer in wanted]
-    if trace.query.checkpoint != checkpoint.content_hash:
-        raise QueryError(
-            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
-        )
-    attention = anatomy(checkpoint.config).attention(kind)
-    tap = both(tap_for(trace.query.interventions, checkpoint), tap)
+    tap, attention = tap_of_run(checkpoint, trace.query, tap), anatomy(checkpoint.config).attention(kind)
+    sites, results = {attention.site(layer, "weights"): layer for layer in wanted}, dict[int, _Result]()
     if not tap.causal:
-        sites = {layer: attention.site(layer, "weights") for layer in wanted}
-        return [work(_by_prefixes(checkpoint, trace, sites[layer], tap), layer) for layer in wanted]
-    visitor = _Worker(work, {attention.site(layer, "weights"): layer for layer in wanted})
+        return [work(_by_prefixes(checkpoint, trace, site, tap), layer) for site, layer in sites.items()]
+
+    def see(site: str, value: Tensor) -> None:  # all are computed, as when they were recorded
+        if site in sites:
+            results[sites[site]] = work(_alone(value), sites[site])
+            if len(results) == len(sites):
+                raise _EnoughError
+
     with suppress(_EnoughError):
-        _pass(checkpoint, trace, attention, tap.also(visitor))
-    return [visitor.results[layer] for layer in wanted]
+        _pass(checkpoint, trace, attention, tap.also(Onlooker([WEIGHTS], see)))
+    return [results[layer] for layer in wanted]
 
 
 class _EnoughError(Exception):
     """All that was asked for was seen."""
-
-
-class _Worker(Generic[_Result]):
-    """Works with the maps of some sites; of all others it only has the weights computed."""
-
-    causal = True
-
-    def __init__(self, work: Callable[[np.ndarray, int], _Result], layers: dict[str, int]) -> None:
-        self._work, self._layers = work, layers
-        self.results: dict[int, _Result] = {}
-
-    def wants(self, site: str) -> bool:
-        return fnmatchcase(site, WEIGHTS)
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        if site in self._layers:
-            layer = self._layers[site]
-            self.results[layer] = self._work(_alone(value), layer)
-            if len(self.results) == len(self._layers):
-                raise _EnoughError
-        return value
 
 
 def _pass(checkpoint: Runnable, trace: Trace, attention: Attention, tap: Tap) -> None:

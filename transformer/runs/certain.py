@@ -36,15 +36,11 @@ def certain(
     n_forced: int = 0,
     growth: float = 1.0,
 ) -> bool:
-    """Whether decoding alone surely chooses these ids.
+    """Whether decoding alone, greedily or by sampling, surely chooses these ids, which were decoded in company.
 
-    Args:
-        log_probs: What the choices go by [T, V], of the recording pass, which has read these ids.
-        ids: The output that was decoded in company.
-        how: How pieces were chosen; greedy or sampling.
-        banned: Pieces that are never chosen.
-        n_forced: Pieces that were not chosen but forced.
-        growth: By how much rules of decoding multiply rounding.
+    `log_probs` is what the choices go by [T, V], of the recording pass, which has read these ids. Banned pieces are
+    never chosen, and the first were not chosen but forced. `growth` is by how much rules of decoding multiply
+    rounding.
     """
     log_probs = ban(log_probs.clone(), banned)
     lowest = log_probs.masked_fill(log_probs == -torch.inf, 0.0).min()

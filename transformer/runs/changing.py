@@ -5,8 +5,9 @@ from functools import partial
 
 import torch
 
+from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP, Tap, tap_of
+from transformer.model.tap import NO_TAP, Tap, both, tap_of
 from transformer.runs import recording
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.interventions import Ground, Intervention, fitted
@@ -17,11 +18,7 @@ from transformer.runs.source import read_source
 
 
 def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
-    """The tap that carries out all of them, in order.
-
-    Raises:
-        ChangeError: The model has not what one of them names, or it makes no sense there.
-    """
+    """The tap that carries out all of them, in order; a ChangeError if one makes no sense in the model."""
     parameter, other = checkpoint.model.get_parameter, partial(_other, checkpoint)
     return tap_of(
         *(
@@ -30,6 +27,15 @@ def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
             for visitor in one.visitors(Ground(config, parameter, other))
         )
     )
+
+
+def tap_of_run(checkpoint: Runnable, query: Query, tap: Tap = NO_TAP) -> Tap:
+    """The tap that a run was made with, then one that it was given; a QueryError if it is of another checkpoint."""
+    if query.checkpoint != checkpoint.content_hash:
+        raise QueryError(
+            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
+        )
+    return both(tap_for(query.interventions, checkpoint), tap)
 
 
 @torch.inference_mode()

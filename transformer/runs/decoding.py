@@ -35,19 +35,12 @@ class DecodeStep:
 class Prefix:
     """The target so far in every row, and what the model needs to go on.
 
-    It begins with the start piece, or for a decoder alone with the prompt.
-
-    Args:
-        model: The model, in evaluation mode.
-        src_ids: Source ids [B, S], padded; prompts of one length for a decoder alone.
-        cache: A new `KVCache`, filled as the prefix grows; None computes every prefix afresh, and so does a tap that
-            is not causal: with it, what was computed for a token may be another one when there are more.
-        memory: What `model.encode(src_ids, tap=tap)` returned, if it has been called already.
-        tap: Sees and changes values in every call of the model.
-        insisted: Pieces that every row writes at some places of its output, from 0.
-
-    Raises:
-        QueryError: The model has no decoder, or prompts are of different lengths.
+    It begins with the start piece, or for a decoder alone with the prompt. The source ids [B, S] are padded, but
+    prompts of a decoder alone have one length. A new `KVCache` is filled as the prefix grows. Without one, and with a
+    tap that is not causal, every prefix is computed afresh: what was computed for a token may be another one when
+    there are more. `memory` is what the encoder made of the source, if it has read it already. What is insisted on
+    every row writes at these places of its output, from 0. A QueryError says that the model has no decoder, or that
+    prompts are of different lengths.
     """
 
     def __init__(
@@ -84,11 +77,7 @@ class Prefix:
         return self.ids[:, self.n_prompt :]
 
     def next_log_probs(self) -> Tensor:
-        """Log-probabilities of the next piece [B, V], in nats; `log_sums` is then what they lack to the logits [B].
-
-        Raises:
-            QueryError: The model computed something that is not a number; names the first site.
-        """
+        """Log-probabilities of the next piece [B, V], in nats, and in `log_sums` what they lack to the logits [B]."""
         n_past = self.cache.length if self.cache is not None else 0
         hidden = self.model.decode(
             self.ids[:, n_past:], self.memory, self.src_mask, tap=self.tap, cache=self.cache
@@ -129,16 +118,7 @@ Choose = Callable[[Tensor], Tensor]  # what a choice goes by [B, V] -> chosen id
 
 
 def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | None = None) -> Iterator[DecodeStep]:
-    """Take the most probable piece each time.
-
-    Args:
-        prefix: A new prefix.
-        max_new: Most pieces to write, the end piece included.
-        forced: For each row the ids that it must begin with.
-
-    Yields:
-        One `DecodeStep` a round.
-    """
+    """Take the most probable piece each time; what is forced is what each row must begin with."""
     return _rounds(prefix, lambda log_probs: log_probs.argmax(dim=-1), max_new, forced)
 
 
@@ -152,19 +132,9 @@ def sample(
     seeds: Sequence[int],
     forced: Sequence[Sequence[int]] | None = None,
 ) -> Iterator[DecodeStep]:
-    """Draw each piece from the model's distribution, reshaped by `sampling_distribution`.
+    """Draw each piece from the model's distribution, reshaped by `sampling_distribution`; the rest is as in `greedy`.
 
-    Each row has a generator of its own, so what a row draws does not depend on the rest of the batch.
-
-    Args:
-        prefix: A new prefix.
-        max_new: Most pieces to write, the end piece included.
-        temperature, top_k, top_p: As in `sampling_distribution`.
-        seeds: One seed a row.
-        forced: For each row the ids that it must begin with.
-
-    Yields:
-        One `DecodeStep` a round.
+    Each row has a seed and a generator of its own, so what a row draws does not depend on the rest of the batch.
     """
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
@@ -177,16 +147,10 @@ def sample(
 
 
 def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
-    """The distribution that sampling draws from.
+    """The distribution that sampling draws from, of log-probabilities [..., V].
 
-    Args:
-        log_probs: The model's log-probabilities [..., V].
-        temperature: Above 0; below 1 sharpens, above 1 flattens.
-        top_k: Keep only the k most probable pieces; 0 keeps all.
-        top_p: Then keep only the fewest pieces whose probabilities reach p together; 1 keeps all.
-
-    Returns:
-        Probabilities [..., V] that sum to 1.
+    A temperature below 1 sharpens, above 1 flattens. Top-k then keeps only the k most probable pieces (0: all), and
+    top-p of these only the fewest whose probabilities reach p together (1: all).
 
     Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
     """

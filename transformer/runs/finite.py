@@ -15,21 +15,17 @@ import torch
 from torch import Tensor
 
 from transformer.errors import NotFiniteError
-from transformer.model.tap import NO_TAP, Recorder, Tap, both, tap_of
+from transformer.model.tap import NO_TAP, Onlooker, Tap, both, tap_of
 
 Pass = Callable[[Tap], object]
 """Makes a pass of the model with a tap."""
 
 
 def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
-    """Refuse a recorded pass in which the model computed what is not finite.
+    """Refuse a pass, made with this tap, in which the model computed what is not finite.
 
-    Args:
-        again: Makes the pass once more.
-        tap: What it was made with, the recorder left out.
-
-    Raises:
-        NotFiniteError: A value is not finite, and it was not the tap that made it so; names the first site.
+    If a recorded value is not finite, the pass is made once more; the NotFiniteError names the first site where it
+    was not the tap that made it so.
     """
     if not all(_is_finite(value) for value in values):
         site = first_site(again, tap=tap)
@@ -39,14 +35,23 @@ def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
 
 def first_site(again: Pass, *, tap: Tap) -> str | None:
     """The first site at which the model computes what is not finite; None if only the tap put it there."""
-    search = _Search()
-    again(both(tap_of(search), tap).also(_Confirm(search)))
-    return search.found
+    found, suspect = list[str](), torch.tensor(False)
+
+    def search(site: str, value: Tensor) -> None:  # before the taps: what the model computed
+        nonlocal suspect
+        suspect = ~value.isfinite()
+
+    def confirm(site: str, value: Tensor) -> None:  # after the taps: what they mended goes no further
+        if bool((suspect & ~value.isfinite()).any()):
+            found.append(site)
+
+    again(both(tap_of(Onlooker(["*"], search)), tap).also(Onlooker(["*"], confirm)))
+    return found[0] if found else None
 
 
 def not_finite(site: str, *, tap: Tap = NO_TAP) -> NotFiniteError:
     """The error for a site, in a pass with this tap."""
-    if any(not isinstance(visitor, Recorder) for visitor in tap.visitors):
+    if any(not isinstance(visitor, Onlooker) for visitor in tap.visitors):
         return NotFiniteError(
             "At {site} this model, as it was changed, computes what is not a number (NaN) or is infinite, and what "
             "reads that does too. Take changes back.",
@@ -64,37 +69,3 @@ def _is_finite(value: Tensor) -> bool:
         return True
     # A sum is the cheapest look at all values; only one that overflows has to be looked at again.
     return math.isfinite(value.sum()) or bool(value.isfinite().all())
-
-
-class _Search:
-    """Sees every value before the taps: suspects those that the model computed and that are not finite."""
-
-    causal = True
-
-    def __init__(self) -> None:
-        self.found: str | None = None
-        self.suspect = torch.tensor(False)
-
-    def wants(self, site: str) -> bool:
-        return self.found is None
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        self.suspect = ~value.isfinite()
-        return value
-
-
-class _Confirm:
-    """Sees every value after the taps: one that they mended goes no further."""
-
-    causal = True
-
-    def __init__(self, search: _Search) -> None:
-        self._search = search
-
-    def wants(self, site: str) -> bool:
-        return self._search.found is None
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        if bool((self._search.suspect & ~value.isfinite()).any()):
-            self._search.found = site
-        return value

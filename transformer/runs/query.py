@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from transformer.errors import QueryError
 from transformer.runs.interventions import Intervention, checked, from_record
-from words import say, say_n
+from words import Sentence, say, say_n
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal
@@ -78,7 +78,9 @@ class Query:
     interventions: tuple[Intervention, ...] = ()  # what is changed inside the model meanwhile, in order
 
     def __post_init__(self) -> None:
-        _check_hash(self.checkpoint)
+        found = self.checkpoint
+        if not isinstance(found, str) or not found.isascii() or len(found) > MAX_HASH:
+            raise QueryError("checkpoint: found {found}, expected a checkpoint's content hash.", found=_short(found))
         object.__setattr__(self, "source", check_source(self.source))
         if not isinstance(self.decoding, Greedy | Beam | Sampling):
             raise QueryError(
@@ -137,65 +139,46 @@ class Query:
 
 
 def check_source(source: str) -> str:
-    """The source in form NFC, with `?` for half a surrogate pair, which is no character.
-
-    Raises:
-        QueryError: It is no text, or longer than the limit.
-    """
+    """The source in form NFC, `?` for half a surrogate pair; a QueryError if it is no text, or too long."""
     if not isinstance(source, str):
         raise QueryError("the source must be text, found {kind}.", kind=type(source).__name__)
-    return _composed(source, _source_too_long)
+    return _composed(
+        source,
+        lambda n: say_n(
+            "The source has {n:,} character; the limit is {most:,}. Shorten it.",
+            "The source has {n:,} characters; the limit is {most:,}. Shorten it.",
+            n,
+            most=MAX_SOURCE_CHARACTERS,
+        ),
+    )
 
 
 def check_reference(reference: str) -> str:
-    """A right output likewise.
-
-    Raises:
-        QueryError: It is no text, or longer than the limit.
-    """
+    """A right output likewise."""
     if not isinstance(reference, str):
         raise QueryError("the reference must be text, found {kind}.", kind=type(reference).__name__)
-    return _composed(reference, _reference_too_long)
+    return _composed(
+        reference,
+        lambda n: say_n(
+            "The reference has {n:,} character; the limit is {most:,}. Shorten it.",
+            "The reference has {n:,} characters; the limit is {most:,}. Shorten it.",
+            n,
+            most=MAX_SOURCE_CHARACTERS,
+        ),
+    )
 
 
-def _composed(text: str, too_long: Callable[[int], QueryError]) -> str:
+def _composed(text: str, too_long: Callable[[int], Sentence]) -> str:
     """A text in form NFC; looked at twice whether it is too long.
 
     Composing a long text can take very long, and a few characters have no composed form and become up to three.
     """
     if len(text) > MAX_SOURCE_CHARACTERS:
-        raise too_long(len(text))
+        raise QueryError(too_long(len(text)))
     composed = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
     if len(composed) > MAX_SOURCE_CHARACTERS:
-        raise too_long(len(composed))
+        raise QueryError(too_long(len(composed)))
     return composed
-
-
-def _source_too_long(n: int) -> QueryError:
-    return QueryError(
-        say_n(
-            "The source has {n:,} character; the limit is {most:,}. Shorten it.",
-            "The source has {n:,} characters; the limit is {most:,}. Shorten it.",
-            n,
-            most=MAX_SOURCE_CHARACTERS,
-        )
-    )
-
-
-def _reference_too_long(n: int) -> QueryError:
-    return QueryError(
-        say_n(
-            "The reference has {n:,} character; the limit is {most:,}. Shorten it.",
-            "The reference has {n:,} characters; the limit is {most:,}. Shorten it.",
-            n,
-            most=MAX_SOURCE_CHARACTERS,
-        )
-    )
-
-
-def _check_hash(value: object) -> None:
-    if not isinstance(value, str) or not value.isascii() or len(value) > MAX_HASH:
-        raise QueryError("checkpoint: found {found}, expected a checkpoint's content hash.", found=_short(value))
 
 
 def _check_int(name: str, value: object, least: int, most: int) -> None:

@@ -15,13 +15,13 @@ Shapes: B batch rows, S source tokens, T target tokens.
 """
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.model.tap import Recorder, Tap
+from transformer.model.tap import Onlooker, Recorder, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
 
@@ -34,14 +34,12 @@ def read_source(
 ) -> tuple[Tensor | None, dict[str, Tensor]]:
     """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder.
 
-    What `passed` names is computed as if it were recorded, looked at whether it is finite, and let go.
-
-    Raises:
-        QueryError: The memory or a recorded value is not finite.
+    What `passed` names is computed as if it were recorded, looked at whether it is finite, and let go. A QueryError
+    says that the memory or a recorded value is not finite.
     """
     if not model.anatomy.reads:
         return None, {}
-    recorder, passing = Recorder(patterns), _Passing(passed)
+    recorder, sums = Recorder(patterns), list[Tensor]()
     fills = model.anatomy.fills and any(recorder.wants(site) for site in HEAD)
 
     def read(seen: Tap) -> Tensor:
@@ -50,8 +48,8 @@ def read_source(
             model.project(memory, tap=seen)
         return memory
 
-    memory = read(tap.also(recorder, passing))
-    check_recorded((memory, *recorder.values.values(), *passing.sums), read, tap=tap)
+    memory = read(tap.also(recorder, _passing(passed, sums)))
+    check_recorded((memory, *recorder.values.values(), *sums), read, tap=tap)
     return memory, recorder.values
 
 
@@ -65,20 +63,10 @@ def read_target(
     passed: Iterable[str] = (),
     tap: Tap,
 ) -> dict[str, Tensor]:
-    """Read an output and record; nothing without a decoder.
+    """Read an output [B, T] with the tap that it was decoded with, and record; nothing without a decoder.
 
-    Args:
-        read_ids: What the decoder reads [B, T].
-        memory, src_mask: As `Transformer.decode` takes them.
-        patterns: The sites to record.
-        passed: Sites that are computed as if they were recorded, looked at whether they are finite, and let go.
-        tap: What the output was decoded with.
-
-    Returns:
-        Values by site; row t of each is what the step saw that read t + 1 tokens.
-
-    Raises:
-        QueryError: A recorded value is not finite.
+    Row t of each value is what the step saw that read t + 1 tokens. Memory and mask are as `Transformer.decode` takes
+    them, the rest as in `read_source`.
     """
     if not model.anatomy.writes:
         return {}
@@ -93,30 +81,21 @@ def read_target(
                 model.project(hidden, tap=seen)
 
     recorder = Recorder(patterns) if tap.causal else _LastRows(patterns)
-    passing = _Passing(passed)
-    read(tap.also(recorder, passing))
+    sums: list[Tensor] = []
+    read(tap.also(recorder, _passing(passed, sums)))
     values = recorder.stacked() if isinstance(recorder, _LastRows) else recorder.values
-    check_recorded((*values.values(), *passing.sums), read, tap=tap)
+    check_recorded((*values.values(), *sums), read, tap=tap)
     return values
 
 
-class _Passing:
+def alone(site: str, value: Tensor) -> np.ndarray:
+    """The value of the one run of a batch; the position vectors have no batch axis."""
+    return (value if site.endswith("embedding.positions") else value[0]).numpy()
+
+
+def _passing(passed: Iterable[str], sums: list[Tensor]) -> Onlooker:
     """Has values computed, and keeps of each only its sum, which says whether all of it is finite."""
-
-    causal = True
-
-    def __init__(self, patterns: Iterable[str]) -> None:
-        self._patterns = tuple(patterns)
-        self.sums: list[Tensor] = []
-
-    def wants(self, site: str) -> bool:
-        """Whether a pattern matches."""
-        return any(fnmatchcase(site, pattern) for pattern in self._patterns)
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """Keep the sum."""
-        self.sums.append(value.sum())
-        return value
+    return Onlooker(passed, lambda site, value: sums.append(value.sum()))
 
 
 class _LastRows(Recorder):
@@ -126,13 +105,12 @@ class _LastRows(Recorder):
         super().__init__(patterns)
         self._rows: dict[str, list[Tensor]] = {}
 
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+    def keep(self, site: str, value: Tensor) -> None:
         """Keep the last row; all of what belongs to the source, which has no more tokens than before."""
         whole = site.endswith(("cross_attn.keys", "cross_attn.values"))
         self._rows.setdefault(site, []).append((value if whole else value[..., -1:, :]).detach())
         if whole:
             del self._rows[site][:-1]
-        return value
 
     def stacked(self) -> dict[str, Tensor]:
         """Values by site, the rows below each other; keys that a row had not read yet are 0, or closed in a mask."""

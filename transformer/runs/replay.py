@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from transformer.errors import QueryError
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.tap import NO_TAP, Tap
 from transformer.runs import recording
-from transformer.runs.changing import tap_for
+from transformer.runs.changing import tap_of_run
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -22,29 +22,19 @@ from transformer.runs.trace import Trace
 def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap = NO_TAP) -> dict[str, np.ndarray]:
     """Read a finished run once more, with its interventions, and record sites.
 
-    Args:
-        checkpoint: What the trace was made with.
-        sites: Names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`.
-        tap: What the run was given beside its query.
-
-    Returns:
-        Each site with its value as in `SITES`, without the batch axis; float32, masks bool. Row
-        `trace.row_of(t)` of a decoder site is what step t saw.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, a pattern matches no site, or the model computes what is not
-            finite there.
+    They are names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`; each value is as
+    `SITES` has it, without the batch axis, float32 or of masks bool. Row `trace.row_of(t)` of a decoder site is what
+    step t saw. `tap` is what the run was given beside its query. A QueryError says that the trace is of another
+    checkpoint, that a pattern matches no site, or that the model computes what is not finite there.
     """
-    if trace.query.checkpoint != checkpoint.content_hash:
-        raise QueryError(
-            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
-        )
     model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
-    tap = both(tap_for(trace.query.interventions, checkpoint), tap)
+    tap = tap_of_run(checkpoint, trace.query, tap)
     memory, seen = recording.read_source(model, src_ids, sites, tap=tap)
     read_ids, src_mask = torch.tensor([trace.read_ids], dtype=torch.long), model.source_mask(src_ids)
     seen |= recording.read_target(model, read_ids, memory, src_mask, sites, tap=tap)
-    values = {site: _alone(site, value.numpy()) for site, value in seen.items()}
+    values = {site: recording.alone(site, value) for site, value in seen.items()}
+    for value in values.values():
+        value.flags.writeable = False
     for pattern in sites:
         if not any(fnmatchcase(site, pattern) for site in values):
             raise QueryError(
@@ -53,10 +43,3 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
                 pattern=repr(pattern),
             )
     return values
-
-
-def _alone(site: str, value: np.ndarray) -> np.ndarray:
-    """Take the one run out of its batch; the position vectors have no batch axis."""
-    alone = value if site.endswith("embedding.positions") else value[0]
-    alone.flags.writeable = False
-    return alone

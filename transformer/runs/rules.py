@@ -49,15 +49,10 @@ class Rules:
         return self.config.has_rules or bool(self.insisted)
 
     def scores(self, log_probs: Tensor, text: Sequence[int], log_sum: float) -> Tensor:
-        """What a choice goes by.
+        """What a choice goes by [V]: the model's own log-probabilities, some lowered, and -inf for a closed piece.
 
-        Args:
-            log_probs: The model's log-probabilities [V]; they stay as they are.
-            text: The start piece or the prompt, and what is written so far.
-            log_sum: What the log-probabilities lack to the logits.
-
-        Returns:
-            Log-probabilities [V], some of them lowered, and -inf where a piece is closed. They need not sum to 1.
+        They need not sum to 1. The text is the start piece or the prompt, and what is written so far; `log_sum` is
+        what the log-probabilities lack to the logits.
         """
         config, own = self.config, log_probs.clone()
         if config.repetition_penalty != 1.0:
@@ -103,14 +98,7 @@ def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
 
 
 def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequence[Rules]) -> Tensor:
-    """What the choices of a batch go by [B, V]: the log-probabilities themselves, changed, if only ids are banned.
-
-    Args:
-        log_probs: The model's [B, V].
-        texts: What each row has read [B, T].
-        log_sums: What the log-probabilities lack to the logits [B].
-        rules: Of each row.
-    """
+    """What the choices of a batch go by [B, V]: the log-probabilities themselves, changed, if only ids are banned."""
     if not rules[0].any:
         return ban(log_probs, rules[0].config.never_written)
     rows = zip(log_probs, texts.tolist(), log_sums.tolist(), rules, strict=True)
@@ -118,11 +106,7 @@ def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequenc
 
 
 def check_open(scores: Tensor) -> Tensor:
-    """See that in every row [B, V] a piece is left to choose.
-
-    Raises:
-        QueryError: In one all are closed.
-    """
+    """See that in every row [B, V] a piece is left to choose; a QueryError if in one all are closed."""
     if bool((scores.amax(dim=-1) == -torch.inf).any()):
         raise QueryError(
             "The rules of this model's config (no_repeat_ngram, banned_ids, min_length and the like) close every "

@@ -20,9 +20,8 @@ from transformer.runs import recording
 from transformer.runs.beam import Hypothesis, Watch, beam_search
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy, sample
-from transformer.runs.keeping import Keeping
 from transformer.runs.query import Beam, Decoding, Query, Sampling
-from transformer.runs.record import Output, Record
+from transformer.runs.record import Keeping, Output, Record
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, read_source
 from transformer.runs.trace import Trace
@@ -104,12 +103,7 @@ class Reading:
     started: float  # when reading began
 
     def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[Output]:
-        """Decode the rows that are decoded alike together; prompts only with others of their length.
-
-        Args:
-            pause: Called between two rounds.
-            watch: Told what each round of beam search weighed.
-        """
+        """Decode the rows that are decoded alike together; prompts only with others of their length."""
         config = self.checkpoint.config
         if not anatomy(config).writes:
             return [Output(()) for _ in self.queries]

@@ -43,11 +43,7 @@ def no_piece(found: str) -> QueryError:
 
 
 def read_source(checkpoint: Runnable, query: Query) -> Source:
-    """Turn a query's source into ids, and check what depends on the checkpoint.
-
-    Raises:
-        QueryError: As `transformer.runs.running.run`.
-    """
+    """Turn a query's source into ids, and check what depends on the checkpoint; errors as those of `run`."""
     config, tokenizer = checkpoint.config, checkpoint.src_tokenizer
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(
@@ -130,43 +126,38 @@ def _prompt(
 
 
 def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
+    """What is said of pieces that the model has never seen: all of the sentence's, or some."""
     if not unknown:
         return ()
     listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
-    if len(listed) <= MAX_LISTED:
-        return (_never_seen(listed, whole=whole),)
-    return (_many_never_seen(len(unknown), whole=whole),)
-
-
-def _never_seen(pieces: str, *, whole: bool) -> str:
-    if whole:
-        return say(
+    if len(listed) <= MAX_LISTED and whole:
+        note = say(
             "This model has never seen: {pieces}. It reads an unknown piece there, and so knows nothing of this "
             "sentence.",
-            pieces=pieces,
+            pieces=listed,
         )
-    return say(
-        "This model has never seen: {pieces}. It reads an unknown piece there, and cannot tell what it says.",
-        pieces=pieces,
-    )
-
-
-def _many_never_seen(count: int, *, whole: bool) -> str:
-    if whole:
-        return say_n(
+    elif len(listed) <= MAX_LISTED:
+        note = say(
+            "This model has never seen: {pieces}. It reads an unknown piece there, and cannot tell what it says.",
+            pieces=listed,
+        )
+    elif whole:
+        note = say_n(
             "This model has never seen {n} of these pieces. It reads an unknown piece there, and so knows nothing of "
             "this sentence.",
             "This model has never seen {n} of these pieces. It reads an unknown piece there, and so knows nothing of "
             "this sentence.",
-            count,
+            len(unknown),
         )
-    return say_n(
-        "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
-        "says.",
-        "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
-        "says.",
-        count,
-    )
+    else:
+        note = say_n(
+            "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
+            "says.",
+            "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
+            "says.",
+            len(unknown),
+        )
+    return (note,)
 
 
 def _visible(piece: str) -> str:

@@ -34,16 +34,12 @@ class Given:
 
 
 def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None) -> Given:
-    """Turn a query's source and a reference into ids.
+    """Turn a query's source and a reference into ids; what the query says of decoding has no part in this.
 
-    Args:
-        checkpoint: Whose pieces they are.
-        query: Its source is taken; what it says of decoding has no part in this.
-        with_end: Whether the end piece after it is judged, too; None: of a model with an encoder, whose outputs end.
-
-    Raises:
-        QueryError: The model writes nothing, the source is refused as `transformer.runs.running.run` does, or the
-            reference is missing where one is needed, empty, too long, or holds what is no piece.
+    The end piece after the reference is judged, too, if so said, and else of a model with an encoder, whose outputs
+    end. A QueryError says that the model writes nothing, that the source is refused as by
+    `transformer.runs.running.run`, or that the reference is missing where one is needed, empty, too long, or holds
+    what is no piece.
     """
     config, parts = checkpoint.config, anatomy(checkpoint.config)
     if not parts.writes:

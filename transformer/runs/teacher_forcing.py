@@ -29,9 +29,10 @@ from transformer.model.tap import NO_TAP, Tap, both
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
+from transformer.runs.distribution import ROWS, logits_of, ranks_of
 from transformer.runs.finite import check_recorded
-from transformer.runs.guesses import ROWS, logits_of, ranks_of
 from transformer.runs.query import Query
+from transformer.runs.results import Arrays
 from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
 from transformer.runs.running import run
@@ -55,7 +56,7 @@ class Parting:
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class Score(Arrays):
     """How probable a model finds each piece of a reference. Its arrays are read-only and have an entry a piece."""
 
     # What it is of: the source, and what was changed inside the model. Decoding decides `written` alone.
@@ -78,10 +79,6 @@ class Score:
     causal: bool = True  # whether nothing was changed so that a place could depend on what stands after it
     # Ids of what the model writes by itself; None if nothing was written, or nothing to compare with.
     written: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        for array in self._arrays():
-            array.flags.writeable = False  # many sessions look at one score
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -146,11 +143,6 @@ class Score:
         """The first place, from 0, at which they differ; None if they are equal, or nothing was written."""
         return None if self.parting is None else self.parting.first
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(array.nbytes for array in self._arrays())
-
     def to_frame(self) -> "pd.DataFrame":
         """One row a piece."""
         import pandas as pd  # here, as in `Trace.to_frame`
@@ -169,16 +161,6 @@ class Score:
                 "perplexity": self.perplexities,
                 "running_perplexity": self.running_perplexity,
             }
-        )
-
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        return (
-            self.losses,
-            self.ranks,
-            self.own_ids,
-            self.own_probabilities,
-            self.best_ids,
-            self.best_probabilities,
         )
 
 
@@ -205,16 +187,10 @@ def score(
 def judge(
     checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None, tap: Tap = NO_TAP
 ) -> Score:
-    """The same without letting the model write: one pass.
+    """The same without letting the model write: one pass, with what the query and the tap change inside the model.
 
-    Args:
-        query: Its source is read, with what it changes inside the model.
-        reference, with_end: As in `score`.
-        tap: Sees or changes values, after the query's own interventions.
-
-    Raises:
-        QueryError: As `transformer.runs.targets.read_given`; an intervention names what the model does not have, or
-            the model computes what is not finite.
+    A QueryError says the same as by `transformer.runs.targets.read_given`, that an intervention names what the model
+    does not have, or that the model computes what is not finite.
     """
     given = read_given(checkpoint, query, reference, with_end=with_end)
     tap = both(tap_for(query.interventions, checkpoint), tap)

@@ -12,8 +12,10 @@ Shapes: B queries, S source tokens, D d_model, V target vocabulary.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -30,6 +32,7 @@ from transformer.runs.runnable import Runnable
 from transformer.runs.running import Pause, Reading, go_on, padded, read
 from transformer.runs.trace import Trace
 
+_Result = TypeVar("_Result")
 MOST_ROWS = 32
 _LEAVING = 0.75  # copying the cache without rows that have ended pays when so few go on
 
@@ -43,49 +46,30 @@ def may_join(query: Query) -> bool:
 def run_together(
     checkpoint: Runnable, queries: Sequence[Query], *, most_map_bytes: int | None = None, pause: Pause = go_on
 ) -> Iterator[Trace | Exception]:
-    """Run queries, decoding together those that can be.
+    """Run queries, about `MOST_ROWS` at most, decoding together those that can be.
 
-    Args:
-        queries: What to do, about `MOST_ROWS` at most.
-        most_map_bytes: Most memory for the maps of one run; one with more keeps none, and `each_layer` of
-            `transformer.runs.by_layer` gives them. None: every run keeps its maps.
-        pause: Called between two rounds of decoding.
-
-    Yields:
-        For each query, in order and as soon as it is there, the trace that `run` gives, or the error that it raises:
-        one that fails takes nobody along.
+    For each query, in order and as soon as it is there, comes the trace that `run` gives, or the error that it
+    raises: one that fails takes nobody along. A run whose maps need more memory than `most_map_bytes` keeps none, and
+    `each_layer` of `transformer.runs.by_layer` gives them. `pause` is called between two rounds of decoding.
     """
-    readings = [_read(checkpoint, query, most_map_bytes) for query in queries]
+    readings = [_attempt(partial(read, checkpoint, [query], most_map_bytes=most_map_bytes)) for query in queries]
     written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
     for one in readings:
-        yield _finish(one, written.get(id(one)), pause) if isinstance(one, Reading) else one
+        found = written.get(id(one))
+        yield _attempt(partial(finish_alone, one, found, pause)) if isinstance(one, Reading) else one
 
 
-def _read(checkpoint: Runnable, query: Query, most_map_bytes: int | None) -> Reading | Exception:
+def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
     try:
-        return read(checkpoint, [query], most_map_bytes=most_map_bytes)
-    except Exception as error:
-        return error
-
-
-def _finish(reading: Reading, ids: tuple[int, ...] | None, pause: Pause) -> Trace | Exception:
-    """The trace, or the error."""
-    try:
-        return finish_alone(reading, ids, pause)
+        return work()
     except Exception as error:
         return error
 
 
 def finish_alone(reading: Reading, ids: tuple[int, ...] | None, pause: Pause = go_on) -> Trace:
-    """The trace of a reading, as decoding it alone gives it.
+    """The trace of a reading of one query, as decoding it alone gives it; errors as `run`.
 
-    Args:
-        reading: Of one query.
-        ids: What it wrote in company; None if it was not decoded yet. It stays if decoding alone surely writes it.
-        pause: Called between two rounds of decoding.
-
-    Raises:
-        QueryError: As `run`.
+    `ids` is what it wrote in company, if it was decoded: it stays if decoding alone surely writes it.
     """
     if ids is not None:
         with suppress(QueryError):  # decoded alone, it may be found at another site
@@ -96,12 +80,7 @@ def finish_alone(reading: Reading, ids: tuple[int, ...] | None, pause: Pause = g
 
 
 def surely(trace: Trace, scores: Tensor) -> bool:
-    """Whether decoding alone surely writes the output of a trace that was recorded alone.
-
-    Args:
-        trace: Its output may come from decoding in company, and its query's seed decides what is drawn.
-        scores: Its own [T, V].
-    """
+    """Whether decoding alone surely writes the output of a trace that was recorded alone, by its scores [T, V]."""
     penalty = trace.rules.config.repetition_penalty
     growth = max(penalty, 1 / penalty)
     return certain(scores, trace.tgt_ids, trace.query.decoding, n_forced=trace.n_forced, growth=growth)

@@ -27,6 +27,7 @@ from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
 from transformer.runs.distribution import best, change, drawn_from, entropy
 from transformer.runs.query import Query
+from transformer.runs.results import Arrays
 from transformer.runs.rules import Rules
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS, Candidate, Ranked, RowLabel, Step, StopReason
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Arrays):
     """One run. Its arrays are read-only."""
 
     query: Query  # what was asked for
@@ -74,8 +75,7 @@ class Trace:
     def __post_init__(self) -> None:
         for name in ("weights", "masks"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        for array in self._arrays():
-            array.flags.writeable = False  # many sessions look at one trace
+        super().__post_init__()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trace):
@@ -118,14 +118,6 @@ class Trace:
     def rows_note(self, kind: Kind | None = None) -> str:
         """What a figure or table says of rows of a kind, or of any, that one pass over the output gives otherwise."""
         return ROWS_BY_STEPS if BY_STEPS in self.notes and kind != "encoder" else ""
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(array.nbytes for array in self._arrays())
-
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        return (self.log_probs, self.log_sums, *self.weights.values(), *self.masks.values())
 
     @property
     def keeps_maps(self) -> bool:

@@ -23,7 +23,7 @@ from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
-from transformer.runs.guesses import losses_of
+from transformer.runs.distribution import losses_of
 from transformer.runs.runnable import Scorable
 from transformer.runs.running import padded
 from transformer.text.normalise import normalise

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from charts.theme import Colour, capitalised, shortened
-from transformer.analysis.mask_checks import BatchMasks, Ids, batch_masks
+from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
 from transformer.model.anatomy import Anatomy, anatomy
@@ -24,7 +24,7 @@ from ui.runs.picture import Page
 from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.runs.step_rows import row_labels
-from ui.state.view import MaskName, View
+from ui.state.view import View
 from words import Sentence, joined, say
 
 KINDS: dict[MaskName, Kind] = {

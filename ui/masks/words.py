@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer.analysis.mask_checks import BatchMasks
+from transformer.analysis.mask_checks import BatchMasks, MaskName
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores
@@ -17,7 +17,6 @@ from transformer.runs.interventions.score_changes import FillValue, NoGuard
 from transformer.runs.interventions.where import ALL
 from transformer.runs.query import Query
 from ui.masks.scene import Batch
-from ui.state.view import MaskName
 from words import joined, say, say_n
 
 GUESSING = say(

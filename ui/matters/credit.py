@@ -12,7 +12,7 @@ from transformer.analysis.attribution.gradients import (
     integrating,
 )
 from transformer.analysis.attribution.hiding import Hiding, hiding
-from transformer.analysis.attribution.progress import Progress
+from transformer.analysis.progress import Progress
 from ui.matters.credit_pictures import key_of
 from ui.runs.measured import measured
 from ui.runs.open_run import OpenRun

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from transformer.analysis import position_study as study
-from transformer.analysis.position_tables import own_table
+from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, anatomy

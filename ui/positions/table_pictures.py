@@ -27,7 +27,7 @@ from charts.positions import (
     HOW_TO_READ_TABLE,
 )
 from transformer.analysis import position_study as study
-from transformer.analysis.position_tables import own_table
+from transformer.analysis.position_study import own_table
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.runs.finite import not_finite

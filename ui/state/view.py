@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from transformer.analysis.mask_checks import MaskName
 from transformer.runs.query import MAX_SEED, MAX_TOP_K
 from transformer.runs.trace import Kind
 from ui.state.address import Reader
@@ -43,7 +44,6 @@ EffectAt = Literal["output", "step"]
 Tensors = Literal["all", "not_finite", "constant"]
 Listed = Literal["all", "unknown", "cut", "problem"]
 LineOrder = Literal["file", "chrf", "log_prob", "entropy", "ratio", "repeated", "unknown"]
-MaskName = Literal["source", "target", "causal", "decoder", "cross"]
 Side = Literal["source", "target"]
 Depths = Literal["layer", "sublayer"]
 LensColour = Literal["probability", "rank"]

@@ -10,6 +10,7 @@ from charts.heatmap import heatmap_spec
 from charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
 from transformer.analysis import mistakes
 from transformer.analysis.at_once import AtOnce
+from transformer.analysis.stream import rms
 from transformer.model.anatomy import Attention, StackName, anatomy
 from transformer.model.config import ModelConfig
 from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
@@ -252,7 +253,7 @@ likeness_by_layer = _by_depth(
     limits=(-0.1, 1.02),
 )
 size_by_layer = _by_depth(
-    lambda vectors: float(mistakes.size(vectors).mean()),
+    lambda vectors: float(rms(vectors).mean()),
     title=say("How large the stream is"),
     value_name=say("Root mean square, mean of all tokens"),
     alt=say("How large the vectors of the stream are after each layer, on both sides, as lines."),
@@ -291,7 +292,7 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
 def _ratios(found: Found, read: AtOnce) -> np.ndarray:
     tokens, positions = (read.values[site] for site in embeddings(found.sides.read_right.checkpoint.config))
     small = np.finfo(np.float32).tiny
-    return mistakes.size(tokens) / np.maximum(mistakes.size(positions), small)
+    return rms(tokens) / np.maximum(rms(positions), small)
 
 
 LOSS_MEASURE = Measure(LOSS, loss, form=".3f")

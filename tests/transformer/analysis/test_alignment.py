@@ -33,11 +33,6 @@ links_lists = st.lists(st.tuples(st.integers(0, 99), st.sampled_from("-p"), st.i
 
 
 @pytest.fixture
-def checkpoint(checkpoint_folder):
-    return load(checkpoint_folder)
-
-
-@pytest.fixture
 def gold_files(tmp_path):
     """Writes three files and gives their paths."""
 

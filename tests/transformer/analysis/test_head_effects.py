@@ -13,9 +13,10 @@ from tests.transformer.one_stack import alone
 from transformer import run
 from transformer.analysis import head_effects as effects_module
 from transformer.analysis import head_passes
-from transformer.analysis.head_effects import Progress, head_effects, measuring, together
+from transformer.analysis.head_effects import head_effects, measuring, together
 from transformer.analysis.head_passes import Head, Reading
 from transformer.analysis.hidden_pieces import mask_id
+from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.tap import Replacer, tap_of
 from transformer.runs.changing import tap_for

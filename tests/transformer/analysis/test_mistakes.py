@@ -54,7 +54,3 @@ def test_likeness_is_the_mean_cosine_of_pairs():
     assert mistakes.likeness(np.array([[1.0, 2], [2, 4], [0.5, 1]])) == pytest.approx(1)
     assert mistakes.likeness(np.eye(3)) == pytest.approx(0)
     assert mistakes.likeness(np.ones((1, 4))) == 1
-
-
-def test_size_is_the_root_mean_square():
-    assert mistakes.size(np.array([[3.0, 4], [0, 0]])) == pytest.approx([np.sqrt(12.5), 0])

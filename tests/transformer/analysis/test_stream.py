@@ -143,3 +143,4 @@ def test_rms_is_the_root_of_the_mean_square(n, d, seed):
     table = np.random.default_rng(seed).normal(size=(n, d))
     expected = [math.sqrt(sum(x * x for x in row) / d) for row in table]
     np.testing.assert_allclose(stream.rms(table), expected)
+    assert stream.rms(np.zeros((1, d))) == 0

@@ -54,7 +54,7 @@ def test_self_attention_makes_three_products_at_once_and_they_are_the_same(chang
     x = torch.randn(2, 5, 12)
     for kind in model.anatomy.kinds:
         for attention in model.attentions(kind):
-            assert (attention.joined is None) == (kind == "cross")
+            assert (attention.q_proj.joined is None) == (kind == "cross")
             at_once = attention._project(x, x)
             apart = attention._project(x, x.clone())  # another tensor: nothing is joined
             assert all(torch.allclose(a, b, rtol=0, atol=1e-5) for a, b in zip(at_once, apart, strict=True))
@@ -64,7 +64,7 @@ def test_what_was_joined_follows_its_parameters():
     _, model = laid_out()
     attention = model.encoder.layers[0].self_attn
     attention.k_proj.weight.fill_(7.0)
-    weight, _ = attention.joined
+    weight, _ = attention.q_proj.joined
     assert (weight[12:24] == 7.0).all()
     x = torch.randn(2, 5, 12)
     for other in (copy.deepcopy(attention), copy.deepcopy(attention).double()):

@@ -10,7 +10,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.findings import Finding
 from transformer.doctor.patient import Patient
-from transformer.model.attention import MultiHeadAttention
+from transformer.model.linear import Linear
 from transformer.model.transformer import Transformer
 from transformer.trying.samples import Samples
 
@@ -20,7 +20,7 @@ def changed(checkpoint: Checkpoint, change: Callable[[Transformer], object]) -> 
     """The checkpoint with a changed copy of its model."""
     model = copy.deepcopy(checkpoint.model)
     for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
+        if isinstance(module, Linear):
             module.joined = None  # those that lie below each other are copies now
     change(model)
     return replace(checkpoint, model=model, config=model.config)

@@ -5,7 +5,7 @@ import torch
 from tests.transformer.maps.made_up import SOURCE, TARGET, all_three, weights
 from transformer import GivenAttention, GivenMaps, given_maps
 from transformer.errors import MapsError, QueryError
-from transformer.maps import map_limits
+from transformer.maps import own_maps
 
 
 def test_given_maps_are_what_was_given():
@@ -22,7 +22,7 @@ def test_any_kinds_will_do_but_one_there_must_be():
         maps = given_maps(**{kind: weights(1, 1, queries, keys)}, source=SOURCE, target=TARGET)
         assert maps.kinds == (kind,)
         with pytest.raises(QueryError, match=f"they have {kind}"):
-            maps.maps(next(other for other in map_limits.KINDS if other != kind))
+            maps.maps(next(other for other in own_maps.KINDS if other != kind))
     with pytest.raises(MapsError, match="one or more of encoder, decoder, cross"):
         given_maps(source=SOURCE)
     one = all_three().of("encoder")
@@ -108,7 +108,7 @@ def test_what_is_no_weight_is_named_with_its_place(value, said):
         ({"encoder": "weights"}, "an array of numbers"),
         ({"encoder": np.array([[None]])}, "an array of numbers"),
         ({"encoder": np.zeros((1, 0, 5, 5))}, "at least one of each"),
-        ({"encoder": np.zeros((map_limits.MOST_LAYERS + 1, 1, 1, 1)), "source": ["a"]}, "at most 200 layers"),
+        ({"encoder": np.zeros((own_maps.MOST_LAYERS + 1, 1, 1, 1)), "source": ["a"]}, "at most 200 layers"),
         ({"encoder": weights(1, 1, 5, 5), "source": SOURCE[:4]}, "have 5 of them, and there are 4 labels"),
         ({"encoder": weights(1, 1, 5, 5), "source": "abcde"}, "give a list of labels"),
         ({"encoder": weights(1, 1, 5, 5), "source": [1, 2, 3, 4, 5]}, "expected text, found 1"),
@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_said_with_its_limit_or_remedy(given, said):
 
 
 def test_too_many_weights_are_refused(monkeypatch):
-    monkeypatch.setattr(map_limits, "MOST_CELLS", 99)
+    monkeypatch.setattr(own_maps, "MOST_CELLS", 99)
     with pytest.raises(MapsError, match="100 weights in all; at most 99"):
         given_maps(encoder=weights(2, 2, 5, 5), source=SOURCE)
 

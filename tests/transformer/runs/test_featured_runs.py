@@ -9,7 +9,7 @@ from transformer.analysis import costs, one_weight
 from transformer.analysis.head_statistics import measure
 from transformer.analysis.mask_checks import batch_masks, check_causality, check_padding, record_attention
 from transformer.analysis.shapes import shapes_of
-from transformer.model.attention import MultiHeadAttention
+from transformer.model.linear import Linear
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
 from transformer.tap import Recorder, sites, tap_of
@@ -41,7 +41,7 @@ def test_a_loaded_model_decodes_what_one_pass_says(checkpoint, trace):
 def test_joined_projections_compute_the_same(checkpoint):
     src, tgt = torch.tensor([[5, 6, 7, 8, 9, 4]]), torch.tensor([[2, 7, 5, 9, 8]])
     expected = checkpoint.model(src, tgt)
-    joined = {one: one.joined for one in checkpoint.model.modules() if isinstance(one, MultiHeadAttention)}
+    joined = {one: one.joined for one in checkpoint.model.modules() if isinstance(one, Linear)}
     try:
         for one in joined:
             one.joined = None

@@ -24,11 +24,6 @@ ZERO_HEADS = st.builds(ZeroHead, st.sampled_from(KINDS), st.integers(0, 63), st.
 DECODINGS = [Greedy(), Beam(size=3), Sampling(seed=4)]
 
 
-@pytest.fixture(scope="module")
-def checkpoint(checkpoint_folder):
-    return load(checkpoint_folder)
-
-
 # As text and as JSON
 
 

@@ -13,11 +13,6 @@ from transformer.runs.running import run
 
 
 @pytest.fixture(scope="module")
-def checkpoint(checkpoint_folder):
-    return transformer.load(checkpoint_folder)
-
-
-@pytest.fixture(scope="module")
 def trace(checkpoint):
     return run(checkpoint, checkpoint.query("ba lo mi ta", max_new=9))
 

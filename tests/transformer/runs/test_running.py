@@ -18,11 +18,6 @@ DECODINGS = [Greedy(), Beam(size=4), Sampling(temperature=1.5, seed=11)]
 
 
 @pytest.fixture(scope="module")
-def checkpoint(checkpoint_folder):
-    return load(checkpoint_folder)
-
-
-@pytest.fixture(scope="module")
 def other(shared_checkpoint_folder):
     return load(shared_checkpoint_folder)
 

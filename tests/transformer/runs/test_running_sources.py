@@ -4,17 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer import Beam, Greedy, Sampling, load, run
+from transformer import Beam, Greedy, Sampling, run
 from transformer.errors import QueryError
 
 SOURCE = "ba lo mi ta"
 PAD, EOS = 0, 3
 DECODINGS = [Greedy(), Beam(size=4), Sampling(temperature=1.5, seed=11)]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(checkpoint_folder):
-    return load(checkpoint_folder)
 
 
 @pytest.mark.parametrize("source", ["", " ", "\n\t \u3000", "\u00a0"])

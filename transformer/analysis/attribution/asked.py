@@ -19,9 +19,9 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import StackName
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.tap import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.changing import tap_for
+from transformer.runs.changing import tap_of_run
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
@@ -57,12 +57,7 @@ class Asked:
         return replace(self, piece=piece)
 
     def logits(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
-        """The logits of the step [R, V].
-
-        Args:
-            tap: In the place of the run's; None for that.
-            rows: Read it so many times, R, which a tap may make differ.
-        """
+        """The logits of the step [R, V], read R times, with the run's tap or another, by which rows may differ."""
         seen = self.tap if tap is None else tap
         memory, mask = None, None
         if self.model.anatomy.reads:
@@ -83,33 +78,18 @@ class Asked:
 
 
 def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP) -> Asked:
-    """Ask why a step wrote its piece.
+    """Ask why a step, from 0, wrote its piece, or another that it could have written; `tap` is beside the query.
 
-    Args:
-        checkpoint: What the trace was made with.
-        step: From 0.
-        piece: The id of another piece, which the step could have written; None for the one that it wrote.
-        tap: What the run was given beside its query.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, the model writes nothing, or there is no such step or piece.
+    A QueryError says that the trace is of another checkpoint, that the model writes nothing, or that there is no such
+    step or piece.
     """
-    _check(checkpoint, trace)
+    tap = _tap(checkpoint, trace, tap)
     _check_step(checkpoint, trace, step, piece)
-    return _asked(checkpoint, trace, step, piece, _tap(checkpoint, trace, tap))
+    return _asked(checkpoint, trace, step, piece, tap)
 
 
 def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[Asked, ...]:
-    """Ask why each step wrote its piece.
-
-    Args:
-        checkpoint: What the trace was made with.
-        tap: What the run was given beside its query.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or the model writes nothing.
-    """
-    _check(checkpoint, trace)
+    """Ask why each step wrote its piece; as `ask`."""
     whole = _tap(checkpoint, trace, tap)
     return tuple(_asked(checkpoint, trace, step, None, whole) for step in range(trace.n_steps))
 
@@ -128,15 +108,9 @@ def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap
 
 def _tap(checkpoint: Runnable, trace: Trace, tap: Tap) -> Tap:
     with torch.inference_mode(False):
-        return both(tap_for(trace.query.interventions, checkpoint), tap)
-
-
-def _check(checkpoint: Runnable, trace: Trace) -> None:
-    if trace.query.checkpoint != checkpoint.content_hash:
-        raise QueryError(
-            "this run was made with another checkpoint than {model}; run it again.", model=checkpoint.name
-        )
+        found = tap_of_run(checkpoint, trace.query, tap)
     checkpoint.model.anatomy.stack("decoder")
+    return found
 
 
 def _check_step(checkpoint: Runnable, trace: Trace, step: int, piece: int | None) -> None:

@@ -32,12 +32,13 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
-from transformer.analysis.attribution.progress import Progress, whole
+from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
-from transformer.model.tap import Recorder
+from transformer.model.tap import Recorder, Replacer
 from transformer.model.transformer import Transformer
+from transformer.runs.results import Arrays
 
 Baseline = Literal["zero", "mean"]
 
@@ -48,18 +49,13 @@ _MOST_VALUES = 2**26  # that are kept for the way back, 256 MB, about
 
 
 @dataclass(frozen=True, eq=False)
-class Integrated:
-    """Integrated gradients of one step. Arrays are read-only."""
+class Integrated(Arrays):
+    """Integrated gradients of one step."""
 
     credit: np.ndarray  # of each piece, in nats [P]
     value: float  # f of the input, a log-probability in nats
     baseline: float  # f of the baseline
     n_points: int  # points on the line
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.credit.nbytes
 
     @property
     def error(self) -> float:
@@ -72,35 +68,9 @@ class Integrated:
         return abs(self.error) <= TOLERANCE * abs(self.value - self.baseline)
 
 
-class _Inject:
-    """Puts other values in the place of a site's."""
-
-    causal = True
-
-    def __init__(self, site: str, values: Tensor) -> None:
-        self._site, self._values = site, values
-
-    def wants(self, site: str) -> bool:
-        return site == self._site
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        return self._values
-
-
-class _Ordinary:
-    """Copies what a change took from another run: autograd keeps no tensor that was made in inference mode.
-
-    It wants every site, weights among them: the way back through torch's fused attention has no number for a query
-    that may attend to nothing.
-    """
-
-    causal = True
-
-    def wants(self, site: str) -> bool:
-        return True
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        return value.clone() if value.is_inference() else value
+def _ordinary(value: Tensor) -> Tensor:
+    """A copy of what a change took from another run: autograd keeps no tensor that was made in inference mode."""
+    return value.clone() if value.is_inference() else value
 
 
 @contextmanager
@@ -137,22 +107,14 @@ def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
 
 
 def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
-    """f and df/dx at some inputs.
-
-    Args:
-        asked: What is explained.
-        x: Embeddings, one text a row [R, tokens, D].
-
-    Returns:
-        The log-probability of the piece [R], and its gradient [R, tokens, D].
-
-    Raises:
-        QueryError: The model was loaded where no gradients can be taken.
-    """
+    """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text a row."""
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
         try:
-            values = asked.log_probs(tap=asked.tap.also(_Inject(asked.tokens, leaf), _Ordinary()), rows=len(x))
+            # Every site is wanted, weights among them: the way back through torch's fused attention has no number
+            # for a query that may attend to nothing.
+            given = Replacer({asked.tokens: lambda before: leaf, "*": _ordinary}, causal=True)
+            values = asked.log_probs(tap=asked.tap.also(given), rows=len(x))
             (slopes,) = torch.autograd.grad(values.sum(), leaf)
         except RuntimeError as error:
             if "Inference tensors" not in str(error):
@@ -164,34 +126,20 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def input_times_gradient(asked: Asked) -> np.ndarray:
-    """Input x gradient of each piece, in nats, float64 [P].
-
-    Raises:
-        QueryError: The model was loaded where no gradients can be taken.
-    """
+    """Input x gradient of each piece, in nats, float64 [P]."""
     x = embeddings(asked)
     _, slopes = gradient(asked, x)
     return _by_piece(asked, (x * slopes)[0])
 
 
-def integrated_gradients(asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None) -> Integrated:
-    """Integrated gradients of each piece.
-
-    Args:
-        asked: What is explained.
-        baseline: Where the line begins.
-        n_points: On the line; None for as many as make the error small, `MOST_POINTS` at most.
-
-    Raises:
-        QueryError: The model was loaded where no gradients can be taken.
-    """
-    return whole(integrating(asked, baseline=baseline, n_points=n_points))
-
-
 def integrating(
     asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None
 ) -> Generator[Progress, None, Integrated]:
-    """The same in parts; says before each how many points are done, and of how many."""
+    """Integrated gradients of each piece, in parts: says before each how many points on the line are done.
+
+    Without a number of points there are as many as make the error small, `MOST_POINTS` at most. A QueryError says
+    that the model was loaded where no gradients can be taken.
+    """
     x = embeddings(asked)
     start = baseline_of(asked, baseline).expand_as(x)
     ends, _ = gradient(asked, torch.cat([start, x]))
@@ -199,7 +147,6 @@ def integrating(
     while True:
         mean = yield from _mean_gradient(asked, start, x, n)
         credit = _by_piece(asked, ((x - start) * mean)[0])
-        credit.flags.writeable = False
         found = Integrated(credit, float(ends[1]), float(ends[0]), n)
         if n_points is not None or found.is_complete or 2 * n > MOST_POINTS:
             return found
@@ -233,5 +180,4 @@ def _rows(asked: Asked) -> int:
 
 def _by_piece(asked: Asked, credit: Tensor) -> np.ndarray:
     """Summed over dimensions [tokens, D] -> [P], in float64; padding is no piece."""
-    found: np.ndarray = credit.double().sum(dim=-1)[: asked.n_pieces].numpy()
-    return found
+    return credit.double().sum(dim=-1)[: asked.n_pieces].numpy()

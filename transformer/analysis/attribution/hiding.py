@@ -30,24 +30,21 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.attribution.asked import Asked
-from transformer.analysis.attribution.progress import Progress, whole
+from transformer.analysis.progress import Progress
+from transformer.runs.interventions.visiting import AtPlace
+from transformer.runs.results import Arrays
 
 MOST_TOKENS = 1024  # that are read at once, all rows together
 MOST_LOGITS = 2**22  # that are made at once, 16 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Hiding:
-    """Log-probabilities of what each step wrote, in nats. Arrays are read-only."""
+class Hiding(Arrays):
+    """Log-probabilities of what each step wrote, in nats."""
 
     plain: np.ndarray  # with all pieces in sight [N]
     # With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last and begins there.
     hidden: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.plain.nbytes + self.hidden.nbytes
 
     def change(self, step: int) -> np.ndarray:
         """What hiding does to the log-probability, in nats [P]: below 0 where the step needs the piece."""
@@ -58,47 +55,24 @@ class Hiding:
         return np.asarray(np.exp(self.hidden[step]) - np.exp(self.plain[step]))
 
 
-class Hide:
-    """Hides one piece a row, in every mask.
+def hider(places: Tensor, stack: str) -> tuple[AtPlace, ...]:
+    """Hides one piece a row [R] in every mask of an attention whose keys are a stack's tokens; -1 hides nothing."""
 
-    Args:
-        places: Of the pieces, one a row [R]; -1 hides nothing.
-        stack: Whose tokens they are.
-    """
+    def closed(n_keys: int) -> Tensor:
+        return torch.arange(n_keys) == places[:, None, None, None]  # [R, 1, 1, K]
 
-    causal = True
+    def of_others(mask: Tensor, offset: int) -> Tensor:  # [1, ., Q, K] -> [R, ., Q, K]
+        n_keys = mask.size(-1)
+        n_queries = mask.size(-2) if mask.size(-2) > 1 else n_keys - offset
+        own = torch.arange(offset, offset + n_queries)[:, None] == torch.arange(n_keys)  # [Q, K]
+        return mask & ~(closed(n_keys) & ~own)
 
-    def __init__(self, places: Tensor, stack: str) -> None:
-        self._places, self._stack = places, stack
-
-    def wants(self, site: str) -> bool:
-        """Every mask of an attention whose keys are these tokens."""
-        own = f"{self._stack}." if self._stack == "decoder" else ("encoder.", "decoder.")
-        crossing = site.endswith("cross_attn.mask") == (self._stack == "encoder" and site.startswith("decoder."))
-        return site.endswith("_attn.mask") and site.startswith(own) and crossing
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """Close a key [1, ., Q, K] in each row -> [R, ., Q, K]."""
-        n_keys = value.size(-1)
-        closed = torch.arange(n_keys) == self._places[:, None, None, None]  # [R, 1, 1, K]
-        if not site.endswith("cross_attn.mask"):
-            n_queries = value.size(-2) if value.size(-2) > 1 else n_keys - offset
-            own = torch.arange(offset, offset + n_queries)[:, None] == torch.arange(n_keys)  # [Q, K]
-            closed = closed & ~own
-        return value & ~closed
-
-
-def hide(asked: Sequence[Asked]) -> Hiding:
-    """Hide each piece from each step, each alone.
-
-    Args:
-        asked: The steps of one run, in order; each has read what the one before it had, and more.
-    """
-    return whole(hiding(asked))
+    crossing = AtPlace("decoder.*.cross_attn.mask", lambda mask, offset: mask & ~closed(mask.size(-1)))
+    return (AtPlace(f"{stack}.*.self_attn.mask", of_others), *([crossing] if stack == "encoder" else []))
 
 
 def hiding(asked: Sequence[Asked]) -> Generator[Progress, None, Hiding]:
-    """The same in parts; says before each how far it is."""
+    """Hide each piece from each of a run's steps, in order, each alone; says before each part how far it is."""
     rows = [one.read_ids.size(1) - 1 for one in asked]  # of the decoder, one a step
     pieces = torch.tensor([one.piece for one in asked])
     last, n_pieces = asked[-1], asked[-1].n_pieces
@@ -107,21 +81,18 @@ def hiding(asked: Sequence[Asked]) -> Generator[Progress, None, Hiding]:
     for first in range(-1, n_pieces, at_once):  # the first row hides nothing
         yield Progress(max(first, 0), n_pieces)
         places = torch.arange(first, min(first + at_once, n_pieces))
-        parts.append(_log_probs(last, Hide(places, last.stack), rows, pieces, n=len(places)))
+        parts.append(_log_probs(last, places, rows, pieces))
     plain, *hidden_rows = torch.cat(parts).double().numpy()
     hidden = np.stack(hidden_rows, axis=1)  # [N, P]
     if last.stack == "decoder":
         hidden[np.arange(n_pieces) >= np.array(rows)[:, None]] = np.nan
-    found = Hiding(plain.copy(), hidden)
-    for array in (found.plain, found.hidden):
-        array.flags.writeable = False
-    return found
+    return Hiding(plain.copy(), hidden)
 
 
 @torch.inference_mode()
-def _log_probs(asked: Asked, hide: Hide, rows: list[int], pieces: Tensor, *, n: int) -> Tensor:
+def _log_probs(asked: Asked, places: Tensor, rows: list[int], pieces: Tensor) -> Tensor:
     """Of the pieces, in the rows of the steps, with a piece hidden in each row of the batch [n, N]."""
-    model, tap = asked.model, asked.tap.also(hide)
+    model, tap, n = asked.model, asked.tap.also(*hider(places, asked.stack)), len(places)
     memory, mask = None, None
     if model.anatomy.reads:
         source = asked.src_ids.expand(n, -1)

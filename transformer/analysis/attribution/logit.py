@@ -36,59 +36,32 @@ from transformer.analysis.attribution.asked import Asked
 from transformer.analysis.attribution.parts import Contributions, Part
 from transformer.analysis.attribution.way_back import Reading, walk_back
 from transformer.model.linear import widened
+from transformer.model.tap import Onlooker
 
-_NEEDED = (
-    "tokens", "positions", "sum", "output", "heads", "activation", "output_norm", "residual", "norm",
-)  # fmt: skip
-
-
-class _LastRow:
-    """Keeps the last token's row of the decoder's sites, in float64."""
-
-    causal = True
-
-    def __init__(self) -> None:
-        self.values: dict[str, Tensor] = {}
-
-    def wants(self, site: str) -> bool:
-        return site == "logits" or (site.startswith("decoder.") and site.rpartition(".")[2] in _NEEDED)
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        rows = value if site.endswith("embedding.positions") else value[0]
-        self.values[site] = rows[..., -1, :].double()
-        return value
+_NAMES = ("tokens", "positions", "sum", "output", "heads", "activation", "output_norm", "residual", "norm")
+_NEEDED = ("logits", *(f"decoder*.{name}" for name in _NAMES))
 
 
 @torch.inference_mode()
 def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
-    """The parts of a step's logits.
-
-    Args:
-        asked: The step, and the piece whose logit comes first.
-
-    Returns:
-        The parts of each logit. Those of the difference of two logits are the differences of their parts.
-    """
+    """The parts of a step's logits, of its own piece and of others; those of a difference are their differences."""
     model, ids = asked.model, (asked.piece, *pieces)
-    seen = _LastRow()
-    asked.logits(tap=asked.tap.also(seen))
+    seen: dict[str, Tensor] = {}  # the last token's row of each site, in float64
+
+    def keep(site: str, value: Tensor) -> None:
+        rows = value if site.endswith("embedding.positions") else value[0]
+        seen[site] = rows[..., -1, :].double()
+
+    asked.logits(tap=asked.tap.also(Onlooker(_NEEDED, keep)))
     table = widened(asked.tap.setting("output_weight", model.output_weight)[list(ids)]).double()  # [C, D]
-    reading = Reading(model, asked.tap, seen.values, table * model.config.output_scale)
-    before_cap = reading.direction @ seen.values["decoder.output"]
+    reading = Reading(model, asked.tap, seen, table * model.config.output_scale)
+    before_cap = reading.direction @ seen["decoder.output"]
     if model.output_bias is not None:
         bias = widened(model.output_bias)[list(ids)].double()
         reading.found.append((Part("output_bias"), bias))
         before_cap = before_cap + bias
     walk_back(reading)
     parts, values = zip(*reversed(reading.found), strict=True)
-    logits = seen.values["logits"][list(ids)]
-    return _frozen(ids, parts, torch.stack(values, dim=1), logits, before_cap, model.config.logit_cap is not None)
-
-
-def _frozen(
-    ids: tuple[int, ...], parts: Sequence[Part], values: Tensor, logits: Tensor, before_cap: Tensor, capped: bool
-) -> Contributions:
-    arrays = [x.numpy() for x in (values, logits, before_cap if capped else logits.clone())]
-    for array in arrays:
-        array.flags.writeable = False
-    return Contributions(ids, tuple(parts), *arrays)
+    logits = seen["logits"][list(ids)]
+    before_cap = logits if model.config.logit_cap is None else before_cap
+    return Contributions(ids, parts, torch.stack(values, dim=1).numpy(), logits.numpy(), before_cap.numpy())

@@ -14,6 +14,7 @@ import numpy as np
 
 from transformer.model.anatomy import Kind as Attention
 from transformer.model.anatomy import Sublayer
+from transformer.runs.results import Arrays
 
 Kind = Literal[
     "tokens", "positions", "embedding_norm", "head", "attention", "attention_bias", "ffn", "ffn_bias", "norm",
@@ -42,8 +43,8 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Contributions:
-    """The parts of one step's logits. Arrays are read-only."""
+class Contributions(Arrays):
+    """The parts of one step's logits."""
 
     pieces: tuple[int, ...]  # whose logits, ids [C]
     parts: tuple[Part, ...]  # in the order of the computation [P]
@@ -52,11 +53,6 @@ class Contributions:
     # What the parts would add up to if nothing were rounded, by the model's own last vector [C]; the logits
     # themselves where there is no cap.
     before_cap: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return self.values.nbytes + self.logits.nbytes + self.before_cap.nbytes
 
     @property
     def remainder(self) -> np.ndarray:

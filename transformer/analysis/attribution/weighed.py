@@ -16,6 +16,7 @@ Shapes: L layers, H heads, P pieces, Q queries, K keys, d d_head, D d_model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -26,24 +27,21 @@ from torch import Tensor
 from transformer.analysis.attribution.asked import Asked
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.model.anatomy import Kind
-from transformer.model.attention import MultiHeadAttention, Split, share_heads
+from transformer.model.attention import MultiHeadAttention, share_heads
 from transformer.model.linear import widened
+from transformer.model.tap import Onlooker
+from transformer.runs.results import Arrays
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
-    """What a step's row takes from each piece. Arrays are read-only."""
+class Weighed(Arrays):
+    """What a step's row takes from each piece."""
 
     kind: Kind  # by which attention: cross-attention, or the self-attention of a decoder that is alone
     weights: np.ndarray  # α, 0 to 1 [L, H, P]
     lengths: np.ndarray  # ‖α v W_O‖ of each head [L, H, P]
     together: np.ndarray  # the length of all heads' vectors added [L, P]
     rollout: np.ndarray  # rollout through all layers, 0 to 1 [P]; NaN where a change leaves rows without weights
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays, in bytes."""
-        return sum(array.nbytes for array in (self.weights, self.lengths, self.together, self.rollout))
 
     def attention(self, layer: int | None, head: int | None) -> np.ndarray:
         """The weights [P]: of one head or the mean over heads, of one layer or the mean over layers."""
@@ -63,47 +61,31 @@ def _mean(values: np.ndarray, layer: int | None, head: int | None) -> np.ndarray
     return np.asarray(kept.mean(axis=(0, 1)))
 
 
-class _Watch:
-    """Keeps the mean map of every attention over heads, and of one attention its last row and its values."""
-
-    causal = True
-
-    def __init__(self, own: str) -> None:
-        self._own = own
-        self.maps: dict[str, np.ndarray] = {}  # [Q, K]
-        self.rows: dict[str, Tensor] = {}  # weights [H, K], values [G, K, d]
-
-    def wants(self, site: str) -> bool:
-        return fnmatchcase(site, "*_attn.weights") or fnmatchcase(site, f"{self._own}.values")
-
-    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        if site.endswith("weights"):
-            self.maps[site] = value[0].double().mean(dim=0).numpy()
-        if fnmatchcase(site, f"{self._own}.*"):
-            self.rows[site] = value[0, :, -1] if site.endswith("weights") else value[0]
-        return value
-
-
 @torch.inference_mode()
 def weigh(asked: Asked) -> Weighed:
     """Weigh what a step's row takes from each piece."""
     parts = asked.model.anatomy
     attention = parts.attention("cross" if parts.reads else "decoder")
-    watch = _Watch(attention.place("*"))
-    asked.logits(tap=asked.tap.also(watch))
+    # Of every attention its mean map [Q, K]; of this one the last row's weights [H, K] and values [G, K, d].
+    maps, seen = dict[str, np.ndarray](), dict[str, Tensor]()
+
+    def keep(site: str, value: Tensor) -> None:
+        if site.endswith("weights"):
+            maps[site] = value[0].double().mean(dim=0).numpy()
+        if fnmatchcase(site, attention.site("*", "*")):
+            seen[site] = value[0, :, -1] if site.endswith("weights") else value[0]
+
+    asked.logits(tap=asked.tap.also(Onlooker(["*_attn.weights", attention.site("*", "values")], keep)))
     n, weights, lengths, together = asked.n_pieces, [], [], []
     for layer, module in enumerate(asked.model.attentions(attention.kind)):
-        alpha = watch.rows[attention.site(layer, "weights")][:, :n]  # [H, P]
-        split = asked.tap.child(*attention.place(layer).split(".")).setting("split", module.split)
+        alpha = seen[attention.site(layer, "weights")][:, :n]  # [H, P]
         weight = _weight(asked, module, attention.place(layer))
-        written = _written(weight, split, watch.rows[attention.site(layer, "values")][:, :n])  # [H, P, D]
+        values = seen[attention.site(layer, "values")][:, :n]  # [G, P, d]
+        written = _written(weight, values, n_heads=len(alpha))  # [H, P, D]
         weights.append(alpha.double().numpy())
         lengths.append((alpha * written.norm(dim=-1)).double().numpy())
         together.append(torch.einsum("hp,hpd->pd", alpha, written).norm(dim=-1).double().numpy())
-    found = Weighed(attention.kind, np.stack(weights), np.stack(lengths), np.stack(together), _rolled(asked, watch))
-    for array in (found.weights, found.lengths, found.together, found.rollout):
-        array.flags.writeable = False
-    return found
+    return Weighed(attention.kind, np.stack(weights), np.stack(lengths), np.stack(together), _rolled(asked, maps))
 
 
 def _weight(asked: Asked, module: MultiHeadAttention, place: str) -> Tensor:
@@ -111,19 +93,19 @@ def _weight(asked: Asked, module: MultiHeadAttention, place: str) -> Tensor:
     return asked.tap.child(*place.split("."), "out_proj").setting("weight", module.out_proj.weight)
 
 
-def _written(weight: Tensor, split: Split, values: Tensor) -> Tensor:
+def _written(weight: Tensor, values: Tensor, *, n_heads: int) -> Tensor:
     """v W_O of every head and key, [G, K, d] -> [H, K, D]."""
-    shared = share_heads(values[None], split.n_heads)[0]  # [H, K, d]
-    columns = widened(weight).unflatten(1, (split.n_heads, split.d_head))  # [D, H, d]
+    shared = share_heads(values[None], n_heads)[0]  # [H, K, d]
+    columns = widened(weight).unflatten(1, (n_heads, -1))  # [D, H, d]
     return torch.einsum("hkd,mhd->hkm", shared, columns)
 
 
-def _rolled(asked: Asked, watch: _Watch) -> np.ndarray:
+def _rolled(asked: Asked, maps: Mapping[str, np.ndarray]) -> np.ndarray:
     """Rollout of the last row [P]."""
 
     def of(kind: Kind) -> np.ndarray:
         one = asked.model.anatomy.attention(kind)
-        return np.stack([watch.maps[one.site(layer, "weights")][None] for layer in range(one.n_layers)])
+        return np.stack([maps[one.site(layer, "weights")][None] for layer in range(one.n_layers)])
 
     with np.errstate(invalid="ignore", divide="ignore"):
         if asked.model.anatomy.reads:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from transformer.analysis import position_study as study
-from transformer.analysis.position_tables import own_table
+from transformer.analysis.position_study import own_table
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.run_differences import amount
 from transformer.lessons.subjects.steps import written

@@ -122,7 +122,7 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     measured = list(heads)[:MOST_HEADS]
     reading = Reading.of(case.checkpoint, case.trace)
     rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
-    return dict(zip(measured, rows.log_prob.double().sum(dim=1).tolist(), strict=True))
+    return dict(zip(measured, rows["log_prob"].double().sum(dim=1).tolist(), strict=True))
 
 
 def _at_least_two(case: Case, kind: Kind) -> int:

@@ -74,11 +74,7 @@ _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,5000}))?", re.ASCII)
 
 
 def checked(interventions: object) -> tuple[Intervention, ...]:
-    """A list or tuple of interventions as a tuple.
-
-    Raises:
-        QueryError: It is something else, or too long, or two of them contradict each other.
-    """
+    """A list or tuple of interventions as a tuple; a QueryError if it is no such list, too long, or contradictory."""
     if not isinstance(interventions, list | tuple) or not all(isinstance(one, Intervention) for one in interventions):
         raise QueryError(
             "interventions: found {found}, expected a list of interventions.", found=shown(interventions)
@@ -109,11 +105,7 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
 
 
 def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterator[tuple[Intervention, ModelConfig]]:
-    """Each change with the config that it goes by, which another may have changed.
-
-    Raises:
-        ChangeError: The model has not what one of them names, or it makes no sense there.
-    """
+    """Each change with the config that it goes by, which another may have changed; a ChangeError if it is unfit."""
     interventions = tuple(interventions)
     for one in interventions:
         seen = config
@@ -131,11 +123,7 @@ def as_changed(interventions: Iterable[Intervention], config: ModelConfig) -> Mo
 
 
 def from_record(record: Any) -> Intervention:
-    """Read what `to_record` wrote.
-
-    Raises:
-        QueryError: It is something else.
-    """
+    """Read what `to_record` wrote; a QueryError if it is something else."""
     word = record.get("change") if isinstance(record, dict) else None
     if not isinstance(word, str) or word not in KINDS:
         raise QueryError("interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record))
@@ -148,11 +136,7 @@ def write(interventions: Iterable[Intervention]) -> str:
 
 
 def parse(text: str) -> tuple[Intervention, ...]:
-    """Read what `write` wrote.
-
-    Raises:
-        QueryError: It is something else, or names what no model has.
-    """
+    """Read what `write` wrote; a QueryError if it is something else, or names what no model has."""
     return checked([_parse_one(part) for part in text.split(_SEPARATOR)] if text else [])
 
 

@@ -19,7 +19,6 @@ import torch
 from transformer.model.anatomy import Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import unchanged
-from transformer.model.layers import Around
 from transformer.model.tap import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import choice, number
@@ -54,8 +53,6 @@ class _OfSublayer(LayerChange):
 
 
 class NoResidual(_OfSublayer):
-    """A sub-layer's output takes the place of the stream."""
-
     word = "noresidual"
     title = say("No residual connection")
     about = say(
@@ -86,8 +83,6 @@ _INSIDE: Final[dict[str, str]] = {
 
 
 class NoNorm(_OfSublayer):
-    """Vectors are not brought to one size."""
-
     # The norms around which sub-layer, or the final norm, or all of these; a final norm has no layer.
     sublayer: str = choice(say("Norm"), NORMS, ALL, target=True)
 
@@ -122,19 +117,12 @@ class NoNorm(_OfSublayer):
             changes = dict.fromkeys(self.around(config), partial(replace, norms=False))
         if self.sublayer == "final" or (self.sublayer == ALL and self.layer is None):
             names = ["final_norm"] if self.sublayer == "final" else ["final_norm", "embedding.norm"]
-            changes |= {f"{one}.{name}": _nothing for one in self.stacks(config) for name in names}
+            changes |= {f"{one}.{name}": lambda norm: unchanged for one in self.stacks(config) for name in names}
         return (Rewirer(changes),)
 
 
-def _nothing(norm: object) -> object:
-    return unchanged
-
-
 class SwapNorms(StackChange):
-    """Norms before the sub-layers stand after the sums, and those after before."""
-
     word = "swapnorms"
-    group = "layers"
     title = say("Pre-norm and post-norm swapped")
     about = say(
         "A norm before the sub-layer stands after the sum, or the other way round, as when trained weights are put "
@@ -158,16 +146,17 @@ class SwapNorms(StackChange):
         return say("{stack}: norms stand in the other place, pre for post", stack=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        return (Rewirer({f"{one}.*.around": _swapped for one in self.stacks(ground.config)}),)
-
-
-def _swapped(around: Around) -> Around:
-    return replace(around, post=not around.post)
+        return (
+            Rewirer(
+                {
+                    f"{one}.*.around": lambda around: replace(around, post=not around.post)
+                    for one in self.stacks(ground.config)
+                }
+            ),
+        )
 
 
 class NoFeedForward(LayerChange):
-    """A feed-forward network writes nothing."""
-
     word = "noffn"
     title = say("No feed-forward")
     about = say(
@@ -183,12 +172,9 @@ class NoFeedForward(LayerChange):
 
 
 class EmbeddingScale(StackChange):
-    """Token embeddings are multiplied by another number before positions are added."""
-
     by: float = number(say("Factor"), 0, 1000, 1)  # the number
 
     word = "embed"
-    group = "layers"
     title = say("Another scale of embeddings")
     about = say(
         "Token embeddings are multiplied by this number before positions are added to them: by √d_model in Vaswani "
@@ -217,12 +203,9 @@ assert tuple(PARTS) == get_args(Part)
 
 
 class Skip(PartChange):
-    """A sub-layer is skipped, or all of a layer: what it computes is let go, and so is the norm around it."""
-
     part: Part = choice(say("Skipped part"), PARTS, "whole", target=True)  # which sub-layer, or the whole layer
 
     word = "skip"
-    group = "layers"
     title = say("A layer or a sub-layer is skipped")
     about = say("The stream passes by it as it came, without the norm around it. Veit et al. (2016), section 4.1.")
 
@@ -244,8 +227,4 @@ class Skip(PartChange):
         layer = "*" if self.layer is None else str(self.layer)
         names = anatomy(ground.config).stack(self.stack).sublayers
         parts = names if self.sublayer is None else (self.sublayer,)
-        return (Rewirer({f"{self.stack}.{layer}.{part}.around": _skipping for part in parts}),)
-
-
-def _skipping(around: Around) -> Around:
-    return replace(around, skips=True)
+        return (Rewirer({f"{self.stack}.{layer}.{part}.around": partial(replace, skips=True) for part in parts}),)

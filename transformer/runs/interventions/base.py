@@ -50,8 +50,7 @@ class Ground:
 class Intervention:
     """One change; each class that extends it is a frozen dataclass.
 
-    Raises:
-        QueryError: A value is of the wrong type or out of any model's range.
+    A QueryError says that a value is of the wrong type or out of any model's range.
     """
 
     word: ClassVar[str]  # its name in an address and in JSON: small letters
@@ -78,11 +77,7 @@ class Intervention:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
-        """Read what `to_record` wrote.
-
-        Raises:
-            QueryError: It is something else.
-        """
+        """Read what `to_record` wrote; a QueryError if it is something else."""
         names = {name: field for field, (name, _) in spelled(cls).items()}
         if record.keys() != {"change", *names}:
             raise QueryError(
@@ -92,15 +87,11 @@ class Intervention:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read what stands behind the word in an address.
-
-        Raises:
-            QueryError: It is something else, or names what no model has.
-        """
+        """Read what stands behind the word in an address; a QueryError if it is something else, or is in no model."""
         fields = spelled(cls)
         parts = text.split(".") if text else []
         if len(parts) != len(fields):
-            expected = ".".join(label_word(spelling.label) for _, spelling in fields.values())
+            expected = ".".join(str(spelling.label).lower() for _, spelling in fields.values())
             raise QueryError(
                 "found the change {text}, expected {word} and what it is about: {fields}.",
                 text=shown(f"{cls.word}-{text}"),
@@ -121,11 +112,7 @@ class Intervention:
         return (self.word, *(getattr(self, field) for field, (_, s) in spelled(self).items() if s.target))
 
     def agree(self) -> None:
-        """See whether the values fit together.
-
-        Raises:
-            QueryError: They do not.
-        """
+        """See whether the values fit together; a QueryError if they do not."""
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
@@ -133,11 +120,7 @@ class Intervention:
         return None
 
     def check(self, config: ModelConfig) -> None:
-        """See whether it can be made in a model; those that override it call this first.
-
-        Raises:
-            ChangeError: It cannot; names the limit.
-        """
+        """See whether it can be made in a model, or raise a ChangeError; those that override it call this first."""
         if (why := self.unfit(config)) is not None:
             raise ChangeError(why)
 
@@ -150,29 +133,12 @@ class Intervention:
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """What does it to a model; made anew for every run, so that they may remember what they saw.
-
-        Raises:
-            ChangeError: It cannot be done there.
-        """
+        """What does it to a model; made anew for every run, so that they may remember what they saw."""
         return ()
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """What the model reads instead of these ids, special ones included.
-
-        Raises:
-            ChangeError: It cannot be done with them.
-        """
+        """What the model reads instead of these ids, special ones included; a ChangeError if it cannot be done."""
         return ids
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """See whether it can be made where the model reads these ids, after all that edits them.
-
-        Raises:
-            ChangeError: It cannot; names the limit.
-        """
-
-
-def label_word(label: str) -> str:
-    """A control's label in the middle of a sentence about an address."""
-    return str(label).lower()
+        """See whether it can be made where these ids are read, after all that edits them, or raise a ChangeError."""

@@ -23,7 +23,7 @@ from transformer.model.sites import sites
 from transformer.model.tap import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention, Other
 from transformer.runs.interventions.spelling import choice, place, text
-from transformer.runs.interventions.visiting import AtPlace, UnderMask, of_heads, seen_keys
+from transformer.runs.interventions.visiting import AtPlace, UnderMask, seen_keys
 from transformer.runs.interventions.where import STACKS, HeadChange, PartChange, check_read, check_readable
 from words import Sentence, say
 
@@ -31,11 +31,7 @@ Values = Callable[[], dict[str, Tensor]]
 
 
 def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
-    """A function that gives sites of the other run, which is made once, when it is first asked for.
-
-    Raises:
-        ChangeError: That sentence cannot be read.
-    """
+    """Gives sites of the other run, which is made once, when first asked for; a ChangeError if it cannot be."""
 
     @cache
     def values() -> dict[str, Tensor]:
@@ -51,11 +47,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
 
 
 def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
-    """See that the other run's values [1, ..., tokens, width] have as many heads as those here.
-
-    Raises:
-        ChangeError: They have not: something else changes how vectors are cut into heads.
-    """
+    """See that another run's values [1, ..., tokens, width] have as many heads as those here, or raise an error."""
     if other.shape[1:-2] != here.shape[1:-2]:
         raise ChangeError(
             "{change} takes {there} heads from a run of the unchanged model; here are {here}. Leave the change of "
@@ -67,8 +59,6 @@ def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
 
 
 class CopyMap(HeadChange, kw_only=True):
-    """A head's map is that of another sentence."""
-
     text: str = text(say("Other sentence"))  # the other sentence
 
     word = "copy"
@@ -85,17 +75,28 @@ class CopyMap(HeadChange, kw_only=True):
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         one = self.attention(ground.config)
         layers = range(one.n_layers) if self.layer is None else (self.layer,)
-        values = taken(ground, self.text, [one.site(layer, "weights") for layer in layers])
-        copied = self._over_prompt if one.causal else self._over_source
+        sites = {one.place(layer): one.site(layer, "weights") for layer in layers}
+        copied = partial(self._copied, taken(ground, self.text, list(sites.values())))
         return tuple(
-            UnderMask(one.place(layer), "weights", partial(copied, values, one.site(layer, "weights")))
-            for layer in layers
+            UnderMask(place, "weights", partial(copied, site), head=self.head) for place, site in sites.items()
         )
 
-    def _over_source(self, values: Values, site: str, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
-        """Weights [B, H, Q, K] over the source's tokens, which are as many as in the other map."""
+    def _copied(self, values: Values, site: str, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+        """Weights [B, H, Q, K]: over the source's tokens there are as many as in the other map."""
         other = values()[site].to(weights.dtype)  # [1, H, rows, keys]
-        n_keys = other.size(-1)
+        if self.kind != "decoder":  # whose rows see as many of its own tokens in both runs
+            self._check_keys(other.size(-1), weights, mask)
+        check_like(self, other, weights)
+        n_rows = min(weights.size(-2), other.size(-2) - offset)
+        if n_rows <= 0:
+            return weights
+        n_keys = min(weights.size(-1), other.size(-1))
+        changed = weights.clone()
+        changed[:, :, :n_rows] = 0.0
+        changed[:, :, :n_rows, :n_keys] = other[:, :, offset : offset + n_rows, :n_keys]
+        return changed
+
+    def _check_keys(self, n_keys: int, weights: Tensor, mask: Tensor | None) -> None:
         here = torch.tensor([weights.size(-1)]) if mask is None else seen_keys(mask, weights.mT).sum(-1)  # [B]
         wrong = [n for n in here.tolist() if n != n_keys]
         if wrong:
@@ -105,22 +106,6 @@ class CopyMap(HeadChange, kw_only=True):
                 there=n_keys,
                 here=wrong[0],
             )
-        return self._put(weights, other, offset)
-
-    def _over_prompt(self, values: Values, site: str, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
-        """Weights [B, H, Q, K] of a decoder over its own tokens: a row sees as many in both runs."""
-        return self._put(weights, values()[site].to(weights.dtype), offset)
-
-    def _put(self, weights: Tensor, other: Tensor, offset: int) -> Tensor:
-        check_like(self, other, weights)
-        n_rows = min(weights.size(-2), other.size(-2) - offset)
-        if n_rows <= 0:
-            return weights
-        n_keys = min(weights.size(-1), other.size(-1))
-        changed = weights.clone()
-        changed[:, :, :n_rows] = 0.0
-        changed[:, :, :n_rows, :n_keys] = other[:, :, offset : offset + n_rows, :n_keys]
-        return of_heads(self.head, weights, changed)
 
 
 _ATTENTION: Final = {
@@ -170,8 +155,6 @@ def _site(stack: StackName, layer: int, what: str) -> str:
 
 
 class Patch(PartChange, kw_only=True):
-    """What a model computes at one site is taken from the run of another sentence."""
-
     value: str = choice(say("Value"), PATCHED, "layer", target=True)  # which value, a key of `PATCHED`
     # Of which token, from 0; None: of all that both runs have.
     token: int | None = place(say("Token"), MAX_LENGTH, what="query", optional=True)

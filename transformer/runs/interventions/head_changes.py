@@ -11,7 +11,6 @@ calls attention a look-up that is weighted.
 Shapes: B batch, H heads, Q queries, K keys, d d_head.
 """
 
-from functools import partial
 from typing import Final
 
 import torch
@@ -20,10 +19,10 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH
-from transformer.model.tap import Replacer, Visitor
+from transformer.model.tap import Visitor
 from transformer.runs.interventions.base import Ground
 from transformer.runs.interventions.spelling import number, place
-from transformer.runs.interventions.visiting import AtPlace, UnderMask, of_heads, seen_keys
+from transformer.runs.interventions.visiting import AtPlace, UnderMask, open_cells, seen_keys
 from transformer.runs.interventions.where import HeadChange
 from words import say
 
@@ -38,7 +37,6 @@ class ZeroHead(HeadChange):
     head: int = place(say("Head"), MAX_WIDTH, what="head")  # which one, from 0
 
     word = "zero"
-    group = "heads"
     title = say("A head writes nothing")
     about = say("Its part of the joined heads is 0 before W_O. Michel et al. (2019), section 2.3.")
 
@@ -46,13 +44,10 @@ class ZeroHead(HeadChange):
         return say("{head}: writes nothing", head=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        return (Replacer({f"{self.where(ground.config)}.heads": partial(_without, self.head)}, causal=True),)
-
-
-def _without(head: int, heads: Tensor) -> Tensor:
-    changed = heads.clone()  # [B, H, Q, d]
-    changed[:, head] = 0.0
-    return changed
+        nothing = AtPlace(
+            f"{self.where(ground.config)}.heads", lambda heads, _: torch.zeros_like(heads), head=self.head
+        )
+        return (nothing,)
 
 
 class MeanHead(HeadChange):
@@ -63,7 +58,6 @@ class MeanHead(HeadChange):
     """
 
     word = "mean"
-    group = "heads"
     title = say("A head writes its mean")
     about = say(
         "The same at every token: its mean over the source, or over what the decoder has read so far. Wang et al. "
@@ -78,29 +72,26 @@ class MeanHead(HeadChange):
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         where = self.where(ground.config)
         if self.attention(ground.config).stack == "encoder":
-            return (UnderMask(where, "heads", partial(_mean_of_all, self.head)),)
+            return (UnderMask(where, "heads", _mean_of_all, head=self.head),)
         # Of a cache only the last token's output would be there, and not those before it.
-        return (AtPlace(f"{where}.heads", partial(_mean_so_far, self.head), causal=False),)
+        return (AtPlace(f"{where}.heads", _mean_so_far, head=self.head, causal=False),)
 
 
-def _mean_of_all(head: int | None, heads: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+def _mean_of_all(heads: Tensor, mask: Tensor | None, offset: int) -> Tensor:
     """Outputs [B, H, Q, d] of a self-attention -> the mean over all tokens that are seen."""
     seen = seen_keys(mask, heads)[:, None, :, None].to(heads.dtype)  # [B, 1, Q, 1]
     mean = (heads * seen).sum(-2, keepdim=True) / seen.sum(-2, keepdim=True)  # [B, H, 1, d]
-    return of_heads(head, heads, mean.expand_as(heads))
+    return mean.expand_as(heads)
 
 
-def _mean_so_far(head: int | None, heads: Tensor, offset: int) -> Tensor:
+def _mean_so_far(heads: Tensor, offset: int) -> Tensor:
     """Outputs [B, H, Q, d] -> the mean over each token and those before it."""
     count = torch.arange(1, heads.size(-2) + 1, dtype=heads.dtype, device=heads.device)[:, None]  # [Q, 1]
-    return of_heads(head, heads, heads.cumsum(-2) / count)
+    return heads.cumsum(-2) / count
 
 
 class Uniform(HeadChange):
-    """A head weighs all keys that may be seen alike."""
-
     word = "uniform"
-    group = "heads"
     title = say("A head looks everywhere alike")
     about = say("Every key that may be seen has the same weight, so that the head writes the mean of their values.")
 
@@ -108,24 +99,21 @@ class Uniform(HeadChange):
         return say("{head}: looks at all keys alike", head=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        return (UnderMask(self.where(ground.config), "weights", partial(_alike, self.head)),)
+        return (UnderMask(self.where(ground.config), "weights", _alike, head=self.head),)
 
 
-def _alike(head: int | None, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+def _alike(weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
     """Weights [B, H, Q, K] -> equal ones; a row without any open key stays as it is."""
-    seen = _open(mask, weights)
+    seen = open_cells(mask, weights)
     count = seen.sum(-1, keepdim=True)  # [B, H, Q, 1]
-    return of_heads(head, weights, torch.where(count > 0, seen.to(weights.dtype) / count.clamp(min=1), weights))
+    return torch.where(count > 0, seen.to(weights.dtype) / count.clamp(min=1), weights)
 
 
 class Temper(HeadChange, kw_only=True):
-    """A head looks more sharply, or more softly."""
-
     # What its scores are divided by, 0.05 to 20; 0: all weight is on the best key.
     temperature: float = number(say("Temperature"), 0.0, MOST, 0.5)
 
     word = "temper"
-    group = "heads"
     title = say("A head looks more sharply or more softly")
     about = say(
         "Its scores are divided by a temperature before the softmax; 0 puts all weight on the best key, as a look-up "
@@ -150,22 +138,14 @@ class Temper(HeadChange, kw_only=True):
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         where = self.where(ground.config)
         if self.temperature == 0.0:
-            return (UnderMask(where, "weights", partial(_looked_up, self.head)),)
-        return (AtPlace(f"{where}.scores", partial(_divided, self.head, self.temperature)),)
+            return (UnderMask(where, "weights", _looked_up, head=self.head),)
+        # Before the mask, so that what it fills in stays.
+        return (AtPlace(f"{where}.scores", lambda scores, offset: scores / self.temperature, head=self.head),)
 
 
-def _divided(head: int | None, temperature: float, scores: Tensor, offset: int) -> Tensor:
-    return of_heads(head, scores, scores / temperature)  # before the mask, so that what it fills in stays
-
-
-def _looked_up(head: int | None, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+def _looked_up(weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
     """Weights [B, H, Q, K] -> 1 at the open key that has most, the first of equals; a closed row stays as it is."""
-    seen = _open(mask, weights)
+    seen = open_cells(mask, weights)
     best = weights.masked_fill(~seen, -torch.inf).argmax(-1)  # [B, H, Q]
     found = F.one_hot(best, weights.size(-1)).to(weights.dtype)
-    return of_heads(head, weights, torch.where(seen.any(-1, keepdim=True), found, weights))
-
-
-def _open(mask: Tensor | None, weights: Tensor) -> Tensor:
-    """The mask in the shape of the weights, bool [B, H, Q, K]."""
-    return torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
+    return torch.where(seen.any(-1, keepdim=True), found, weights)

@@ -19,6 +19,7 @@ Shapes: B batch, Q queries, K keys.
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Final
 
 import torch
@@ -55,8 +56,6 @@ _SEES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {  # of places of 
 
 
 class CausalMask(Intervention):
-    """The decoder's causal mask is another one; windows and padding stay closed."""
-
     how: str = choice(say("Causal mask"), CAUSAL, "off")  # which
 
     word = "causal"
@@ -96,8 +95,6 @@ PADDING: Final[dict[str, str]] = {
 
 
 class PaddingMask(AttentionChange):
-    """Padding is not closed, or its rows are instead of its columns."""
-
     how: str = choice(say("Padding mask"), PADDING, "off")  # which
 
     word = "padding"
@@ -131,24 +128,15 @@ class PaddingMask(AttentionChange):
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Changes what is known of padding before masks are made of it; each token is closed or open by itself."""
-        changed = _columns_open if self.how == "off" else _rows_closed
-        kinds = {one.kind for one in self.chosen(ground.config)}
-        settings: dict[str, Callable[[Tensor], Tensor]] = {}
-        if "encoder" in kinds:
-            settings["encoder.padding"] = changed
-        if "decoder" in kinds:
-            settings["decoder.padding"] = changed
-        if "cross" in kinds:
-            settings["decoder.source_padding"] = _columns_open
-        return (Rewirer(settings),)
-
-
-def _columns_open(mask: Tensor) -> Tensor:
-    return torch.ones_like(mask)
-
-
-def _rows_closed(mask: Tensor) -> Tensor:
-    return mask.transpose(-2, -1)  # [B, 1, 1, K] -> [B, 1, K, 1]
+        own: Callable[[Tensor], Tensor] = torch.ones_like
+        if self.how == "rows":
+            own = partial(torch.transpose, dim0=-2, dim1=-1)  # [B, 1, 1, K] -> [B, 1, K, 1]
+        settings = {
+            "encoder": ("encoder.padding", own),
+            "decoder": ("decoder.padding", own),
+            "cross": ("decoder.source_padding", torch.ones_like),
+        }
+        return (Rewirer(dict(settings[one.kind] for one in self.chosen(ground.config))),)
 
 
 PLACES: Final[dict[str, str]] = {**SELF, "cross": ATTENTIONS["cross"]}
@@ -156,8 +144,6 @@ MOST: Final = 4096
 
 
 class LocalWindow(AttentionChange):
-    """A query sees the keys that are at most so many tokens away from it."""
-
     where: str = where(PLACES)  # in which attention
     width: int = whole(say("Tokens to each side"), 0, MOST, 1)  # how many, to each side
 
@@ -181,8 +167,6 @@ class LocalWindow(AttentionChange):
 
 
 class DilatedWindow(LocalWindow):
-    """A query sees every n-th key to each side."""
-
     step: int = whole(say("Step", about="a stride"), 2, MOST, 2)  # every how many-th
 
     word = "dilated"
@@ -206,8 +190,6 @@ class DilatedWindow(LocalWindow):
 
 
 class GlobalTokens(LocalWindow):
-    """A local window; and the first tokens see all and are seen by all."""
-
     first: int = whole(say("Global tokens"), 1, MOST, 1)  # how many
 
     word = "global"

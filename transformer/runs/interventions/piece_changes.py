@@ -34,11 +34,7 @@ MAX_SEED: Final = 2**32 - 1
 
 
 def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
-    """See whether the source has a place.
-
-    Raises:
-        ChangeError: It has fewer tokens.
-    """
+    """See whether the source has a place, or raise a ChangeError."""
     if where >= len(ids):
         raise ChangeError(
             say_n(
@@ -64,15 +60,23 @@ def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
     return range(start, stop)
 
 
-class Replace(Intervention):
-    """One piece of the source is read as another."""
+class PieceChange(Intervention):
+    """What acts on pieces that are read or written."""
 
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the source, from 0
+    group = "pieces"
+
+
+class SourceChange(PieceChange):
+    """What acts on one piece of the source."""
+
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of what is read, from 0
+
+
+class Replace(SourceChange):
     # The id of the piece that is read there.
     piece: int = whole(say("Piece that is read there"), 0, MAX_VOCAB - 1, what="source_piece")
 
     word = "replace"
-    group = "pieces"
     title = say("A piece of the source is replaced")
     about = say(
         "The model reads another piece in its place, and all else as it stands. Sinha et al. (2021) do it to words."
@@ -102,13 +106,8 @@ class Replace(Intervention):
         return (*ids[: self.place], self.piece, *ids[self.place + 1 :])
 
 
-class Drop(Intervention):
-    """One piece of the source is left out, and those behind it move up."""
-
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the source, from 0
-
+class Drop(SourceChange):
     word = "drop"
-    group = "pieces"
     title = say("A piece of the source is dropped")
     about = say("Those behind it move up by one position. Li et al. (2016), section 4, erase words so.")
 
@@ -126,14 +125,11 @@ class Drop(Intervention):
         return left
 
 
-class Swap(Intervention):
-    """Two pieces of the source change places."""
-
+class Swap(PieceChange):
     first: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which tokens of the source, from 0
     second: int = place(say("Changes places with token"), MAX_LENGTH, what="source")
 
     word = "swap"
-    group = "pieces"
     title = say("Two pieces of the source change places")
     about = say("The same pieces in another order, with the positions of their new places.")
 
@@ -157,13 +153,10 @@ class Swap(Intervention):
         return tuple(found)
 
 
-class Shuffle(Intervention):
-    """The source's pieces stand in a random order; the special ones around them stay."""
-
+class Shuffle(PieceChange):
     seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # decides the order
 
     word = "shuffle"
-    group = "pieces"
     title = say("The source's pieces are shuffled")
     about = say("The same pieces in a random order; special pieces at the ends stay. Sinha et al. (2021).")
 
@@ -177,13 +170,10 @@ class Shuffle(Intervention):
         return ids[: own.start] + tuple(ids[where] for where in order) + ids[own.stop :]
 
 
-class Pads(Intervention):
-    """Padding stands behind the source, as behind a short sentence of a batch."""
-
+class Pads(PieceChange):
     count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)  # how many pieces of it
 
     word = "pads"
-    group = "pieces"
     title = say("Padding behind the source")
     about = say(
         "As behind a short sentence of a batch: under a padding mask it changes nothing, and without one it does."
@@ -215,13 +205,8 @@ class Pads(Intervention):
         return ids + (config.fill_id,) * self.count
 
 
-class Blank(Intervention):
-    """The embedding of one token of the source is 0; its position stays."""
-
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of what is read, from 0
-
+class Blank(SourceChange):
     word = "blank"
-    group = "pieces"
     title = say("A source embedding is 0")
     about = say(
         "The token says nothing but where it stands: its position is added as ever. Li et al. (2016), section 4."
@@ -247,14 +232,13 @@ def _zeroed(where: int, x: Tensor, offset: int) -> Tensor:
     return changed
 
 
-class Insist(Intervention):
+class Insist(PieceChange):
     """One step writes a piece that is named. If the output ends before it, nothing is insisted on."""
 
     step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
     piece: int = whole(say("Piece that is written there"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
 
     word = "insist"
-    group = "pieces"
     title = say("A piece of the output is insisted on")
     about = say(
         "It is written at that step, and the others are chosen freely; an output that ends before it stays as it is. "
@@ -288,16 +272,7 @@ class Insist(Intervention):
 
 
 def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int) -> dict[int, int]:
-    """The pieces that are insisted on, by their steps from 0.
-
-    Args:
-        changes: All that is changed.
-        forced: What the query forces the output to begin with.
-        most: Most pieces that can be written.
-
-    Raises:
-        ChangeError: A step cannot be reached, or the query forces another piece there.
-    """
+    """The pieces that are insisted on, by steps from 0; a ChangeError if one cannot be, in a run of `most` pieces."""
     found: dict[int, int] = {}
     for one in changes:
         if not isinstance(one, Insist):

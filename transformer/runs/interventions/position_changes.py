@@ -38,8 +38,12 @@ class _OfPositions(StackChange):
         """Takes vectors or angles of other places."""
         config = ground.config
         part = "embedding" if config.placing.adds == "table" else "order"
-        return Rewirer({f"{name}.{part}.moves": lambda before: _after(before, moves)
-                        for name in self.stacks(config)})  # fmt: skip
+
+        def after(before: Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:
+            """First what another change does with places, if there is one."""
+            return moves if before is None else lambda places: moves(before(places))
+
+        return Rewirer({f"{name}.{part}.moves": after for name in self.stacks(config)})
 
     def _sized(self, ground: Ground, by: float) -> Visitor:
         """Multiplies vectors or a bias."""
@@ -49,16 +53,7 @@ class _OfPositions(StackChange):
                         causal=True)  # fmt: skip
 
 
-def _after(
-    before: Callable[[Tensor], Tensor] | None, moves: Callable[[Tensor], Tensor]
-) -> Callable[[Tensor], Tensor]:
-    """First what another change does with places, if there is one."""
-    return moves if before is None else lambda places: moves(before(places))
-
-
 class NoPositions(_OfPositions):
-    """Nothing says where a token stands."""
-
     word = "unplaced"
     title = say("No positions")
     about = say(
@@ -77,8 +72,6 @@ class NoPositions(_OfPositions):
 
 
 class ShiftPositions(_OfPositions):
-    """All tokens stand some places further on."""
-
     by: int = whole(say("Places"), -MOST_SHIFT, MOST_SHIFT, 1)  # behind a table's last row comes the first again
 
     word = "shift"
@@ -96,8 +89,6 @@ class ShiftPositions(_OfPositions):
 
 
 class ScalePositions(_OfPositions):
-    """Positions count more or less."""
-
     by: float = number(say("Factor"), 0, 100, 2)  # what vectors, a bias or angles are multiplied by
 
     word = "stretch"

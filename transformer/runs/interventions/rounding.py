@@ -24,8 +24,6 @@ from words import say
 
 
 class RoundWeights(Intervention):
-    """All matrices and tables of embeddings hold few different numbers."""
-
     bits: str = choice(say("Bits"), {"8": say("8 bits"), "4": say("4 bits")}, "8")  # 8 or 4 of them for each weight
 
     word = "bits"
@@ -64,8 +62,6 @@ _BLOCK: Final = 32  # places whose numbers are drawn at once
 
 
 class KeepDropout(Intervention):
-    """Values are dropped as they are in training."""
-
     rate: float = number(say("Rate"), 0, 0.9, 0.1)  # the probability of each to be dropped
     # Says which. A token's own follow from the seed, from the site and from its place, and from nothing else, so that
     # it is the same however the run is computed.

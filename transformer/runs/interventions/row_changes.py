@@ -21,7 +21,7 @@ from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.tap import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import numbers, place, yes
-from transformer.runs.interventions.visiting import UnderMask, of_heads
+from transformer.runs.interventions.visiting import UnderMask, open_cells
 from transformer.runs.interventions.where import HeadChange, check_read, check_readable
 from words import say
 
@@ -34,9 +34,10 @@ class RowChange(HeadChange, kw_only=True):
     # Which row, from 0; None for all.
     query: int | None = place(say("Query"), MAX_LENGTH, what="query", optional=True)
 
+    group = "rows"
+
     @property
     def name(self) -> str:
-        """How a sentence calls what is changed."""
         if self.query is None:
             return super().name
         return say("{head}, query {query}", head=super().name, query=self.query + 1)
@@ -50,16 +51,11 @@ class RowChange(HeadChange, kw_only=True):
             check_read(self, self.query, ids)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
-        """New weights for rows.
-
-        Args:
-            row: Their weights [B, H, rows, K].
-            seen: Which keys each may see, bool, of the same shape.
-        """
+        """New weights for rows of weights [B, H, rows, K], of which each may see the keys bool of the same shape."""
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        return (UnderMask(self.where(ground.config), "weights", self._rewritten),)
+        return (UnderMask(self.where(ground.config), "weights", self._rewritten, head=self.head),)
 
     def _rewritten(self, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
         rows = slice(None)
@@ -67,10 +63,9 @@ class RowChange(HeadChange, kw_only=True):
             if not offset <= self.query < offset + weights.size(-2):
                 return weights
             rows = slice(self.query - offset, self.query - offset + 1)
-        seen = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
-        changed = weights.clone()
+        seen, changed = open_cells(mask, weights), weights.clone()
         changed[..., rows, :] = self.rewrite(weights[..., rows, :], seen[..., rows, :])
-        return of_heads(self.head, weights, changed)
+        return changed
 
 
 class KeyChange(RowChange, kw_only=True):
@@ -89,12 +84,9 @@ class KeyChange(RowChange, kw_only=True):
 
 
 class Mute(KeyChange, kw_only=True):
-    """A key has no weight; a row that had all of its weight there has none then."""
-
     renormalised: bool = yes(say("Renormalised"), True)  # the other weights are divided by their sum
 
     word = "mute"
-    group = "rows"
     title = say("A key is muted")
     about = say(
         "Its weight is 0; renormalised, the other weights of the row sum to 1 again. Serrano and Smith (2019), "
@@ -115,10 +107,7 @@ class Mute(KeyChange, kw_only=True):
 
 
 class Force(KeyChange, kw_only=True):
-    """All weight is on one key, in the rows that may see it; the others stay as they are."""
-
     word = "force"
-    group = "rows"
     title = say("All weight is put on one key")
     about = say(
         "The key has the weight 1 in every row that may see it; the other rows stay, so that what comes later weighs "
@@ -142,14 +131,11 @@ class Force(KeyChange, kw_only=True):
 
 
 class Weigh(RowChange, kw_only=True):
-    """A row's weights are set by hand."""
-
     # One a key, from the first on, 0 to 1000; keys beyond them, and those that may not be seen, get 0.
     weights: tuple[float, ...] = numbers(say("Weights"), 0.0, MOST_WEIGHT)
     renormalised: bool = yes(say("Renormalised"), True)  # they are divided by their sum
 
     word = "weigh"
-    group = "rows"
     title = say("A row's weights are set by hand")
     about = say(
         "Keys beyond the numbers, and those that may not be seen, get 0. Wiegreffe and Pinter (2019), section 3."

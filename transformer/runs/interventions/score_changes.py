@@ -11,13 +11,13 @@ Shapes: B batch, H heads, Q queries, K keys.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from transformer.model.anatomy import anatomy
-from transformer.model.attention import Split
 from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.scores import Scoring, Weigh, masked_softmax
 from transformer.model.tap import Replacer, Rewirer, Visitor
@@ -33,7 +33,7 @@ SCALES: Final[dict[str, str]] = {
 }
 
 
-class _OfScoring(AttentionChange):
+class ScoringChange(AttentionChange):
     """What is done to the way in which one attention or all make weights."""
 
     def rewired(self, ground: Ground, change: Callable[[Scoring], Scoring], **how: Any) -> tuple[Visitor, ...]:
@@ -41,14 +41,11 @@ class _OfScoring(AttentionChange):
         return (Rewirer({one.site("*", "scoring"): change for one in self.chosen(ground.config)}, **how),)
 
 
-class ScoreScale(_OfScoring):
-    """Scores are multiplied by another number."""
-
+class ScoreScale(ScoringChange):
     how: str = choice(say("Scale"), SCALES, "off")  # no scale, 1 / sqrt(d_model), or the number
     by: float = number(say("Number", about="a factor"), 0, 100, 1)
 
     word = "scale"
-    group = "attention"
     title = say("Another scale of the scores")
     about = say(
         "q·k is divided by √d_head, so that the softmax does not end up on one key; Vaswani et al. (2017), section "
@@ -67,14 +64,11 @@ class ScoreScale(_OfScoring):
         return self.rewired(ground, lambda how: replace(how, scale=scale))
 
 
-class SoftmaxTwice(_OfScoring):
-    """The weights go through the softmax once more."""
-
+class SoftmaxTwice(ScoringChange):
     # The mask closes keys for the second softmax as well; if not, closed keys get a weight by it.
     closed: bool = yes(say("Closed keys stay closed"), True)
 
     word = "twice"
-    group = "attention"
     title = say("The softmax twice")
     about = say(
         "The weights go through the softmax once more, as happens where a loss or a function that is called takes it "
@@ -93,7 +87,7 @@ class SoftmaxTwice(_OfScoring):
         return self.rewired(ground, self._rewire, causal=self.closed)
 
     def _rewire(self, how: Scoring) -> Scoring:
-        once: Weigh = how.weigh or _once
+        once: Weigh = how.weigh or (lambda now, scores, mask: masked_softmax(scores, mask, fill=now.fill))
 
         def twice(now: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
             return masked_softmax(once(now, scores, mask), mask if self.closed else None, fill=now.fill)
@@ -101,27 +95,26 @@ class SoftmaxTwice(_OfScoring):
         return replace(how, weigh=twice)
 
 
-def _once(how: Scoring, scores: Tensor, mask: Tensor | None) -> Tensor:
-    return masked_softmax(scores, mask, fill=how.fill)
+class _OfFill(ScoringChange):
+    """What closed scores are replaced by."""
 
-
-class FillValue(_OfScoring):
-    """Closed scores are replaced by a number and take part in the softmax."""
-
-    fill: float = number(say("Fill value"), -1e9, 0, -1)
-
-    word = "fill"
     group = "masks"
-    title = say("Another fill value of masks")
-    about = say(
-        "Closed scores are replaced by this number and take part in the softmax: it closes them only if it is far "
-        "below all other scores, and a row that is closed throughout gets equal weights."
-    )
 
     @property
     def target(self) -> tuple[object, ...]:
         """The fill value of an attention."""
         return ("fill", self.where)
+
+
+class FillValue(_OfFill):
+    fill: float = number(say("Fill value"), -1e9, 0, -1)
+
+    word = "fill"
+    title = say("Another fill value of masks")
+    about = say(
+        "Closed scores are replaced by this number and take part in the softmax: it closes them only if it is far "
+        "below all other scores, and a row that is closed throughout gets equal weights."
+    )
 
     def told(self) -> str:
         return say("{attention}: closed scores are {fill:g}", attention=self.name, fill=self.fill)
@@ -131,22 +124,14 @@ class FillValue(_OfScoring):
         return self.rewired(ground, lambda how: replace(how, fill=self.fill), causal=False)
 
 
-class NoGuard(_OfScoring):
-    """Closed scores are minus infinity, and nothing is done about a row of nothing else: it is NaN."""
-
+class NoGuard(_OfFill):
     word = "unguarded"
-    group = "masks"
     title = say("Minus infinity without a guard")
     about = say(
         "Closed scores are minus infinity, as nearly everywhere, but nothing is done about a row that is closed "
         "throughout: it becomes NaN, and so does whatever reads it. Where no row is closed throughout, nothing "
         "changes."
     )
-
-    @property
-    def target(self) -> tuple[object, ...]:
-        """The fill value of an attention."""
-        return ("fill", self.where)
 
     def told(self) -> str:
         return say("{attention}: closed scores are −∞, without a guard", attention=self.name)
@@ -156,12 +141,9 @@ class NoGuard(_OfScoring):
 
 
 class LowRank(AttentionChange):
-    """Each map is replaced by the nearest one of a low rank, made a map again."""
-
     rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 2)  # which
 
     word = "rank"
-    group = "attention"
     title = say("Maps of low rank")
     about = say(
         "Each map is replaced by the nearest matrix of this rank, by its singular value decomposition; Wang et al. "
@@ -189,8 +171,6 @@ class LowRank(AttentionChange):
 
 
 class HeadsTold(Intervention):
-    """All attentions cut their vectors into another number of heads; the root of their width divides the scores."""
-
     n: int = whole(say("Heads"), 1, MAX_WIDTH, 1)  # how many
 
     word = "heads"
@@ -238,14 +218,11 @@ class HeadsTold(Intervention):
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         width = ground.config.n_heads * ground.config.d_head // self.n
-        return (Rewirer({"*_attn.split": lambda split: self._split(split),
-                         "*_attn.scoring": lambda how: _scaled(how, ground.config, width)}),)  # fmt: skip
-
-    def _split(self, split: Split) -> Split:
-        return Split(self.n, self.n, split.n_heads * split.d_head // self.n)
+        scoring = partial(_scaled, ground.config, width)
+        return (Rewirer({"*_attn.d_head": lambda own: width, "*_attn.scoring": scoring}),)
 
 
-def _scaled(how: Scoring, config: ModelConfig, width: int) -> Scoring:
+def _scaled(config: ModelConfig, width: int, how: Scoring) -> Scoring:
     """Divided by sqrt(width) where the model divides by its own width's root, and nobody has changed that."""
     own = {1 / math.sqrt(config.of(stack.name).d_head) for stack in anatomy(config).stacks}
     if config.score_scale is not None or how.scale not in own:

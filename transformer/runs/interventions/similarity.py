@@ -32,6 +32,7 @@ from transformer.model.scores import Scoring, Similarity, scaled_product
 from transformer.model.sites import sites
 from transformer.model.tap import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
+from transformer.runs.interventions.score_changes import ScoringChange
 from transformer.runs.interventions.spelling import choice, number, place, whole
 from transformer.runs.interventions.visiting import AtPlace
 from transformer.runs.interventions.where import SELF, AttentionChange, part_name, where
@@ -46,15 +47,12 @@ SIMILARITIES: Final[dict[str, str]] = {
 
 
 class OtherSimilarity(AttentionChange):
-    """Scores of one head, or of several, are another similarity."""
-
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)  # which
     head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which
     how: str = choice(say("Similarity"), SIMILARITIES, "cosine")  # which similarity
     sigma: float = number(say("σ of a kernel"), 0.01, 100, 2)  # of a kernel
 
     word = "similar"
-    group = "attention"
     title = say("Another similarity")
     about = say(
         "A score says how similar a query and a key are. A trained head is general, x W y with W = W_Q W_Kᵀ / "
@@ -103,21 +101,17 @@ class OtherSimilarity(AttentionChange):
             return partial(_without_biases, q_bias, k_bias)
         if self.how == "kernel":
             return partial(_kernel, self.sigma)
-        return {"dot": _dot, "cosine": _cosine, "general": scaled_product}[self.how]
+        return {
+            "dot": lambda q, k, scale: scaled_product(q, k, 1.0),
+            "cosine": lambda q, k, scale: scaled_product(F.normalize(q, dim=-1), F.normalize(k, dim=-1), 1.0),
+            "general": scaled_product,
+        }[self.how]
 
 
 def _on_one_head(before: Similarity, then: Similarity, head: int, q: Tensor, k: Tensor, scale: float) -> Tensor:
     scores = before(q, k, scale).clone()
     scores[:, head] = then(q, k, scale)[:, head]
     return scores
-
-
-def _dot(q: Tensor, k: Tensor, scale: float) -> Tensor:
-    return scaled_product(q, k, 1.0)
-
-
-def _cosine(q: Tensor, k: Tensor, scale: float) -> Tensor:
-    return scaled_product(F.normalize(q, dim=-1), F.normalize(k, dim=-1), 1.0)
 
 
 def _without_biases(q_bias: Tensor, k_bias: Tensor, q: Tensor, k: Tensor, scale: float) -> Tensor:
@@ -131,14 +125,11 @@ def _kernel(sigma: float, q: Tensor, k: Tensor, scale: float) -> Tensor:
     return -(lengths - 2 * scaled_product(q, k, 1.0)) / (2 * sigma**2)
 
 
-class RandomFeatures(AttentionChange):
-    """Weights are made of random features of queries and of keys, as linear attention makes them."""
-
+class RandomFeatures(ScoringChange):
     n: int = whole(say("Features"), 1, 4096, 64)  # how many features; the more, the nearer to the softmax
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
     word = "features"
-    group = "attention"
     title = say("Linear attention by random features")
     about = say(
         "A weight is φ(q)·φ(k) divided by the sum over the keys that may be seen, with random positive features φ "
@@ -155,23 +146,19 @@ class RandomFeatures(AttentionChange):
         )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        chosen = self.chosen(ground.config)
-        return (Rewirer({one.site("*", "scoring"): self._rewired for one in chosen}),)
-
-    def _rewired(self, how: Scoring) -> Scoring:
-        return replace(how, similarity=self._scores)
+        return self.rewired(ground, lambda how: replace(how, similarity=self._scores))
 
     def _scores(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
         directions = random_features(self.n, q.size(-1), self.seed).to(q)  # [r, d]
-        of_queries, of_keys = (self._logarithms(x * math.sqrt(scale), directions) for x in (q, k))
+        of_queries, of_keys = (_logarithms(x * math.sqrt(scale), directions) for x in (q, k))
         most_q, most_k = of_queries.amax(-1, keepdim=True), of_keys.amax(-1, keepdim=True)
         product = (of_queries - most_q).exp() @ (of_keys - most_k).exp().mT  # [B, H, Q, K]
         return product.clamp(min=torch.finfo(q.dtype).tiny).log() + most_q + most_k.mT - math.log(self.n)
 
-    @staticmethod
-    def _logarithms(x: Tensor, directions: Tensor) -> Tensor:
-        """log φ: [B, H, T, d] -> [B, H, T, r]."""
-        return x @ directions.T - x.square().sum(-1, keepdim=True) / 2
+
+def _logarithms(x: Tensor, directions: Tensor) -> Tensor:
+    """log φ: [B, H, T, d] -> [B, H, T, r]."""
+    return x @ directions.T - x.square().sum(-1, keepdim=True) / 2
 
 
 def random_features(n: int, width: int, seed: int) -> Tensor:
@@ -180,8 +167,6 @@ def random_features(n: int, width: int, seed: int) -> Tensor:
 
 
 class AddAlibi(AttentionChange):
-    """Every score falls with the distance between query and key, for each head by another slope."""
-
     where: str = where(SELF)  # in which self-attention
     by: float = number(say("Times"), 0, 100, 1)  # what the slopes are multiplied by
 
@@ -208,13 +193,10 @@ class AddAlibi(AttentionChange):
 
 
 class KeyBias(AttentionChange):
-    """A random vector is added to all keys of a head, as another bias of W_K would be."""
-
     size: float = number(say("Size"), 0, 100, 3)  # standard deviation of its numbers
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
     word = "keybias"
-    group = "attention"
     title = say("A random bias on all keys")
     about = say(
         "The same random vector is added to all keys of a head, as another bias of W_K would be. It adds the same to "

@@ -122,16 +122,7 @@ def whole(
 
 def choice(label: str, options: Mapping[Any, str], default: str | None = None, *, what: What = "choice",
            key: str = "", target: bool = False) -> Any:  # fmt: skip
-    """One of a few words.
-
-    Args:
-        label: What a control calls it.
-        options: Each word, of letters and digits, with its label.
-        default: One of them; None if it has to be said.
-        what: What it is of.
-        key: In JSON, if it is another than the field's.
-        target: It says where something is changed, and not how.
-    """
+    """One of a few words of letters and digits, each with its label; a target says where something is changed."""
 
     def check(said: str, value: Any) -> str:
         if not isinstance(value, str) or value not in options:

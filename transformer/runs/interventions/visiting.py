@@ -14,16 +14,16 @@ from torch import Tensor
 
 
 class AtPlace:
-    """Changes values at one site or pattern, by a function of the value and of the place of its first token.
+    """Changes values at one site or pattern, by a function of the value and of the place of its first token, from 0.
 
-    Args:
-        site: A site or a pattern.
-        change: Makes of the value and of the place of its first token, from 0, the new value.
-        causal: Whether a token's new value is made of its old one alone; see `transformer.model.tap.Tap.causal`.
+    It is causal if a token's new value is made of its old one alone; see `transformer.model.tap.Tap.causal`. Of a
+    value [B, H, ...] one head alone is changed, if it is named.
     """
 
-    def __init__(self, site: str, change: Callable[[Tensor, int], Tensor], *, causal: bool = True) -> None:
-        self._site, self._change, self.causal = site, change, causal
+    def __init__(
+        self, site: str, change: Callable[[Tensor, int], Tensor], *, head: int | None = None, causal: bool = True
+    ) -> None:
+        self._site, self._change, self._head, self.causal = site, change, head, causal
 
     def wants(self, site: str) -> bool:
         """Whether it is the one."""
@@ -31,19 +31,18 @@ class AtPlace:
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """Change it."""
-        return self._change(value, offset)
+        return of_heads(self._head, value, self._change(value, offset))
 
 
 class UnderMask:
     """Changes values of an attention by a function of the value, of its mask and of the place of its first query.
 
-    Args:
-        place: An attention's place in the model, or a pattern, such as `decoder.*.cross_attn`.
-        name: The site there: "scores", "weights" or "heads".
-        change: Makes of the value, of the mask as the attention uses it (bool, broadcasts to [B, H, Q, K]; None if
-            every key may be seen) and of the place of the first query, from 0, the new value.
-        causal: As `AtPlace`.
+    The attention is named by its place in the model or a pattern, such as `decoder.*.cross_attn`, and the site there:
+    "scores", "weights" or "heads". The mask is as the attention uses it (bool, broadcasts to [B, H, Q, K]; None if
+    every key may be seen).
     """
+
+    causal = True
 
     def __init__(
         self,
@@ -51,9 +50,9 @@ class UnderMask:
         name: str,
         change: Callable[[Tensor, Tensor | None, int], Tensor],
         *,
-        causal: bool = True,
+        head: int | None = None,
     ) -> None:
-        self._mask, self._site, self._change, self.causal = f"{place}.mask", f"{place}.{name}", change, causal
+        self._mask, self._site, self._change, self._head = f"{place}.mask", f"{place}.{name}", change, head
         self._masks: dict[str, Tensor] = {}
 
     def wants(self, site: str) -> bool:
@@ -66,7 +65,7 @@ class UnderMask:
         if name == "mask":
             self._masks[attention] = value
             return value
-        return self._change(value, self._masks.pop(attention, None), offset)
+        return of_heads(self._head, value, self._change(value, self._masks.pop(attention, None), offset))
 
 
 def of_heads(head: int | None, old: Tensor, new: Tensor) -> Tensor:
@@ -76,6 +75,11 @@ def of_heads(head: int | None, old: Tensor, new: Tensor) -> Tensor:
     changed = old.clone()
     changed[:, head] = new[:, head]
     return changed
+
+
+def open_cells(mask: Tensor | None, weights: Tensor) -> Tensor:
+    """The mask in the shape of the weights, bool [B, H, Q, K]."""
+    return torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
 
 
 def seen_keys(mask: Tensor | None, heads: Tensor) -> Tensor:

@@ -5,16 +5,16 @@ stacks or one (`StackChange`), in all layers of these or one (`LayerChange`).
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, get_args
+from typing import Any, ClassVar, Final, get_args
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
-from transformer.runs.interventions.base import ChangeError, Intervention
+from transformer.runs.interventions.base import ChangeError, Group, Intervention
+from transformer.runs.interventions.spelling import ALL as ALL
 from transformer.runs.interventions.spelling import choice, place, spelled
 from words import say
 
-ALL: Final = "all"
 ATTENTIONS: Final[dict[Kind, str]] = {
     "encoder": say("Encoder self-attention"),
     "decoder": say("Decoder self-attention"),
@@ -39,6 +39,8 @@ class HeadChange(Intervention):
     # Which one, from 0; None for all.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
     head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which one, from 0; None for all
+
+    group: ClassVar[Group] = "heads"
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
@@ -79,16 +81,14 @@ class AttentionChange(Intervention):
 
     where: str = where()
 
+    group: ClassVar[Group] = "attention"
+
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         self.check_part(config)
 
     def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
-        """See whether a model has the attention, and a layer and a head of it.
-
-        Raises:
-            ChangeError: It has not.
-        """
+        """See whether a model has the attention, and a layer and a head of it, or raise a ChangeError."""
         layers: dict[str, int] = {one.kind: one.n_layers for one in anatomy(config).attentions}
         found = list(layers) if self.where == ALL else [self.where]
         deepest = max(found, key=lambda kind: layers.get(kind, 0))
@@ -110,6 +110,8 @@ class StackChange(Intervention):
 
     stack: str = choice(say("Stack"), ANY_STACK, ALL, target=True)
 
+    group: ClassVar[Group] = "layers"
+
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         self.stacks(config)
@@ -120,11 +122,7 @@ class StackChange(Intervention):
         return ANY_STACK[self.stack]
 
     def stacks(self, config: ModelConfig) -> Sequence[StackName]:
-        """The stacks that are changed.
-
-        Raises:
-            ChangeError: The model has not the one that is named.
-        """
+        """The stacks that are changed; a ChangeError if the model has not the one that is named."""
         parts = anatomy(config)
         if self.stack == ALL:
             return [one.name for one in parts.stacks]
@@ -139,15 +137,12 @@ class LayerChange(StackChange):
 
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
 
-    group = "layers"
-
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         check_layer(self, self.layer, max(anatomy(config).stack(name).n_layers for name in self.stacks(config)))
 
     @property
     def name(self) -> str:
-        """How a sentence calls what is changed."""
         if self.layer is None:
             return say("{stack}, every layer", stack=super().name)
         return say("{stack}, layer {layer}", stack=super().name, layer=self.layer + 1)
@@ -164,6 +159,8 @@ class PartChange(Intervention):
     stack: StackName = choice(say("Stack"), STACKS, target=True)  # the encoder or the decoder
     # Which one, from 0; None for all, or for what is not in a layer.
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
+
+    group: ClassVar[Group] = "layers"
 
     @property
     def sublayer(self) -> Sublayer | None:
@@ -189,11 +186,7 @@ class PartChange(Intervention):
 def check_head(
     change: Intervention, config: ModelConfig, kind: Kind, layer: int | None = None, head: int | None = None
 ) -> None:
-    """See whether a model has an attention, a layer of it and a head, where they are named.
-
-    Raises:
-        ChangeError: It has not; names the limit.
-    """
+    """See whether a model has an attention, a layer of it and a head, where they are named; a ChangeError if not."""
     try:
         attention = anatomy(config).attention(kind)
     except QueryError as error:
@@ -210,11 +203,7 @@ def check_head(
 
 
 def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
-    """See whether there is a layer, if one is named.
-
-    Raises:
-        ChangeError: There is not; names the limit.
-    """
+    """See whether there is a layer, if one is named; a ChangeError names the limit."""
     if layer is not None and layer >= n_layers:
         raise ChangeError(
             "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
@@ -225,11 +214,7 @@ def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
 
 
 def check_readable(change: Intervention, token: int | None, config: ModelConfig) -> None:
-    """See whether a model may read as many tokens, if one is named.
-
-    Raises:
-        ChangeError: It may not; names the limit.
-    """
+    """See whether a model may read as many tokens, if one is named; a ChangeError names the limit."""
     if token is not None and token >= config.max_len:
         raise ChangeError(
             "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
@@ -240,11 +225,7 @@ def check_readable(change: Intervention, token: int | None, config: ModelConfig)
 
 
 def check_read(change: Intervention, token: int | None, ids: tuple[int, ...]) -> None:
-    """See whether a source has a token, if one is named.
-
-    Raises:
-        ChangeError: It has not; names its tokens.
-    """
+    """See whether a source has a token, if one is named; a ChangeError names its tokens."""
     if token is not None and token >= len(ids):
         raise ChangeError(
             "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",

@@ -6,10 +6,11 @@ import pytest
 from tests.transformer.doctor.healthy import healthy
 from transformer import Query, run
 from transformer.analysis.attribution.asked import ask, ask_each
-from transformer.analysis.attribution.gradients import embeddings, gradient, integrated_gradients
-from transformer.analysis.attribution.hiding import hide
+from transformer.analysis.attribution.gradients import embeddings, gradient, integrating
+from transformer.analysis.attribution.hiding import hiding
 from transformer.analysis.attribution.logit import contributions
 from transformer.analysis.attribution.weighed import weigh
+from transformer.analysis.progress import whole
 from transformer.runs.interventions import parse
 
 CHANGES = [
@@ -40,13 +41,13 @@ def test_what_is_measured_is_the_changed_run(change):
     trace = run(checkpoint, query)
     questions = ask_each(checkpoint, trace)
     chosen = trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]
-    np.testing.assert_allclose(hide(questions).plain, chosen, atol=1e-4)
+    np.testing.assert_allclose(whole(hiding(questions)).plain, chosen, atol=1e-4)
     one = questions[trace.n_steps // 2]
     found = contributions(one, (5,))
     assert np.abs(found.remainder).max() < max(1e-4, 1e-6 * np.abs(found.values).sum())
     values, _ = gradient(one, embeddings(one))
     assert float(values[0]) == pytest.approx(chosen[trace.n_steps // 2], abs=1e-4)
-    assert np.isfinite(integrated_gradients(one, n_points=2).credit).all()
+    assert np.isfinite(whole(integrating(one, n_points=2)).credit).all()
     assert np.isfinite(weigh(one).lengths).all()
 
 

@@ -16,9 +16,9 @@ from transformer.analysis.attribution.gradients import (
     embeddings,
     gradient,
     input_times_gradient,
-    integrated_gradients,
     integrating,
 )
+from transformer.analysis.progress import whole
 from transformer.errors import QueryError
 from transformer.model.tap import Replacer, tap_of
 
@@ -55,23 +55,23 @@ def test_integrated_gradients_are_complete(shape, baseline):
     question = asked(**shape)
     x = embeddings(question)
     start = baseline_of(question, baseline).expand_as(x)
-    found = integrated_gradients(question, baseline=baseline, n_points=gradients.MOST_POINTS)
+    found = whole(integrating(question, baseline=baseline, n_points=gradients.MOST_POINTS))
     assert found.value == pytest.approx(question.log_prob, abs=1e-12)
     assert found.baseline == pytest.approx(at(question, start), abs=1e-12)
     assert abs(found.error) < 1e-3
-    few = integrated_gradients(question, baseline=baseline, n_points=1)
+    few = whole(integrating(question, baseline=baseline, n_points=1))
     _, slopes = gradient(question, (x + start) / 2)
     np.testing.assert_allclose(few.credit, ((x - start) * slopes)[0].sum(-1)[: question.n_pieces], atol=1e-12)
 
 
 def test_points_are_added_until_the_error_is_small():
     question = asked()
-    found, told = integrated_gradients(question), [(one.done, one.whole) for one in integrating(question)]
+    found, told = whole(integrating(question)), [(one.done, one.whole) for one in integrating(question)]
     assert found.n_points in (16, 32, 64, 128, 256)
     assert found.is_complete or found.n_points == 256
     assert told[0] == (0, 16)
     assert told[-1][1] == found.n_points
-    rough = integrated_gradients(question, n_points=1)
+    rough = whole(integrating(question, n_points=1))
     assert abs(rough.error) > abs(found.error)
 
 
@@ -87,7 +87,7 @@ def test_a_change_of_the_embeddings_is_held_fixed():
     question = asked(tap=tap_of(zeroed))
     assert not embeddings(question)[0, 1].any()
     assert input_times_gradient(question)[1] == 0
-    found = integrated_gradients(question)
+    found = whole(integrating(question))
     assert found.credit[1] == 0
     assert found.value == pytest.approx(question.log_prob, abs=1e-12)
 
@@ -136,7 +136,7 @@ def test_nobody_else_notices(checkpoint_folder):
 
     def gradients_again():
         while not stop.is_set():
-            found.append(integrated_gradients(ask(checkpoint, changed, 1), n_points=8).credit)
+            found.append(whole(integrating(ask(checkpoint, changed, 1), n_points=8)).credit)
 
     thread = threading.Thread(target=gradients_again)
     thread.start()

@@ -10,7 +10,7 @@ from tests.transformer.analysis.attribution.asking import asked
 from tests.transformer.doctor.healthy import FOREIGN, OWN, healthy, texts
 from tests.transformer.model.test_layer_features import features
 from tests.transformer.tiny import DECODER
-from transformer import Query, ZeroHead, load, run
+from transformer import Query, ZeroHead, run
 from transformer.analysis.attribution.asked import ask
 from transformer.analysis.attribution.logit import contributions
 from transformer.analysis.attribution.parts import Part
@@ -115,11 +115,6 @@ def test_of_every_checkpoint_within_1e_4(name):
         assert not any(part.kind in ("changed", "attention") for part in found.parts)
         logit = trace.log_probs[step][trace.tgt_ids[step]] + trace.log_sums[step]
         assert found.logits[0] == pytest.approx(logit, abs=1e-4)
-
-
-@pytest.fixture(scope="module")
-def checkpoint(checkpoint_folder):
-    return load(checkpoint_folder)
 
 
 def test_a_head_that_was_zeroed_adds_nothing(checkpoint):

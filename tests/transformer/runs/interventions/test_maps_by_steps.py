@@ -13,7 +13,7 @@ from transformer.model.tap import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from transformer.runs.keeping import WEIGHTS
+from transformer.runs.record import WEIGHTS
 
 
 def maps_by_steps(model, texts, source, start):

@@ -26,5 +26,4 @@ def whole(measuring: Generator[Progress, None, _Result]) -> _Result:
         try:
             next(measuring)
         except StopIteration as end:
-            result: _Result = end.value
-            return result
+            return end.value
