@@ -20,14 +20,10 @@ def account(
     fields: Sequence[Field],
     notes: Sequence[Sentence] = (),
 ) -> ImportReport:
-    """The report of a match.
+    """The report of a match; `shapes` are those of the model's tensors, as far as they are known.
 
-    Args:
-        found: What becomes of the tensors.
-        shapes: Of the tensors of the model, as far as they are known.
-        needed: Names that the model must have; a `*` stands for each layer of the stack before it. What one layer
-            has all layers of its stack must have, too.
-        notes: Beside those about the file.
+    `needed` are names that the model must have; a `*` stands for each layer of the stack before it. What one layer
+    has all layers of its stack must have, too.
     """
     sources = found.sources
     names = dict.fromkeys((*sources, *_in_every_layer(found, [*needed, *map(_starred, sources)])))

@@ -40,11 +40,7 @@ _WHY = {
 
 
 def named(found: Match, answers: Mapping[str, Any], weights: Weights) -> Match:
-    """The match with the names that the user gave.
-
-    Raises:
-        CheckpointError: The file has no tensor of such a name.
-    """
+    """The match with the names that the user gave; refuses one that the file has no tensor of."""
     for question in TABLES:
         if question in answers:
             name = _there(question, answers[question], weights)

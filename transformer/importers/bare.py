@@ -61,8 +61,7 @@ def bare_fields(found: Match) -> dict[str, Field]:
 def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
     """What was taken for granted of layers whose names do not say which stack they are of.
 
-    Raises:
-        CheckpointError: There is an output behind them, so that they may well be a decoder's.
+    Refuses them where there is an output behind them, so that they may well be a decoder's.
     """
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):

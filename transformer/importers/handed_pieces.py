@@ -67,12 +67,7 @@ class _File:
 
 
 def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
-    """No tokenizer: pieces are the numbers of the rows.
-
-    Args:
-        sizes: Rows of both tables of embeddings.
-        special: Ids without a text.
-    """
+    """No tokenizer: pieces are the numbers of the rows, of which the special ones have no text."""
     target_size = None if sizes[0] == sizes[1] else sizes[1]
     stored = Vocabularies(
         "raw", Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
@@ -91,16 +86,9 @@ def beside(folder: Path) -> Given:
 
 
 def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
-    """The tokenizers that were given.
+    """The tokenizers that were given, at least one; `sizes` are the rows of both tables of embeddings.
 
-    Args:
-        given: At least one.
-        sizes: Rows of both tables of embeddings.
-        shared: Both sides have one table.
-        inside: The real path of a folder that the files may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: One is missing, damaged, of another size than its table, or cannot be combined so.
+    Refuses one that is missing, damaged, of another size than its table, or that cannot be combined so.
     """
     source, target = _sides(given, shared=shared, inside=inside)
     try:

@@ -63,11 +63,7 @@ class Content:
 
     @contextmanager
     def values(self) -> Iterator[Opened]:
-        """The tensors of the model, to be read one at a time while their file is open.
-
-        Raises:
-            CheckpointError: The file is gone or changed.
-        """
+        """The tensors of the model, to be read one at a time while their file is open; refused if it changed."""
         with self.open_again() as weights:
             if not {name for one in self.match.taken for name in one.sources} <= set(weights.tensors):
                 raise CheckpointError(
@@ -76,11 +72,7 @@ class Content:
             yield Opened(self.match, self.facts, weights)
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The tensors of the model, name and float32 values, one of the file at a time.
-
-        Raises:
-            CheckpointError: The file is gone or changed.
-        """
+        """The tensors of the model, name and float32 values, one at a time; CheckpointError if the file changed."""
         with self.values() as opened:
             yield from opened.read()
 

@@ -110,12 +110,7 @@ class Match:
 
 
 def match(table: Table, names: Sequence[str], *, prefix: str = "") -> Match:
-    """Match names with one table.
-
-    Args:
-        names: Of the tensors of a file.
-        prefix: Begins each name and is left out.
-    """
+    """Match names with one table; `prefix` begins each name and is left out."""
     known = set(names)
     taken: list[Taken] = []
     ignored: dict[str, Sentence] = {}
@@ -139,11 +134,7 @@ def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
 
 
 def check(found: Match, *, label: str) -> None:
-    """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps.
-
-    Raises:
-        CheckpointError: It is so; names the tensors or the layers.
-    """
+    """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps."""
     holder: dict[str, Taken] = {}
     numbers: dict[str, set[int]] = {}
     for one in found.taken:
@@ -174,8 +165,7 @@ def check(found: Match, *, label: str) -> None:
 def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int, ...]]:
     """The shape of each tensor of the model that a match gives, before anything is read.
 
-    Raises:
-        CheckpointError: A tensor does not have a shape that its reshape can take.
+    Refuses a tensor that does not have a shape that its reshape can take.
     """
     made: dict[str, tuple[int, ...]] = {}
     for one in found.taken:
@@ -196,11 +186,7 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
 
 
 def read(found: Match, weights: Weights, facts: Facts) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of the model, a tensor of the file at a time; parts of one share its memory.
-
-    Yields:
-        Name in the model, and float32 values.
-    """
+    """The tensors of the model, name and float32 values, one of the file at a time; parts of it share its memory."""
     for one in found.taken:
         made = one.reshape.apply([weights.read(name) for name in one.sources], facts)
         yield from zip(one.targets, made, strict=True)
@@ -208,11 +194,7 @@ def read(found: Match, weights: Weights, facts: Facts) -> Iterator[tuple[str, Te
 
 
 def write(found: Match, weights: Weights, facts: Facts, places: Mapping[str, Tensor]) -> Iterator[str]:
-    """Write the tensors of the model into their places, those that stay as they are straight from the file.
-
-    Yields:
-        The name of each that is written.
-    """
+    """Write the tensors of the model into their places, those that stay as they are straight from it; names each."""
     for one in found.taken:
         if one.reshape is AS_IS and len(one.sources) == 1:
             weights.read(one.sources[0], places[one.targets[0]])

@@ -20,15 +20,9 @@ _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "archite
 def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
     """What something is: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
 
-    Args:
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Returns:
-        The kind, and what is to be opened: the folder, where a file of it was named that means nothing without the
-        others.
-
-    Raises:
-        CheckpointError: There is no such thing, or its config.json is damaged.
+    Gives the kind, and what is to be opened: the folder, where a file of it was named that means nothing without the
+    others. Refuses what is not there, and a damaged config.json. `inside` is the real path of a folder that it may
+    not leave by a link.
     """
     if not source.is_file():
         return _of_folder(source, inside), source

@@ -21,13 +21,9 @@ MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
 
 
 def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tensor | None) -> list[int | None]:
-    """The values that a special id may have.
+    """The values that a special id, one of `CALLED`, may have in a vocabulary of a size, the smaller of both.
 
-    Args:
-        name: One of `special_ids.CALLED`.
-        size: Of the smaller vocabulary.
-        tokenizer: The source's, if there is one with names.
-        table: The source's embeddings [V, D], if they were read.
+    The tokenizer is the source's, if there is one with names, and the table its embeddings [V, D], if they were read.
     """
     found: list[int | None] = []
     if tokenizer is not None:

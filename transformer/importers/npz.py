@@ -42,11 +42,7 @@ class Arrays:
 
 
 def read_arrays(file: BinaryIO, size: int, *, label: str) -> Arrays:
-    """Read the list of arrays and their headers.
-
-    Raises:
-        CheckpointError: It is damaged, or an array cannot be read where it lies.
-    """
+    """Read the list of arrays and their headers; refuses arrays that cannot be read where they lie."""
     try:
         with zipfile.ZipFile(file) as archive:
             records = archive.infolist()

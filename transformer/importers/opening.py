@@ -106,16 +106,11 @@ def ranked(
     inside: Path | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> ImportReport:
-    """The report with the choices of what is asked ranked by how well the model does with them.
+    """The report with the choices of what is asked ranked by how well the model does with texts that it was made for.
 
-    Args:
-        samples: Texts that the model was made for.
-        answers, given, inside: As they were.
-        progress: Is told how many combinations of how many were tried.
-
-    Raises:
-        CheckpointError: The file changed meanwhile.
-        DataError: A text holds what is no id of a model without a tokenizer.
+    `answers`, `given` and `inside` are as they were for the report; `progress` is told how many combinations of how
+    many were tried. Errors are those of `preview`; a DataError also says that a text holds what is no id of a model
+    without a tokenizer.
     """
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:

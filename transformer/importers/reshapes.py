@@ -87,11 +87,7 @@ def cut_rows(n: int) -> Reshape:
 
 
 def shapes_of(reshape: Reshape, shapes: Sequence[Sequence[int]], facts: Facts) -> tuple[tuple[int, ...], ...]:
-    """The shapes that come out for shapes that go in.
-
-    Raises:
-        ValueError: Such shapes cannot be reshaped so.
-    """
+    """The shapes that come out for shapes that go in; ValueError if they cannot be reshaped so."""
     try:
         made = reshape.apply([torch.empty(tuple(shape), device="meta") for shape in shapes], facts)
     except (RuntimeError, IndexError, TypeError, ZeroDivisionError) as error:  # TypeError: a number has no length

@@ -16,11 +16,7 @@ MAX_FILES = 256
 
 
 def read_index(files: FolderFiles) -> dict[str, str]:
-    """Which file each tensor is in, by the index of a folder.
-
-    Raises:
-        CheckpointError: The index is damaged, or names a file that is not plainly one of the folder.
-    """
+    """Which file each tensor is in, by the index of a folder; refuses files that are not plainly of the folder."""
     label = files.label(INDEX)
     try:
         record = strictjson.parse(files.read(INDEX, limit=MAX_INDEX))
@@ -47,15 +43,7 @@ def read_index(files: FolderFiles) -> dict[str, str]:
 
 
 def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Compare an index with what the files hold.
-
-    Args:
-        weight_map: Tensor -> file, by the index.
-        found: Tensor -> file, by the files.
-
-    Raises:
-        CheckpointError: They differ; names a tensor.
-    """
+    """Refuse an index that differs from what the files hold; both say of each tensor which file it is in."""
     for tensor in weight_map:
         if found.get(tensor) != weight_map[tensor]:
             raise CheckpointError(

@@ -16,11 +16,9 @@ _TRUE_FALSE = (Choice(True), Choice(False))
 
 
 def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any]) -> list[Field]:
-    """The fields about ids.
+    """The fields about ids, from what is known of them so far, by name, and how many layers each stack has.
 
-    Args:
-        fields: What is known of them so far, by name, and how many layers each stack has.
-        tokenizers: None while the sizes of the vocabularies are asked; then nothing of it is asked yet.
+    There are no tokenizers while the sizes of the vocabularies are asked; then nothing of it is asked yet.
     """
     if tokenizers is None:
         return []

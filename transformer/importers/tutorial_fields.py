@@ -55,11 +55,8 @@ class Understanding:
 def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found: found) -> Understanding:
     """Match a file with the names of tutorials; reads no more of it than its tables of positions.
 
-    Args:
-        settle: Adds to what the names say, such as what a user says of names that nobody knows.
-
-    Raises:
-        CheckpointError: Two tensors would become the same, layers are missing, or a shape is impossible.
+    `settle` adds to what the names say, such as what a user says of names that nobody knows. Refuses tensors that
+    would become the same, layers that are missing, and impossible shapes.
     """
     found = completed(alone(settle(best_match([TUTORIALS], list(weights.tensors)))))
     check(found, label=weights.label)

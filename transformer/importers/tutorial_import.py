@@ -40,14 +40,9 @@ def import_weights(
 ) -> Imported:
     """Read a file of weights, or the one in a folder.
 
-    Args:
-        answers: To what an earlier report asked, or would ask; any field of config.json may be answered.
-        also: Tokenizers.
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: It is damaged, it is no Transformer that is known here, an answer is refused, or its tensors
-            do not fit each other; names the tensor or the field.
+    The answers are to what an earlier report asked, or would ask: any field of config.json. `also` are tokenizers;
+    `inside` is the real path of a folder that nothing may leave by a link. A CheckpointError names the tensor or the
+    field: it is damaged, no Transformer that is known here, or an answer is refused.
     """
     open_again = partial(open_weights, source, inside=inside)
     with open_again() as weights:

@@ -60,14 +60,9 @@ class Weights:
     _places: Mapping[str, _Place] = field(repr=False)
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:
-        """A tensor as float32.
+        """A tensor as float32, written to `out`, of its shape, or into memory of its own.
 
-        Args:
-            name: One of `tensors`.
-            out: Where it is written to, of its shape; None for memory of its own.
-
-        Raises:
-            CheckpointError: It is not of floating point, it does not fit into memory, or the file changed meanwhile.
+        Refuses one that is not of floating point, that does not fit into memory, or whose file changed meanwhile.
         """
         place = self._places[name]
         if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
@@ -86,14 +81,10 @@ class Weights:
 
 @contextmanager
 def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weights]:
-    """Open a file of weights, or the one in a folder.
+    """Open a file of weights, or the one in a folder; `inside` is the real path of a folder that it may not leave.
 
-    Args:
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: There is none, it is damaged or it would run code; or, when the block ends, it was replaced
-            while it was read.
+    Refuses what is not there, is damaged or would run code; and, when the block ends, a file that was replaced while
+    it was read.
     """
     folder, name = _located(source)
     files = FolderFiles(folder, inside=inside)

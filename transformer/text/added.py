@@ -68,11 +68,7 @@ class Added:
 
 
 def added_from(listed: object) -> tuple[Added, ...]:
-    """Read a list of what `said` gives.
-
-    Raises:
-        TokenizerError: It is something else; begins with "added".
-    """
+    """Read a list of what `said` gives; a TokenizerError begins with "added"."""
     if not isinstance(listed, list | tuple) or len(listed) > MAX_ADDED:
         raise TokenizerError(
             "added: found {found}, expected a list of at most {most:,} pieces.", found=shown(listed), most=MAX_ADDED
@@ -81,11 +77,7 @@ def added_from(listed: object) -> tuple[Added, ...]:
 
 
 def added_of_folder(files: Files) -> tuple[Added, ...]:
-    """What the files of a folder say, in the order of the ids.
-
-    Raises:
-        TokenizerError: One is damaged, or says of a row two things; begins with the file's name.
-    """
+    """What the files of a folder say, in the order of the ids; a TokenizerError begins with the file's name."""
     records = {name: json_record(files, name) for name in FILES if name in files}
     decoder = records.get(CONFIG, {}).get(_DECODER)
     if decoder is not None:

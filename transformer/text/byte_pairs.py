@@ -102,11 +102,8 @@ def _bare_mark(text: str) -> str:
 class BytePairTokenizer(Rows):
     """Byte pair encoding over bytes.
 
-    Args:
-        table: The pieces of the rows, for people.
-        names: The rows as the vocabulary writes them, in `SIGNS`.
-        merges: Pairs, in the order in which they were learned.
-        leading_space: Whether a text is read as if a space stood before it.
+    `names` are the rows as the vocabulary writes them, in `SIGNS`; the table has them for people. Merges are in the
+    order in which they were learned. With a leading space a text is read as if a space stood before it.
     """
 
     def __init__(

@@ -31,13 +31,9 @@ _verdicts = probing.Verdicts()
 
 
 class LibraryTokenizer(Rows):
-    """A tokenizer.json.
+    """A tokenizer.json; `size` is the rows of the model, where it has more than pieces.
 
-    Args:
-        size: Rows of the model, where it has more than pieces.
-
-    Raises:
-        TokenizerError: The library is missing, or cannot use the file; begins with its name.
+    A TokenizerError begins with the file's name: the library is missing, or cannot use it.
     """
 
     def __init__(self, content: bytes, size: int | None = None) -> None:
@@ -67,11 +63,7 @@ class LibraryTokenizer(Rows):
         return Encoding(tuple(ids), tuple(unknown.get(place) or self.pieces[i] for place, i in enumerate(ids)))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Join pieces to a text; special pieces leave no trace.
-
-        Raises:
-            TokenizerError: An id is outside the vocabulary.
-        """
+        """Join pieces to a text; special pieces leave no trace, an id outside the vocabulary is a TokenizerError."""
         kept = [i for i in ids if self.piece(i) and i < self._count]
         with _named():
             return self._library.decode(kept)

@@ -48,11 +48,7 @@ OURS = Limits()
 
 
 class LibraryProcess:
-    """The process of one file.
-
-    Args:
-        content: The file, which has been tried out.
-    """
+    """The process of one file, which has been tried out."""
 
     def __init__(self, content: bytes, limits: Limits = OURS) -> None:
         self._content, self._limits, self._lock = content, limits, Lock()
@@ -63,19 +59,14 @@ class LibraryProcess:
         self._end()
 
     def open(self) -> dict[str, Any]:
-        """Start it; what the file says of itself, see `_described` of `library_child`.
-
-        Raises:
-            TokenizerError: The library cannot use the file.
-        """
+        """Start it; what the file says of itself, see `_described` of `library_child`."""
         with self._lock:
             return self._start()
 
     def encode(self, text: str, *, unknown: int | None) -> tuple[list[int], dict[int, str]]:
         """The ids of a text, without a template; and by their places the texts of those that are the unknown one.
 
-        Raises:
-            TokenizerError: It takes too much, or the library refuses.
+        TokenizerError if it takes too much, or the library refuses.
         """
         answer = self._ask({"encode": text, "unknown": unknown})
         if "tokens" in answer:
@@ -89,11 +80,7 @@ class LibraryProcess:
         return answer["ids"], dict(answer["unknown"])
 
     def decode(self, ids: list[int]) -> str:
-        """The text of ids, without special pieces.
-
-        Raises:
-            TokenizerError: It takes too much, or the library refuses.
-        """
+        """The text of ids, without special pieces; TokenizerError if it takes too much, or the library refuses."""
         answer = self._ask({"decode": ids})
         if "characters" in answer:
             raise TokenizerError(

@@ -25,17 +25,9 @@ def table_of(
 ) -> Table:
     """The rows: the pieces of the files, those that were added, and names for the rows that have none.
 
-    Args:
-        names: Pieces of the files.
-        options: What else is known.
-        special: Rows without a text of their own.
-        typed: Pieces that are found where somebody types them.
-        mask: One of them that swallows the spaces before it.
-        wrapping: What goes around a text.
-        size: Rows of the model, if not as the options say.
-
-    Raises:
-        TokenizerError: An added piece stands where the files have another, or there are too few rows.
+    `special` are the rows without a text of their own, `typed` the pieces that are found where somebody types them,
+    of which `mask` swallows the spaces before it; `size` is the model's rows, if not as the options say. Refuses an
+    added piece where the files have another, and too few rows.
     """
     pieces = list(names)
     own, typed, ways = {*special}, dict(typed), {mask: Way(eats_before=True)} if mask else {}
@@ -61,11 +53,7 @@ def table_of(
 
 
 def sentencepiece(files: Files, name: str) -> Tokenizer:
-    """A SentencePiece model among the files, tried out first.
-
-    Raises:
-        TokenizerError: It is missing or cannot be used.
-    """
+    """A SentencePiece model among the files, tried out first; TokenizerError if it is missing or cannot be used."""
     model = vocabulary_files.file(files, name)
     try:
         sentencepiece_check.check(model)
@@ -80,11 +68,7 @@ def special_of(model: Tokenizer) -> set[int]:
 
 
 def id_of(ids: Mapping[str, int], name: str, file: str) -> int:
-    """The row of a piece that a family cannot do without.
-
-    Raises:
-        TokenizerError: There is none.
-    """
+    """The row of a piece that a family cannot do without; TokenizerError if there is none."""
     if name not in ids:
         raise TokenizerError("{file}: has no piece {name}, which this family needs.", file=file, name=shown(name))
     return ids[name]

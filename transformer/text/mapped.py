@@ -18,14 +18,10 @@ Row = Callable[[int, str], int]  # SentencePiece's id and the piece as the text 
 
 
 class MappedTokenizer(Rows):
-    """SentencePiece's pieces with rows of another order.
+    """SentencePiece's pieces with rows of another order: `splitting` splits texts, `row` says where each piece lies.
 
-    Args:
-        table: The pieces of the model's rows.
-        splitting: Splits texts.
-        row: Where each piece lies in the table.
-        joining: Joins pieces, as those of its own language; None if every mark but the first is simply a space.
-        language_first: Whether a text may begin with its language, as in ">>fra<< Hello".
+    `joining` joins pieces, as those of its own language; None if every mark but the first is simply a space. A text
+    may begin with its language, as in ">>fra<< Hello", where `language_first` says so.
     """
 
     def __init__(

@@ -19,11 +19,7 @@ MAX_CODE = 40  # characters of a language
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the files of a vocabulary do not say.
-
-    Raises:
-        TokenizerError: A value is of the wrong type or out of range; begins with its name.
-    """
+    """What the files of a vocabulary do not say; a TokenizerError begins with the name of a wrong one."""
 
     size: int | None = None  # rows of the model, where it has more than pieces; None for as many
     target_size: int | None = None  # the same of the target, where it has a vocabulary of its own
@@ -63,11 +59,7 @@ class Options:
 
 
 def options_from(record: Mapping[str, Any]) -> Options:
-    """Options of parsed JSON.
-
-    Raises:
-        TokenizerError: One is unknown or wrong; begins with its name.
-    """
+    """Options of parsed JSON; a TokenizerError begins with the name of the one that is unknown or wrong."""
     known = {field.name for field in fields(Options)}
     for name in record:
         if name not in known:
@@ -94,8 +86,7 @@ _CONFIG = {
 def options_of_config(files: Files) -> Options:
     """What tokenizer_config.json and the lists of added pieces say; what means nothing here is left out.
 
-    Raises:
-        TokenizerError: One is damaged, or a value is wrong; begins with the file's name.
+    A TokenizerError begins with the file's name.
     """
     added = added_of_folder(files)
     if CONFIG not in files:

@@ -45,11 +45,7 @@ class Table:
 
 
 def padded(pieces: Sequence[str], size: int | None) -> tuple[str, ...]:
-    """Pieces with names for the rows that a table of embeddings has beyond them.
-
-    Raises:
-        TokenizerError: It has fewer rows than there are pieces.
-    """
+    """Pieces with names for the rows that a table of embeddings has beyond them; TokenizerError if it has fewer."""
     size = len(pieces) if size is None else size
     if size < len(pieces):
         raise TokenizerError(
@@ -145,10 +141,8 @@ class _Found:
 class _Finder:
     """Finds pieces that are typed: from left to right, of several that fit at a place the longest.
 
-    A place takes one look a length, whatever the pieces are: a pattern of thousands of them would take minutes.
-
-    Args:
-        pieces: What is looked for -> the piece, and how it is found.
+    A place takes one look a length, whatever the pieces are: a pattern of thousands of them would take minutes. They
+    are given as what is looked for -> the piece, and how it is found.
     """
 
     def __init__(self, pieces: Mapping[str, tuple[str, Way]]) -> None:

@@ -15,11 +15,7 @@ SENTINELS = 125  # they stand for what is left out of a text that a model was tr
 
 
 class ByteTokenizer(Rows):
-    """ByT5: each byte of the text is a piece.
-
-    Args:
-        size: Rows of the model; None for as many as there are pieces.
-    """
+    """ByT5: each byte of the text is a piece; the model has more rows than pieces where `size` says so."""
 
     def __init__(self, size: int | None = None) -> None:
         names = ("<pad>", "</s>", "<unk>")
@@ -41,9 +37,7 @@ class ByteTokenizer(Rows):
 class RawIds(Rows):
     """No vocabulary: a text is a row of ids, such as 12 7 5, and each piece is the number of its row.
 
-    Args:
-        size: Rows of the model.
-        special: Ids without a text of their own.
+    `special` are the ids without a text of their own.
     """
 
     continuation = " "  # no number begins with it, so each is a word

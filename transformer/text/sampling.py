@@ -36,14 +36,10 @@ class Splitter(Protocol):
 
 
 class Sampler:
-    """Draws splits for one vocabulary.
+    """Draws splits for one vocabulary, the bytes of a SentencePiece model file that was checked.
 
-    Args:
-        model: The bytes of a SentencePiece model file, already checked.
-        normalise: What SentencePiece does to a text before it splits it.
-
-    Raises:
-        TokenizerError: The model knows one split only, as those of single characters do.
+    `normalise` is what SentencePiece does to a text before it splits it. TokenizerError if the model knows one split
+    only, as those of single characters do.
     """
 
     def __init__(self, model: bytes, normalise: Callable[[str], str]) -> None:
@@ -63,13 +59,11 @@ class Sampler:
             self._bytes = {}
 
     def draw(self, text: str, *, alpha: float, rng: random.Random) -> tuple[int, ...]:
-        """Draw one split of a text, as ids; every call may give another one.
+        """Draw one split of a text, as ids; every call may give another one, the same state of `rng` the same one.
 
-        Args:
-            alpha: For a unigram model how much better splits are preferred: from 0, where all are alike, to about
-                10, where hardly any but that of `encode` comes. For a BPE model the share of merges left out, 0 to
-                1: at 0 it gives the split of `encode`, at 1 single characters.
-            rng: Where chance comes from: the same state gives the same split.
+        `alpha` is for a unigram model how much better splits are preferred: from 0, where all are alike, to about 10,
+        where hardly any but that of `encode` comes; for a BPE model the share of merges left out, 0 to 1: at 0 it
+        gives the split of `encode`, at 1 single characters.
         """
         ids: list[int] = []
         after_unknown = False

@@ -93,17 +93,9 @@ class AnyTokenizer(Protocol):
 
 
 class Tokenizer:
-    """One vocabulary.
+    """One vocabulary, the bytes of a SentencePiece model file that was checked (`sentencepiece_check`).
 
-    Args:
-        model: The bytes of a SentencePiece model file, already checked (see `transformer.text.sentencepiece_check`).
-
-    Attributes:
-        pieces: All pieces, in the order of their ids.
-        continuation, notes, wrapping: See `AnyTokenizer`; the config says what goes around a text.
-
-    Raises:
-        TokenizerError: SentencePiece cannot read the model.
+    The config says what goes around a text. TokenizerError if SentencePiece cannot read the model.
     """
 
     continuation = ""
@@ -130,29 +122,17 @@ class Tokenizer:
         return Encoding(tuple(ids), tuple(pieces))
 
     def sampler(self) -> Sampler:
-        """What draws splits of this vocabulary by chance.
-
-        Raises:
-            TokenizerError: The model knows one split only, as those of single characters do.
-        """
+        """What draws splits of this vocabulary by chance; TokenizerError if the model knows one split only."""
         return Sampler(self._processor.serialized_model_proto(), self._processor.Normalize)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Join pieces to a text; control pieces (start, end, padding) leave no trace.
-
-        Raises:
-            TokenizerError: An id is outside the vocabulary.
-        """
+        """Join pieces to a text; control pieces (start, end, padding) leave no trace."""
         for i in ids:
             self._check(i)
         return str(self._processor.DecodeIds(list(ids)))
 
     def piece(self, i: int) -> str:
-        """The piece of an id.
-
-        Raises:
-            TokenizerError: The id is outside the vocabulary.
-        """
+        """The piece of an id; TokenizerError if it is outside the vocabulary."""
         self._check(i)
         return self.pieces[i]
 
@@ -176,10 +156,6 @@ class Tokenizer:
 
 
 def check_id(i: int, size: int) -> None:
-    """Make sure that a vocabulary has an id.
-
-    Raises:
-        TokenizerError: It has not.
-    """
+    """Refuse an id that a vocabulary does not have."""
     if not 0 <= i < size:
         raise TokenizerError("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=size - 1)

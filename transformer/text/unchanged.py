@@ -23,12 +23,9 @@ _NO_LEADING_SPACE = bytes([_NORMALISER << 3 | 2, 2, _LEADING_SPACE << 3, 0])
 
 
 class UnchangedTokenizer(Rows):
-    """SentencePiece as it is.
+    """SentencePiece as it is, by a model file that was checked.
 
-    Args:
-        table: The pieces of the model's rows.
-        model: A SentencePiece model file, already checked.
-        leading_space: Whether a text is read as if it began with a space; None for what the file says.
+    A text is read as if it began with a space where `leading_space` says so; None for what the file says.
     """
 
     def __init__(self, table: Table, model: bytes, *, leading_space: bool | None = None) -> None:

@@ -71,11 +71,7 @@ class Vocabularies:
     files: Files = field(default_factory=dict)
 
     def open(self) -> Two:
-        """Make the tokenizers.
-
-        Raises:
-            TokenizerError: A file or an option cannot be used; begins with its name.
-        """
+        """Make the tokenizers; a TokenizerError begins with the name of the file or option that cannot be used."""
         return FAMILIES[self.family].make(self.files, self.options)
 
     def stored(self) -> dict[str, bytes]:
@@ -89,8 +85,7 @@ class Vocabularies:
 def read_record(content: bytes) -> tuple[str, Options]:
     """What a vocabulary.json says: the family and its options.
 
-    Raises:
-        TokenizerError: It is damaged, or says what this program does not know.
+    TokenizerError if it is damaged, or says what this program does not know.
     """
     try:
         record = strictjson.parse(content)

@@ -41,16 +41,7 @@ class Unpacked:
 
 
 def unpack(file: BinaryIO, into: Path, *, label: str, limits: Limits = OURS) -> Unpacked:
-    """Unpack the files of one folder of an archive.
-
-    Args:
-        file: The archive, open for reading.
-        into: An empty folder; files get numbers for names in it.
-        limits: Of all that is handed in.
-
-    Raises:
-        CheckpointError: It is no zip archive, is damaged, or holds what is refused; says which file and why.
-    """
+    """Unpack the files of one folder of an archive into an empty one, where they get numbers for names."""
     _check_end(file, label, limits)
     try:
         with zipfile.ZipFile(file) as archive:

@@ -47,15 +47,7 @@ def kind(name: str) -> str:
 
 
 def write(name: str, source: Path, target: Path, *, work: Path) -> None:
-    """Write one file anew.
-
-    Args:
-        name: What it was handed in as; one that `is_opened`.
-        work: An empty folder for what is needed meanwhile.
-
-    Raises:
-        CheckpointError: It is damaged, or not what its name says.
-    """
+    """Write one file anew that `is_opened`; `work` is an empty folder for what is needed meanwhile."""
     ending = kind(name)
     if ending == TENSORS:
         _tensors(name, source, target / name)

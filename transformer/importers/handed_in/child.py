@@ -27,9 +27,8 @@ MADE, WORK = "made", "work"
 def main(request: Mapping[str, Any]) -> None:
     """Do what one request asks for.
 
-    Args:
-        request: `folder`, which is all that may be written into; `files`, pairs of a name and a path; `title`, the
-            name of the new folder; `pickles`; `limits`, those of `Limits`.
+    It has `folder`, which is all that may be written into; `files`, pairs of a name and a path; `title`, the name of
+    the new folder; `pickles`; `limits`, those of `Limits`.
     """
     folder, limits = Path(request["folder"]), Limits(**request["limits"])
     received = [Received(name, Path(path)) for name, path in request["files"]]

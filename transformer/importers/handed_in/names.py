@@ -14,11 +14,7 @@ JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")  # what systems lea
 
 
 def check_name(name: str) -> None:
-    """Refuse a file's name that is none, or that leads somewhere.
-
-    Raises:
-        CheckpointError: It has a folder in it, is hidden, cannot be printed or is too long.
-    """
+    """Refuse a file's name that has a folder in it, is hidden, cannot be printed or is too long."""
     problem = not name or name in (".", "..") or any(mark in name for mark in "/\\\0") or not name.isprintable()
     if (
         problem
@@ -34,11 +30,7 @@ def check_name(name: str) -> None:
 
 
 def check_all_differ(names: Iterable[str]) -> None:
-    """Refuse names of which two are one on some system.
-
-    Raises:
-        CheckpointError: Two are the same, or differ in case or accents' spelling alone.
-    """
+    """Refuse names of which two are one on some system: they differ in case or accents' spelling alone."""
     seen: dict[str, str] = {}
     for name in names:
         key = unicodedata.normalize("NFKC", name).casefold()

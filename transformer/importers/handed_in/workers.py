@@ -61,17 +61,10 @@ class Worker:
         progress: Callable[[Done], object] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Read:
-        """Read what was handed in; what opens is then in `folder / "made" / title`.
+        """Read what was handed in, or refuse it; what opens is then in `folder / "made" / title`.
 
-        Args:
-            received: The files; where they lie in `folder`, they have a folder of their own there.
-            folder: A folder for this request alone.
-            title: A plain name, of the new folder.
-            pickles: Whether files of torch.save are taken.
-            stop: Asked now and then; once it says so, the process is ended.
-
-        Raises:
-            CheckpointError: The files are refused; says which and why.
+        The folder is for this request alone; where the files lie in it, they have a folder of their own there. `stop`
+        is asked now and then; once it says so, the process is ended.
         """
         request = {
             "folder": str(folder), "files": [(one.name, str(one.path)) for one in received], "title": title,
@@ -108,11 +101,7 @@ class Worker:
         return how
 
     def warm(self) -> None:
-        """Start the process, if it does not run.
-
-        Raises:
-            CheckpointError: It cannot be started.
-        """
+        """Start the process, if it does not run; CheckpointError if it cannot be started."""
         self._running()
 
     def end(self) -> None:

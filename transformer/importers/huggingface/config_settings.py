@@ -90,15 +90,9 @@ class Settings:
     def whole(
         self, key: str, absent: Any = _REQUIRED, *, null: Any = _REQUIRED, least: int = 0, most: int = MAX_WHOLE
     ) -> Known:
-        """A whole number.
+        """A whole number; CheckpointError if it is missing, without `absent`, or none from `least` to `most`.
 
-        Args:
-            absent: What it is where the key is missing, as a number or a `Known`.
-            null: What null stands for, if that is not an error.
-            least, most: Which numbers make sense.
-
-        Raises:
-            CheckpointError: It is missing or no such number.
+        `null` is what null stands for, if that is not an error.
         """
         if null is not _REQUIRED and self.has(key) and self.raw(key) is None:
             return null if isinstance(null, Known) else self._read(key, null)
@@ -110,54 +104,34 @@ class Settings:
         return found
 
     def number(self, key: str, absent: Any = _REQUIRED) -> Known:
-        """A number.
-
-        Raises:
-            CheckpointError: It is missing or no number.
-        """
+        """A number; CheckpointError if it is missing or none."""
         found = self._found(key, absent)
         if isinstance(found.value, bool) or not isinstance(found.value, int | float):
             raise self.refused(key, found.value, say("a number"))
         return Known(float(found.value), found.evidence)
 
     def flag(self, key: str, absent: Any = _REQUIRED) -> Known:
-        """True or false.
-
-        Raises:
-            CheckpointError: It is missing or neither.
-        """
+        """True or false; CheckpointError if it is missing or neither."""
         found = self._found(key, absent)
         if not isinstance(found.value, bool):
             raise self.refused(key, found.value, say("true or false"))
         return found
 
     def word(self, key: str, absent: Any = _REQUIRED, *, names: Mapping[str, str] = ACTIVATIONS) -> Known:
-        """A word, such as that of a non-linearity, by what it is called here.
-
-        Raises:
-            CheckpointError: It is missing or unknown.
-        """
+        """A word, such as that of a non-linearity, by its name here; CheckpointError if it is missing or unknown."""
         found = self._found(key, absent)
         if not isinstance(found.value, str) or found.value not in names:
             raise self.refused(key, found.value, say("one of {names}", names=", ".join(names)))
         return Known(names[found.value], found.evidence)
 
     def expect(self, key: str, *allowed: Any) -> None:
-        """Refuse what another value of a key would compute; the key may be missing.
-
-        Raises:
-            CheckpointError: It has another value.
-        """
+        """Refuse what another value of a key would compute; the key may be missing."""
         found = self.raw(key, allowed[0])
         if found not in allowed:
             raise self.refused(key, found, shown(allowed[0]))
 
     def same(self, key: str, other: str, absent: Any = _REQUIRED, *, flag: bool = False) -> Known:
-        """A number, or true or false, that the encoder and the decoder each have, and that is one here.
-
-        Raises:
-            CheckpointError: They differ.
-        """
+        """A number, or true or false, that the encoder and the decoder each have; refused where they differ."""
         read = self.flag if flag else self.whole
         found, second = read(key, absent), read(other, absent)
         if found.value != second.value:
@@ -176,11 +150,7 @@ class Settings:
         )
 
     def check_all_asked(self, without_effect: Collection[str]) -> None:
-        """Refuse keys of unknown meaning.
-
-        Raises:
-            CheckpointError: There are some; names the first.
-        """
+        """Refuse keys of unknown meaning."""
         unknown = [
             shown(key)
             for key in self._record

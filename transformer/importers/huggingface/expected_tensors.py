@@ -19,11 +19,7 @@ _LONGEST = 140  # characters of a name
 
 
 def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Shapes) -> None:
-    """Compare the tensors of a file with those that a model of its config has.
-
-    Raises:
-        CheckpointError: They differ; names the first five of each kind.
-    """
+    """Refuse tensors other than those that a model of the file's config has; names the first five of each kind."""
     faults = list(_faults(found, shapes, expected))
     if faults:
         raise CheckpointError("{label}: {faults}.", label=weights.label, faults=joined("; ", faults))

@@ -47,16 +47,11 @@ NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
 def import_folder(
     folder: Path | str, *, answers: Mapping[str, Any] = NO_ANSWERS, inside: Path | None = None
 ) -> Imported:
-    """Read a folder.
+    """Read a folder that has a config.json, the weights and as a rule a tokenizer.
 
-    Args:
-        folder: With a config.json, the weights and as a rule a tokenizer.
-        answers: To what an earlier report asked, by the names of its fields.
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: It is damaged, something is missing or left over, or it asks for arithmetic that this program
-            does not have; names the key or the tensor.
+    The answers are to what an earlier report asked, by the names of its fields; `inside` is the real path of a folder
+    that it may not leave by a link. Refuses what is damaged, missing or left over, or asks for arithmetic that this
+    program does not have, and names the key or the tensor.
     """
     files = FolderFiles(Path(folder), inside=inside)
     record = _record(files, CONFIG)
@@ -237,11 +232,7 @@ class _Import:
 
 
 def config_of(said: Fields, *, label: str) -> ModelConfig:
-    """The config of these fields.
-
-    Raises:
-        CheckpointError: A value is refused, or two contradict each other; says where the value comes from.
-    """
+    """The config of these fields; a CheckpointError says where a value that is refused comes from."""
     try:
         return ModelConfig(**{name: one.value for name, one in said.items()})
     except ConfigError as error:

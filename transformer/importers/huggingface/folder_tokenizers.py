@@ -67,16 +67,10 @@ class Chosen:
 def choose(
     files: FolderFiles, names: tuple[str, ...], sizes: tuple[int, int], answers: Mapping[str, Any], special: set[int]
 ) -> Chosen:
-    """Find and open the tokenizers.
+    """Find and open the tokenizers, of families that the model may have, first choice first.
 
-    Args:
-        names: Families of tokenizers that the model may have, first choice first.
-        sizes: Rows of both tables of embeddings.
-        answers: Of the user: `source_language` and `target_language`.
-        special: Ids without a text, for a model without a tokenizer.
-
-    Raises:
-        CheckpointError: A file of them cannot be used.
+    `sizes` are the rows of both tables of embeddings; `special` are the ids without a text, for a model without a
+    tokenizer.
     """
     try:
         content = {one: files.read(one, limit=MAX_TOKENIZER) for one in added.FILES if files.has(one)}
@@ -172,11 +166,7 @@ def _codes(name: str, names: tuple[str, ...], options: Options, content: Files) 
 
 
 def around(chosen: Chosen, ids: Fields) -> Fields:
-    """What the tokenizers put around a text, as fields of a config.
-
-    Args:
-        ids: The ids that the folder's other files say, by the names of our config.
-    """
+    """What the tokenizers put around a text, as fields of a config; `ids` are what other files say."""
     source = chosen.source
     if source is None or chosen.vocabularies is None or chosen.vocabularies.family == "raw":
         return {}

@@ -54,14 +54,9 @@ class Generation:
 def read_generation(
     own: Mapping[str, Any] | None, config: Mapping[str, Any], ids: Mapping[str, int | None], *, label: str
 ) -> Generation:
-    """What both files say.
+    """What both files say: `own` is what generation_config.json holds, None if there is none.
 
-    Args:
-        own: What generation_config.json holds, None if there is none.
-        ids: What a family's models have where neither file says it, by transformers' names.
-
-    Raises:
-        CheckpointError: Something is no id.
+    `ids` are what a family's models have where neither file says it, by transformers' names. Refuses what is no id.
     """
     file = FILE if own is not None else "config.json"
     of_config = {name: value for name, value in config.items() if own is None or name in READ[:4]}

@@ -160,8 +160,7 @@ def layer_types(settings: Settings, n: int, default: Sequence[str]) -> Sequence[
 def windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
     """The window of each layer; none at all if no layer has one.
 
-    Raises:
-        CheckpointError: It is 1: in its own program the cache then keeps all keys, and outputs differ from logits.
+    One of 1 is refused: in its own program the cache then keeps all keys, and outputs differ from logits.
     """
     if window == 1 and SLIDING in kinds:
         raise settings.refused(

@@ -38,11 +38,8 @@ def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshap
 def joined_rules(name: str, layer: str, *, prefixes: Iterable[str], reshape: Reshape) -> Iterator[Rule]:
     """Rules for queries, keys and values that a file holds as one tensor, weights and biases.
 
-    Args:
-        name: What the file calls it, without its prefix and without weight or bias.
-        layer: What a layer's names begin with in the model.
-        prefixes: What its names may begin with.
-        reshape: How it is split.
+    `name` is what the file calls it, without its prefix and without weight or bias; `layer` is what a layer's names
+    begin with in the model.
     """
     for prefix in prefixes:
         for kind in ("weight", "bias"):
@@ -62,14 +59,8 @@ def settle_tables(
 ) -> tuple[Match, Fields]:
     """Say which tables the model has: one for both sides or two, and one more for the output or not.
 
-    Args:
-        found: The match, with roles among its targets.
-        settings: The config, whose `tie_word_embeddings` decides where the file has one table only.
-        tied: What it is where the config does not have it.
-        has_output: Whether the model gives logits.
-
-    Raises:
-        CheckpointError: A table is missing, or a copy is none.
+    The match has roles among its targets. The config's `tie_word_embeddings`, or else `tied`, decides where the file
+    has one table only. A table that is missing is refused, and so is a copy that is none.
     """
     names = {target: one.sources[0] for target, one in found.sources.items() if target.startswith("?")}
     tie = settings.flag("tie_word_embeddings", tied)

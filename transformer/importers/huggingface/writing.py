@@ -29,14 +29,10 @@ Ids = Callable[[Any, str], tuple[int, ...]]
 
 
 def rules_of(record: Mapping[str, Any], ends: tuple[int, ...], *, label: str) -> dict[str, Any]:
-    """The values of the fields in `KEYS`.
+    """The values of the fields in `KEYS`; one of another kind than its key calls for is refused.
 
-    Args:
-        record: What generation_config.json holds, or config.json.
-        ends: The ids that end an output, which nothing but length keeps back.
-
-    Raises:
-        CheckpointError: A value is of another kind than its key calls for; names the key.
+    The record is what generation_config.json holds, or config.json; `ends` are the ids that end an output, which
+    nothing but length keeps back.
     """
     read = _Reader(record, label)
     words = read.words(BAD_WORDS)
@@ -105,11 +101,7 @@ class _Reader:
 
 
 def ids_of(value: Any, key: str, label: str) -> tuple[int, ...]:
-    """One id or a list of them, each once.
-
-    Raises:
-        CheckpointError: One is no id; names the key.
-    """
+    """One id or a list of them, each once; what is no id is refused."""
     if value is None:
         return ()
     found = value if isinstance(value, list) else [value]

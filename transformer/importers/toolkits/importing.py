@@ -51,14 +51,9 @@ def import_toolkit(
 ) -> Imported:
     """Read what a toolkit saved.
 
-    Args:
-        answers: None is asked for, so each is refused.
-        also: Tokenizers; a toolkit's own list of pieces is read instead.
-        open_again: Opens the file.
-
-    Raises:
-        CheckpointError: It is damaged, something is missing or left over, or it asks for arithmetic that this program
-            does not have; names the option or the tensor.
+    Nothing is asked, so each answer is refused; and so are tokenizers, as a toolkit's own list of pieces is read. A
+    CheckpointError names the option or the tensor that is damaged, missing, left over, or that asks for arithmetic
+    that this program does not have.
     """
     weights = place.weights
     _check_alone(toolkit, weights.label, answers, also)
