@@ -11,7 +11,7 @@ Source: Hugging Face's tokenizers 0.23, "The tokenization pipeline".
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -20,8 +20,8 @@ from transformer.errors import TokenizerError
 from transformer.text import probing
 from transformer.text.byte_pairs import as_bytes, for_people
 from transformer.text.library_process import CHILD, LibraryProcess
-from transformer.text.piece_rows import Rows, Table, Token, padded, unused
-from transformer.text.tokenizer import Encoding, Wrapping
+from transformer.text.piece_rows import padded, unused
+from transformer.text.tokenizer import AnyTokenizer, Encoding, Wrapping
 
 FILE = "tokenizer.json"
 PROBE_SECONDS = 120.0
@@ -30,7 +30,7 @@ _LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # of M2
 _verdicts = probing.Verdicts()
 
 
-class LibraryTokenizer(Rows):
+class LibraryTokenizer(AnyTokenizer):
     """A tokenizer.json; `size` is the rows of the model, where it has more than pieces.
 
     A TokenizerError begins with the file's name: the library is missing, or cannot use it.
@@ -53,8 +53,9 @@ class LibraryTokenizer(Rows):
         special |= {i for i, name in enumerate(names) if name == unused(i)}
         if self._unknown is not None:
             special.add(self._unknown)
+        super().__init__(pieces, special)
         before, after = map(tuple, said["around"])
-        super().__init__(Table(pieces, special, {}, wrapping=Wrapping(before, after)))
+        self.wrapping = Wrapping(before, after)
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; the file's template is left out (see `wrapping`)."""
@@ -70,7 +71,7 @@ class LibraryTokenizer(Rows):
 
     def languages(self) -> dict[str, int]:
         """The languages among its special pieces, with their ids."""
-        named = {self.pieces[i]: i for i in sorted(self._table.special)}
+        named = {self.pieces[i]: i for i in sorted(self._special)}
         return {name: i for name, i in named.items() if _LANGUAGE.fullmatch(name)}
 
     def wrapped_in(self, wrapping: Wrapping) -> "LibraryTokenizer":
@@ -78,13 +79,6 @@ class LibraryTokenizer(Rows):
         other = copy.copy(self)
         other.wrapping = wrapping
         return other
-
-    def _split(self, text: str) -> Iterable[Token]:
-        found = self.encode(text)
-        return zip(found.ids, found.pieces, strict=True)
-
-    def _join(self, ids: Sequence[int]) -> str:
-        return self.decode(ids)
 
 
 def is_installed() -> bool:

@@ -61,6 +61,11 @@ def fixed(value: Any) -> Known:
     return Known(value, say("all models of this family have it"))
 
 
+def always(**values: Any) -> Fields:
+    """The same of several fields, by their names."""
+    return {name: fixed(value) for name, value in values.items()}
+
+
 def inferred(value: Any, evidence: Sentence) -> Known:
     """What the tensors of the file show."""
     return Known(value, evidence, "inferred")
@@ -102,6 +107,10 @@ class Settings:
                 key, found.value, say("a whole number from {least} to {most:,}", least=least, most=most)
             )
         return found
+
+    def vocabulary(self) -> Fields:
+        """The number of pieces, which is one for both sides."""
+        return dict.fromkeys(("src_vocab_size", "tgt_vocab_size"), self.whole("vocab_size", least=1))
 
     def number(self, key: str, absent: Any = _REQUIRED) -> Known:
         """A number; CheckpointError if it is missing or none."""

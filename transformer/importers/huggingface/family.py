@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from transformer.importers.huggingface.config_settings import Fields, Settings
 from transformer.importers.keys import Table
@@ -14,8 +15,9 @@ class Family:
     """A family of models."""
 
     name: str  # what people call it
-    table: Callable[[Settings], Table]  # its key table; a few depend on the config
+    table: Table | Callable[[Settings], Table]  # its key table; a few depend on the config
     fields: Callable[[Settings, Present], Fields]  # from its config and from what the file has to the fields of ours
+    always: Mapping[str, Any] = field(default_factory=dict)  # further fields of ours, which no config says
     # What its models have where no file says it, by transformers' names of ids; which piece ends an output is not
     # among them, as the library then ends none.
     ids: Mapping[str, int | None] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from transformer.files.files import FolderFiles
 from transformer.importers import keys
 from transformer.importers.accounts import account
 from transformer.importers.huggingface import folder_tokenizers, generation
-from transformer.importers.huggingface.config_settings import Fields, Known, Settings, fixed
+from transformer.importers.huggingface.config_settings import Fields, Known, Settings, always, fixed
 from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.huggingface.families import FAMILIES
 from transformer.importers.huggingface.family import Family
@@ -33,7 +33,7 @@ from transformer.importers.huggingface.rotary_config import grows
 from transformer.importers.huggingface.sinusoids import settle_sinusoids
 from transformer.importers.huggingface.without_effect import ASKS_FOR_CODE, WITHOUT_EFFECT
 from transformer.importers.imported import Content, Imported
-from transformer.importers.keys import Match
+from transformer.importers.keys import Match, Table
 from transformer.importers.report import Field
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
@@ -168,8 +168,9 @@ class _Import:
 
     def _body(self) -> tuple[Match, dict[str, Known]]:
         """What the tensors become, and the fields of the config that are not about ids."""
-        found = keys.match(self.family.table(self.settings), list(self.weights.tensors))
-        said = dict(self.family.fields(self.settings, frozenset(found.sources)))
+        table = self.family.table
+        found = keys.match(table if isinstance(table, Table) else table(self.settings), list(self.weights.tensors))
+        said = self.family.fields(self.settings, frozenset(found.sources)) | always(**self.family.always)
         has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
         found, tables = settle_tables(
             found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
