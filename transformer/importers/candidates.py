@@ -18,8 +18,8 @@ import torch
 
 from transformer.errors import ConfigError, QueryError
 from transformer.importers.answers import as_told
-from transformer.importers.likely_ids import FIRST, likely_ids
 from transformer.importers.report import Choice, Field, ImportReport
+from transformer.importers.special_ids import FIRST, likely_ids
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
 from transformer.runs.runnable import Scorable
 from transformer.text.listed import CALLED

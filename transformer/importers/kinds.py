@@ -7,8 +7,7 @@ from typing import Any, Literal
 from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles
-from transformer.importers.shards import INDEX
-from transformer.importers.weights import PICKLED, WHOLE
+from transformer.importers.weights import INDEX, PICKLED, WHOLE
 
 Kind = Literal["native", "huggingface", "weights"]
 CONFIG, ADAPTER = "config.json", "adapter_config.json"

@@ -16,10 +16,10 @@ from transformer.checkpoint.agreement import expected_shapes
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers import asked_names, handed_pieces, keys
+from transformer.importers.accounts import check_agreement
 from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
 from transformer.importers.asked_names import NAMES
 from transformer.importers.handed_pieces import NOTHING, Given, Tokenizers
-from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.special_ids import settled

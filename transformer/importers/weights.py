@@ -7,6 +7,9 @@
 A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. What is
 not needed is not read, and what is read is converted to float32 where it will stay, so that a model is in memory
 once.
+
+Source: the files that Hugging Face's `save_pretrained` writes above a size: `model.safetensors.index.json` with
+`weight_map`, tensor -> file.
 """
 
 import math
@@ -20,11 +23,10 @@ import torch
 from torch import Tensor
 
 from transformer.checkpoint.room import check_bytes
-from transformer.errors import CheckpointError, shown
-from transformer.files import tensorfile
+from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
 from transformer.importers import npz, pickles
-from transformer.importers.shards import INDEX, check_index, read_index
 from transformer.importers.wrapped import unwrapped, without_wrappers
 from words import Sentence, joined
 
@@ -220,3 +222,62 @@ def _of_places(
         notes=(*notes, *wrappers),
         _places={name: places[original] for name, original in plain.items()},
     )
+
+
+INDEX = "model.safetensors.index.json"
+MAX_INDEX = 16_000_000
+MAX_FILES = 256
+
+
+def read_index(files: FolderFiles) -> dict[str, str]:
+    """Which file each tensor is in, by the index of a folder; refuses files that are not plainly of the folder."""
+    label = files.label(INDEX)
+    try:
+        record = strictjson.parse(files.read(INDEX, limit=MAX_INDEX))
+    except ClauseError as error:
+        raise CheckpointError("{label}: {problem}.", label=label, problem=error.sentence) from None
+    weight_map = record.get("weight_map") if isinstance(record, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError("{label}: expected weight_map, which says where each tensor is.", label=label)
+    for tensor, name in weight_map.items():
+        if not _is_plain(name):
+            raise CheckpointError(
+                "{label}: says that tensor {tensor} is in {name}; expected the name of a .safetensors file in the "
+                "same folder.",
+                label=label,
+                tensor=shown(tensor),
+                name=shown(name),
+            )
+    n_files = len(set(weight_map.values()))
+    if n_files > MAX_FILES:
+        raise CheckpointError(
+            "{label}: names {n:,} files; at most {most} are opened.", label=label, n=n_files, most=MAX_FILES
+        )
+    return weight_map
+
+
+def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Refuse an index that differs from what the files hold; both say of each tensor which file it is in."""
+    for tensor in weight_map:
+        if found.get(tensor) != weight_map[tensor]:
+            raise CheckpointError(
+                "{label}: tensor {tensor} is missing; {index} says that it is here.",
+                label=files.label(weight_map[tensor]),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+    for tensor, name in found.items():
+        if tensor not in weight_map:
+            raise CheckpointError(
+                "{label}: has tensor {tensor}, which {index} does not name.",
+                label=files.label(name),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+
+
+def _is_plain(name: object) -> bool:
+    """Whether something is the name of a file, without any part of a path."""
+    if not isinstance(name, str) or not name.endswith(".safetensors") or len(name.encode()) > 255:
+        return False
+    return name.isprintable() and not name.startswith(".") and not set(name) & set("/\\:")

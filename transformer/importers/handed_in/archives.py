@@ -18,8 +18,7 @@ from typing import BinaryIO
 
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.errors import CheckpointError, shown
-from transformer.importers.handed_in.handed_limits import OURS, SMALL, Limits
-from transformer.importers.handed_in.names import check_all_differ, check_name, is_junk
+from transformer.importers.handed_in.handed_limits import OURS, SMALL, Limits, check_all_differ, check_name, is_junk
 from words import say
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from transformer.importers.huggingface.config_settings import Fields, Settings, always
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import Family, Fields, Present, Settings, always
 from transformer.importers.huggingface.renaming import (
     BIAS,
     FORMULA,

@@ -6,8 +6,7 @@ those of transformers 5.23, and of the files that its first versions wrote.
 
 from collections.abc import Iterator, Mapping
 
-from transformer.importers.huggingface.config_settings import Fields, Known, Settings, always, fixed
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import Family, Fields, Known, Present, Settings, always, fixed
 from transformer.importers.huggingface.renaming import BIAS, CLASSES, INPUT, OUTPUT, OUTPUT_BIAS, renamed, unused
 from transformer.importers.keys import Rule, Table, Unused
 from transformer.importers.reshapes import cut_rows

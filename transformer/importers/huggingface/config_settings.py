@@ -1,4 +1,4 @@
-"""Read a config.json that Hugging Face's transformers wrote: each value with where it was found.
+"""Read a config.json that Hugging Face's transformers wrote, each value with where it was found; what a family is.
 
     settings.whole("d_model")                  a Known with the value and the evidence
     settings.flag("scale_embedding", False)    the same, where the key may be missing
@@ -8,12 +8,13 @@ What is asked for is remembered. At the end, a key that nobody asked for and tha
 refused by name: a setting that nobody reads is arithmetic that nobody does.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
+from transformer.importers.keys import Table
 from transformer.importers.report import How
 from words import Sentence, joined, say
 
@@ -193,3 +194,23 @@ class Settings:
         if isinstance(absent, Known):
             return absent
         return Known(absent, self.nowhere(key))
+
+
+Present = Collection[str]  # names of the model, as the table gives them, for which the file has tensors
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of models."""
+
+    name: str  # what people call it
+    table: Table | Callable[[Settings], Table]  # its key table; a few depend on the config
+    fields: Callable[[Settings, Present], Fields]  # from its config and from what the file has to the fields of ours
+    always: Mapping[str, Any] = field(default_factory=dict)  # further fields of ours, which no config says
+    # What its models have where no file says it, by transformers' names of ids; which piece ends an output is not
+    # among them, as the library then ends none.
+    ids: Mapping[str, int | None] = field(default_factory=dict)
+    # Families of tokenizers that its models may have, those to be tried first before others.
+    vocabularies: tuple[str, ...] = ()
+    tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
+    known: Collection[str] = ()  # further keys of config.json that have no effect in this family

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from transformer.importers.huggingface import bart_like, bert, gpt, llama_like, t5
-from transformer.importers.huggingface.family import Family
+from transformer.importers.huggingface.config_settings import Family
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {

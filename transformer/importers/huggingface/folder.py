@@ -21,16 +21,13 @@ from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles
 from transformer.importers import keys
-from transformer.importers.accounts import account
+from transformer.importers.accounts import account, check_agreement
 from transformer.importers.huggingface import folder_tokenizers, generation
-from transformer.importers.huggingface.config_settings import Fields, Known, Settings, always, fixed
-from transformer.importers.huggingface.expected_tensors import check_agreement
+from transformer.importers.huggingface.config_settings import Family, Fields, Known, Settings, always, fixed
 from transformer.importers.huggingface.families import FAMILIES
-from transformer.importers.huggingface.family import Family
 from transformer.importers.huggingface.folder_tokenizers import LANGUAGES
-from transformer.importers.huggingface.renaming import settle_tables
+from transformer.importers.huggingface.renaming import settle_sinusoids, settle_tables
 from transformer.importers.huggingface.rotary_config import grows
-from transformer.importers.huggingface.sinusoids import settle_sinusoids
 from transformer.importers.huggingface.without_effect import ASKS_FOR_CODE, WITHOUT_EFFECT
 from transformer.importers.imported import Content, Imported
 from transformer.importers.keys import Match, Table

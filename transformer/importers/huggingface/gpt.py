@@ -7,8 +7,7 @@ Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (
 (2022); Biderman et al., "Pythia" (2023). The names are those of transformers 5.23.
 """
 
-from transformer.importers.huggingface.config_settings import Fields, Known, Settings, always, fixed
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import Family, Fields, Known, Present, Settings, always, fixed
 from transformer.importers.huggingface.renaming import FORMULA, INPUT, MASK, OUTPUT, joined_rules, renamed, unused
 from transformer.importers.huggingface.rotary_config import rotary
 from transformer.importers.keys import Rule, Table

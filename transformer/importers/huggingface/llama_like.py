@@ -9,8 +9,16 @@ Qwen Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025); Ge
 
 from collections.abc import Collection, Mapping, Sequence
 
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Settings, always, fixed
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import (
+    ACTIVATIONS,
+    Family,
+    Fields,
+    Known,
+    Present,
+    Settings,
+    always,
+    fixed,
+)
 from transformer.importers.huggingface.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
 from transformer.importers.huggingface.rotary_config import NEW, SCALED, made, of_record, record_of, rotary
 from transformer.importers.keys import Rule, Table

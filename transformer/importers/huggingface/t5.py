@@ -6,8 +6,15 @@ The names are those of transformers 5.23.
 
 from collections.abc import Iterator
 
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Settings, always
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import (
+    ACTIVATIONS,
+    Family,
+    Fields,
+    Known,
+    Present,
+    Settings,
+    always,
+)
 from transformer.importers.huggingface.renaming import INPUT, OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table, Unused
 from transformer.model.config import MAX_LAYERS

@@ -18,8 +18,7 @@ from typing import Any
 
 from transformer.errors import CheckpointError, shown
 from transformer.importers.huggingface import bart_like
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, fixed
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Present, fixed
 from transformer.importers.huggingface.renaming import FORMULA, OUTPUT, SOURCE, TARGET, renamed, unused
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import SPLIT_ROWS, cut_rows

@@ -17,13 +17,11 @@ from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
 from transformer.importers import handed_pieces, keys
-from transformer.importers.accounts import account
+from transformer.importers.accounts import account, check_agreement
 from transformer.importers.handed_pieces import Given, Tokenizers
 from transformer.importers.huggingface.config_settings import Fields, fixed, inferred
-from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.huggingface.folder import at_most, config_of, reported
-from transformer.importers.huggingface.renaming import OUTPUT, settle_tables
-from transformer.importers.huggingface.sinusoids import settle_sinusoids
+from transformer.importers.huggingface.renaming import OUTPUT, settle_sinusoids, settle_tables
 from transformer.importers.imported import Content, Imported
 from transformer.importers.toolkits import fairseq, joeynmt, marian, opennmt
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from transformer.errors import CheckpointError
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, fixed
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Present, fixed
 from transformer.importers.huggingface.renaming import OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED

@@ -20,8 +20,7 @@ import torch
 
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
-from transformer.importers.huggingface.config_settings import Fields, Known, fixed, inferred
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import Fields, Known, Present, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FOR_BOTH, TRANSPOSED, Reshape

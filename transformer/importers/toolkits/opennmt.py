@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from transformer.errors import CheckpointError
-from transformer.importers.huggingface.config_settings import Fields, Known, fixed, inferred
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import Fields, Known, Present, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED

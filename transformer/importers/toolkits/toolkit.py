@@ -7,8 +7,7 @@ from typing import Any
 
 from transformer.errors import CheckpointError, shown
 from transformer.files.files import FolderFiles
-from transformer.importers.huggingface.config_settings import Fields, Settings
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import Fields, Present, Settings
 from transformer.importers.keys import Table
 from transformer.importers.weights import Weights
 from words import Sentence, say
