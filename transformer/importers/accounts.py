@@ -33,7 +33,9 @@ def account(
     has all layers of its stack must have, too.
     """
     sources = found.sources
-    names = dict.fromkeys((*sources, *_in_every_layer(found, [*needed, *map(_starred, sources)])))
+    names = dict.fromkeys(
+        (*sources, *_in_every_layer(found, [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in sources)]))
+    )
     return ImportReport(
         source=weights.label,
         recognised=found.table.name,
@@ -55,10 +57,6 @@ def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
     if name in found.ignored:
         return FileTensor(name, info.dtype, info.shape, "ignored", why=found.ignored[name])
     return FileTensor(name, info.dtype, info.shape, "unknown")
-
-
-def _starred(name: str) -> str:
-    return _LAYER.sub(r"\1.layers.*.\3", name)
 
 
 def _in_every_layer(found: Match, names: Iterable[str]) -> Iterable[str]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
 from transformer.files.files import FolderFiles
-from transformer.text import family_tokenizers, library, listed, making
+from transformer.text import library, listed
+from transformer.text.family_tokenizers import TARGET_JSON, sentencepiece
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import Vocabularies
@@ -150,7 +151,7 @@ def _file(path: Path, inside: Path | None) -> _File:
 
 def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool) -> Tokenizers:
     if {source.kind, target.kind} == {SENTENCEPIECE}:
-        models = [making.sentencepiece({file.name: file.files[""]}, file.name) for file in (source, target)]
+        models = [sentencepiece({file.name: file.files[""]}, file.name) for file in (source, target)]
         stored = (source.files[""],) if shared else (source.files[""], target.files[""])
         return Tokenizers(stored, models[0], models[0] if source is target else models[1])
     options = Options(size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1])
@@ -158,7 +159,7 @@ def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool)
         both = Vocabularies(source.kind, options, source.files)
         return Tokenizers(both, *both.open())
     if {source.kind, target.kind} == {"json"}:
-        files = {library.FILE: source.files[library.FILE], family_tokenizers.TARGET_JSON: target.files[library.FILE]}
+        files = {library.FILE: source.files[library.FILE], TARGET_JSON: target.files[library.FILE]}
         both = Vocabularies("json", options, files)
         return Tokenizers(both, *both.open())
     if {source.kind, target.kind} == {LIST}:

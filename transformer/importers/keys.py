@@ -10,15 +10,11 @@ rule. What no rule knows is left over, and what nothing may come of is never dro
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from transformer.errors import CheckpointError, shown
-from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.importers.reshapes import AS_IS, Facts, Reshape, shapes_of
 from transformer.importers.weights import Weights
 from words import Sentence, say
@@ -183,36 +179,6 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
                 reshape=one.reshape.said or say("used as it is"),
             ) from None
     return made
-
-
-def read(found: Match, weights: Weights, facts: Facts) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of the model, name and float32 values, one of the file at a time; parts of it share its memory."""
-    for one in found.taken:
-        made = one.reshape.apply([weights.read(name) for name in one.sources], facts)
-        yield from zip(one.targets, made, strict=True)
-        del made  # before the next one is read
-
-
-def write(found: Match, weights: Weights, facts: Facts, places: Mapping[str, Tensor]) -> Iterator[str]:
-    """Write the tensors of the model into their places, those that stay as they are straight from it; names each."""
-    for one in found.taken:
-        if one.reshape is AS_IS and len(one.sources) == 1:
-            weights.read(one.sources[0], places[one.targets[0]])
-        else:
-            made = one.reshape.apply([weights.read(name) for name in one.sources], facts)
-            for target, values in zip(one.targets, made, strict=True):
-                places[target].copy_(values)
-        yield from one.targets
-
-
-def narrow(found: Match, weights: Weights) -> dict[str, torch.dtype]:
-    """The tensors of the model that 16 bits of the file are enough for, and which."""
-    kinds: dict[str, torch.dtype] = {}
-    for one in found.taken:
-        stored = {weights.tensors[name].dtype for name in one.sources}
-        if one.reshape.exact and len(stored) == 1 and (kind := FLOATS.get(stored.pop())) in NARROW:
-            kinds |= dict.fromkeys(one.targets, kind)
-    return kinds
 
 
 def _found(table: Table, name: str, known: Callable[[str], bool]) -> Taken | Unused | None:

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from transformer.errors import CheckpointError, ClauseError
-from transformer.files import strictjson
 from transformer.files.files import FolderFiles
 from transformer.importers.weights import INDEX, PICKLED, WHOLE
 
@@ -36,15 +34,9 @@ def _of_folder(folder: Path, inside: Path | None) -> Kind:
     files = FolderFiles(folder, inside=inside)
     if not files.has(CONFIG):
         return "huggingface" if files.has(ADAPTER) else "weights"
-    record = _record(files)
+    record = files.json(CONFIG, limit=MAX_JSON)
+    if not isinstance(record, Mapping):
+        return "native"  # what it is, loading it says
     if any(key in record for key in _OURS):
         return "native"
     return "huggingface" if any(key in record for key in _THEIRS) else "weights"
-
-
-def _record(files: FolderFiles) -> Mapping[str, Any]:
-    try:
-        record = strictjson.parse(files.read(CONFIG, limit=MAX_JSON))
-    except ClauseError as error:
-        raise CheckpointError("{label}: {problem}.", label=files.label(CONFIG), problem=error.sentence) from None
-    return record if isinstance(record, Mapping) else dict.fromkeys(_OURS)  # what it is, loading it says

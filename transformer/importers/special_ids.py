@@ -128,7 +128,7 @@ def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tens
     """
     found: list[int | None] = []
     if tokenizer is not None:
-        found += _named(name, tokenizer)
+        found += [i for called in CALLED[name] if (i := tokenizer.id_of(called)) is not None]
     if name == "pad_id" and table is not None:
         found += zero_rows(table)
     first = FIRST[name]
@@ -143,11 +143,6 @@ def zero_rows(table: Tensor) -> list[int]:
     """Rows [D] of a table [V, D] that are all zeros, if they are few: what padding has."""
     rows = [int(i) for i in (table == 0).all(dim=1).nonzero()[:, 0]]
     return rows if len(rows) == 1 else []
-
-
-def _named(name: str, tokenizer: AnyTokenizer) -> Iterator[int]:
-    ids = map(tokenizer.id_of, CALLED[name])
-    yield from (i for i in ids if i is not None)
 
 
 def _special(tokenizer: AnyTokenizer) -> list[int]:

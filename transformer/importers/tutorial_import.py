@@ -101,7 +101,9 @@ class _Import:
         fields = asked_names.with_questions(found.report.fields, found, weights, self.answers)
         by_name = {one.name: _settled_length(one, answers) for one in fields}
         tokenizers = self._tokenizers(by_name, answers)
-        of_ids = settled(by_name, tokenizers or self._later(), answers)
+        # What stands for them while the sizes of the tables are asked: ids have questions all the same.
+        later = None if self.also.has_tokenizer else handed_pieces.without((1, 1))
+        of_ids = settled(by_name, tokenizers or later, answers)
         rest = [one for one in by_name.values() if one.name not in CALLED]
         named = [Field(name, "answered", self.answers[name], say("You said so.")) for name in sorted(said & {*NAMES})]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
@@ -125,10 +127,6 @@ class _Import:
         except CheckpointError as error:  # nobody asked for it
             note = say("The tokenizer beside the weights is not used: {problem}", problem=error.sentence)
             return replace(raw, notes=(*raw.notes, note))
-
-    def _later(self) -> Tokenizers | None:
-        """What stands for the tokenizers while the sizes of the tables are asked: ids have questions all the same."""
-        return None if self.also.has_tokenizer else handed_pieces.without((1, 1))
 
     def _config(self, report: ImportReport) -> ModelConfig:
         values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}

@@ -148,16 +148,13 @@ def _positions() -> Iterator[Rule]:
         for stack, before in SIDES.items():
             how: Reshape = AS_IS if table == ".weight" else FLATTENED
             yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=how) for side in before)
-
-
-def _annotated_positions() -> Iterator[Rule]:
-    for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):
+    for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):  # of The Annotated Transformer
         yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=FLATTENED)
 
 
 TUTORIALS = Table(
     name=say("An encoder and a decoder with the names of tutorials."),
-    rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions(), *_annotated_positions()),
+    rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
     unused=(
         Unused("src_mask", say("it is a mask, made anew for each sentence")),
         Unused("tgt_mask", say("it is a mask, made anew for each sentence")),

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from transformer.checkpoint.room import check_bytes
-from transformer.errors import CheckpointError, ClauseError, shown
-from transformer.files import strictjson, tensorfile
+from transformer.errors import CheckpointError, shown
+from transformer.files import tensorfile
 from transformer.files.files import FolderFiles
 from transformer.importers import npz, pickles
 from transformer.importers.wrapped import unwrapped, without_wrappers
@@ -232,10 +232,7 @@ MAX_FILES = 256
 def read_index(files: FolderFiles) -> dict[str, str]:
     """Which file each tensor is in, by the index of a folder; refuses files that are not plainly of the folder."""
     label = files.label(INDEX)
-    try:
-        record = strictjson.parse(files.read(INDEX, limit=MAX_INDEX))
-    except ClauseError as error:
-        raise CheckpointError("{label}: {problem}.", label=label, problem=error.sentence) from None
+    record = files.json(INDEX, limit=MAX_INDEX)
     weight_map = record.get("weight_map") if isinstance(record, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError("{label}: expected weight_map, which says where each tensor is.", label=label)

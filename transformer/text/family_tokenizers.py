@@ -7,20 +7,18 @@ Sources: Hugging Face's transformers 5.23, with which the tests compare every fa
 `mapped`, `byte_pairs`, `word_pieces`, `library` and `raw`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from transformer.errors import TokenizerError, shown
-from transformer.text import languages, library, listed, vocabulary_files
+from transformer.text import languages, library, listed, sentencepiece_check, vocabulary_files
 from transformer.text.byte_pairs import BytePairTokenizer, as_bytes, for_people
 from transformer.text.listed import ListTokenizer
-from transformer.text.making import id_in, id_of, sentencepiece, special_of, table_of
-from transformer.text.mapped import LANGUAGE, MappedTokenizer
+from transformer.text.mapped import LANGUAGE, MappedTokenizer, UnchangedTokenizer
 from transformer.text.options import Options
-from transformer.text.piece_rows import unused
+from transformer.text.piece_rows import Table, Way, padded, unused
 from transformer.text.raw import ByteTokenizer, RawIds
 from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, Tokenizer, Wrapping
-from transformer.text.unchanged import UnchangedTokenizer
 from transformer.text.vocabulary_files import Files
 from transformer.text.word_pieces import Cleaning, WordPieceTokenizer
 
@@ -282,3 +280,67 @@ def _around(asked: tuple[int, int], place: Literal["before", "after", "start"], 
     if place == "after":
         return Wrapping((), (end, source), forced=target)
     return Wrapping((), (end, source), start=target)
+
+
+def table_of(
+    names: Sequence[str],
+    options: Options,
+    *,
+    special: Iterable[int],
+    typed: Mapping[str, int],
+    mask: str = "",
+    wrapping: Wrapping = NO_WRAPPING,
+    size: int | None = None,
+) -> Table:
+    """The rows: the pieces of the files, those that were added, and names for the rows that have none.
+
+    `special` are the rows without a text of their own, `typed` the pieces that are found where somebody types them,
+    of which `mask` swallows the spaces before it; `size` is the model's rows, if not as the options say. Refuses an
+    added piece where the files have another, and too few rows.
+    """
+    pieces = list(names)
+    own, typed, ways = {*special}, dict(typed), {mask: Way(eats_before=True)} if mask else {}
+    for one in options.added:
+        pieces += (unused(i) for i in range(len(pieces), one.id + 1))
+        if one.id >= len(names):
+            pieces[one.id] = one.content
+        elif names[one.id] != one.content:
+            raise TokenizerError(
+                "the added piece {piece} has the id {i}, which is {other} in the vocabulary; one of the two files is "
+                "another model's.",
+                piece=shown(one.content),
+                i=one.id,
+                other=shown(names[one.id]),
+            )
+        typed[one.content], ways[one.content] = one.id, one.way
+        own |= {one.id} if one.special else set()
+    added = {one.id for one in options.added}
+    every = padded(pieces, size or options.size)
+    own |= {i for i in range(len(names), len(every)) if i not in added}
+    own |= {i for i, name in enumerate(names) if name == unused(i)}
+    return Table(every, own, typed, ways, wrapping)
+
+
+def sentencepiece(files: Files, name: str) -> Tokenizer:
+    """A SentencePiece model among the files, tried out first; TokenizerError if it is missing or cannot be used."""
+    model = vocabulary_files.file(files, name)
+    with vocabulary_files.within(name):
+        sentencepiece_check.check(model)
+        return Tokenizer(model)
+
+
+def special_of(model: Tokenizer) -> set[int]:
+    """The ids of pieces without a text of their own."""
+    return {i for i in range(model.size) if model.is_special(i)}
+
+
+def id_of(ids: Mapping[str, int], name: str, file: str) -> int:
+    """The row of a piece that a family cannot do without; TokenizerError if there is none."""
+    if name not in ids:
+        raise TokenizerError("{file}: has no piece {name}, which this family needs.", file=file, name=shown(name))
+    return ids[name]
+
+
+def id_in(model: Tokenizer, name: str) -> int:
+    """The same of a SentencePiece model."""
+    return id_of({piece: i for i, piece in enumerate(model.pieces)}, name, "spiece.model")

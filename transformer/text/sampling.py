@@ -145,40 +145,22 @@ class Merges:
         self._unused = {piece.text for piece in pieces if piece.type == UNUSED}
         wanted = [piece.text for piece in pieces if piece.type == USER_DEFINED]
         self._wanted = sorted(wanted, key=len, reverse=True)
+        self._whole = frozenset(wanted)
 
     def split(self, text: str, *, alpha: float, rng: random.Random) -> list[Part]:
         """Merge until no pair is left; a merge is left out with probability `alpha`."""
-        symbols = self._symbols(text)
-        frozen = [symbol in self._wanted for symbol in symbols]
-        after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))
-        agenda: list[tuple[float, int, int, str]] = []
         halves: dict[str, tuple[str, str]] = {}
 
-        def consider(left: int, right: int) -> None:
-            if left < 0 or right >= len(symbols) or frozen[left] or frozen[right]:
-                return
-            merged = symbols[left] + symbols[right]
-            if merged in self._ids:
-                heapq.heappush(agenda, (-self._scores[merged], left, right, merged))
-                if merged in self._unused:
-                    halves[merged] = symbols[left], symbols[right]
+        def rank(left: str, right: str) -> float | None:
+            whole = left + right
+            if whole not in self._ids or self._whole & {left, right}:
+                return None
+            if whole in self._unused:
+                halves[whole] = left, right
+            return -self._scores[whole]
 
-        for left in range(len(symbols) - 1):
-            consider(left, left + 1)
-        while agenda:
-            _, left, right, merged = heapq.heappop(agenda)
-            # One of the two may be another symbol by now, or part of one.
-            if not symbols[left] or not symbols[right] or symbols[left] + symbols[right] != merged:
-                continue
-            if rng.random() < alpha:
-                continue
-            symbols[left], symbols[right] = merged, ""
-            after[left] = after[right]
-            if after[left] < len(symbols):
-                before[after[left]] = left
-            consider(before[left], left)
-            consider(left, after[left])
-        return [part for symbol in symbols if symbol for part in self._parts(symbol, halves)]
+        symbols = merged(self._symbols(text), rank, left_out=lambda: rng.random() < alpha)
+        return [part for symbol in symbols for part in self._parts(symbol, halves)]
 
     def _symbols(self, text: str) -> list[str]:
         """What merging begins with: characters, and the pieces that their user wants to have whole."""
@@ -195,6 +177,40 @@ class Merges:
         if symbol in self._unused and symbol in halves:
             return [part for half in halves[symbol] for part in self._parts(half, halves)]
         return [(symbol, self._ids.get(symbol, self._unknown))]
+
+
+def merged(
+    symbols: Sequence[str],
+    rank: Callable[[str, str], float | None],
+    *,
+    left_out: Callable[[], bool] = lambda: False,
+) -> list[str]:
+    """Merge neighbours, the pair of the lowest rank first and of several such the leftmost, until none has a rank.
+
+    `left_out` says of each merge whether it is.
+    """
+    parts = list(symbols)
+    after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
+    waiting: list[tuple[float, int, int, str]] = []
+
+    def consider(left: int, right: int) -> None:
+        if left >= 0 and right < len(parts) and (found := rank(parts[left], parts[right])) is not None:
+            heapq.heappush(waiting, (found, left, right, parts[left] + parts[right]))
+
+    for left in range(len(parts) - 1):
+        consider(left, left + 1)
+    while waiting:
+        _, left, right, whole = heapq.heappop(waiting)
+        # One of the two may be another symbol by now, or part of one.
+        if not parts[left] or not parts[right] or parts[left] + parts[right] != whole or left_out():
+            continue
+        parts[left], parts[right] = whole, ""
+        after[left] = after[right]
+        if after[left] < len(parts):
+            before[after[left]] = left
+        consider(before[left], left)
+        consider(left, after[left])
+    return [part for part in parts if part]
 
 
 def _log_sum(edges: Sequence[Edge]) -> float:

@@ -98,8 +98,9 @@ def read(model: bytes) -> list[Piece]:
 
 
 def _find_fault(model: bytes) -> None:
+    """Load the model and use every piece once, in a process of its own, if it keeps the rules."""
     _check_pieces(read(model))
-    _try_out(model)
+    probing.try_out(_PROBE, model, library="SentencePiece", seconds=PROBE_SECONDS)
 
 
 def _piece(message: int | float | memoryview, i: int) -> Piece:
@@ -187,8 +188,3 @@ def _check_pieces(pieces: list[Piece]) -> None:
                 found=found,
             )
         )
-
-
-def _try_out(model: bytes) -> None:
-    """Load the model and use every piece once, in a process of its own."""
-    probing.try_out(_PROBE, model, library="SentencePiece", seconds=PROBE_SECONDS)

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from transformer.errors import ClauseError, TokenizerError, shown
-from transformer.files import strictjson
+from transformer.errors import TokenizerError, shown
 from transformer.text import family_tokenizers, library, listed
 from transformer.text.family_tokenizers import Two
 from transformer.text.options import Options, options_from
-from transformer.text.vocabulary_files import Files
+from transformer.text.vocabulary_files import Files, json_record, within
 
 Make = Callable[[Files, Options], Two]
 VOCABULARY = "vocabulary.json"
@@ -87,11 +86,8 @@ def read_record(content: bytes) -> tuple[str, Options]:
 
     TokenizerError if it is damaged, or says what this program does not know.
     """
-    try:
-        record = strictjson.parse(content)
-    except ClauseError as error:
-        raise TokenizerError("{file}: {problem}.", file=VOCABULARY, problem=error.sentence) from None
-    if not isinstance(record, dict) or not isinstance(record.get("options", {}), dict):
+    record = json_record({VOCABULARY: content}, VOCABULARY)
+    if not isinstance(record.get("options", {}), dict):
         raise TokenizerError("{file}: expected a JSON object, found {found}.", file=VOCABULARY, found=shown(record))
     family = record.get("family")
     if not isinstance(family, str) or family not in FAMILIES:
@@ -101,7 +97,5 @@ def read_record(content: bytes) -> tuple[str, Options]:
             found=shown(family),
             families=", ".join(FAMILIES),
         )
-    try:
+    with within(VOCABULARY):
         return family, options_from(record.get("options", {}))
-    except TokenizerError as error:
-        raise TokenizerError("{file}: {problem}", file=VOCABULARY, problem=error.sentence) from None

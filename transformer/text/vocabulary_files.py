@@ -3,7 +3,8 @@
 Source: Hugging Face's tokenizers, which writes them. What is wrong is said in one sentence that begins with the file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from transformer.errors import ClauseError, TokenizerError, shown
@@ -14,6 +15,15 @@ from transformer.text.sentencepiece_check import MAX_PIECES
 
 Files = Mapping[str, bytes]
 MAX_CHARACTERS = 512  # of a piece
+
+
+@contextmanager
+def within(name: str) -> Iterator[None]:
+    """Say of what is refused which file it is in."""
+    try:
+        yield
+    except TokenizerError as error:
+        raise TokenizerError("{file}: {problem}", file=name, problem=error.sentence) from None
 
 
 def file(files: Files, name: str) -> bytes:

@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 
 from transformer.errors import CheckpointError
 from transformer.importers import keys, reshapes
+from transformer.importers.imported import Opened
 from transformer.importers.keys import Rule, Table, Unused, best_match, match
 from transformer.importers.reshapes import (
     FLATTENED,
@@ -62,7 +63,7 @@ def test_values_arrive_as_the_rules_say(tmp_path):
     save_file(state | {"row": torch.randn(2)}, tmp_path / "model.safetensors")
     with open_weights(tmp_path) as weights:
         found = match(TABLE, list(weights.tensors))
-        made = dict(keys.read(found, weights, {"n_heads": 2}))
+        made = dict(Opened(found, {"n_heads": 2}, weights).read())
         shapes = keys.shapes(found, weights, {"n_heads": 2})
         assert shapes == {name: tuple(tensor.shape) for name, tensor in made.items()}
         assert not {"a.0", "b.0"} & set(keys.shapes(found, weights, {}))  # until the heads are known

@@ -18,7 +18,7 @@ from tests.transformer.importers.tutorial_models import (
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.errors import CheckpointError
-from transformer.importers import keys
+from transformer.importers.imported import Opened
 from transformer.importers.tutorial_fields import understand
 from transformer.importers.tutorials import TUTORIALS
 from transformer.importers.weights import open_weights
@@ -35,7 +35,7 @@ def understood(path, content, answers=ANSWERS):
     torch.save(content, path)
     with open_weights(path) as weights:
         found = understand(weights)
-        return found.report.answered(answers), dict(keys.read(found.match, weights, {}))
+        return found.report.answered(answers), dict(Opened(found.match, {}, weights).read())
 
 
 def rebuilt(report, state):

@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
-from transformer.files import strictjson
+from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers import keys
 from transformer.importers.accounts import account, check_agreement
@@ -39,6 +38,7 @@ from words import Sentence, say
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 MAX_JSON = 4_000_000  # label maps can be long
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
 
 def import_folder(
@@ -65,10 +65,7 @@ def _record(files: FolderFiles, name: str) -> dict[str, Any]:
             "{folder}: holds an adapter without its model; merge the two and save the whole model.",
             folder=files.name,
         )
-    try:
-        record = strictjson.parse(files.read(name, limit=MAX_JSON))
-    except ClauseError as error:
-        raise CheckpointError("{label}: {problem}.", label=files.label(name), problem=error.sentence) from None
+    record = files.json(name, limit=MAX_JSON)
     if not isinstance(record, dict):
         raise CheckpointError(
             "{label}: expected a JSON object, found {found}.", label=files.label(name), found=shown(record)
@@ -128,7 +125,12 @@ class _Import:
         names = {one.name for one in asked}
         read = reported(said)
         fields = [*(one for one in read if one.name not in names), *asked]
-        notes = (*self._of_code(), *self._of_length(said), *how.notes, *chosen.notes)
+        code = [
+            say("{key} in config.json is ignored: no code out of the folder is run.", key=key)
+            for key in self.record
+            if key in ASKS_FOR_CODE
+        ]
+        notes = (*code, *self._of_length(said), *how.notes, *chosen.notes)
         report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
         report = replace(report, source=self.files.name)
         if asked or chosen.vocabularies is None:
@@ -158,10 +160,6 @@ class _Import:
                 n=said["max_len"].value,
             )
         ]
-
-    def _of_code(self) -> list[Sentence]:
-        asked = [key for key in self.record if key in ASKS_FOR_CODE]
-        return [say("{key} in config.json is ignored: no code out of the folder is run.", key=key) for key in asked]
 
     def _body(self) -> tuple[Match, dict[str, Known]]:
         """What the tensors become, and the fields of the config that are not about ids."""
@@ -244,7 +242,11 @@ def config_of(said: Fields, *, label: str) -> ModelConfig:
 
 def reported(said: Fields) -> list[Field]:
     """The fields that a report lists: those that are not at their default."""
-    return [Field(name, one.how, one.value, one.evidence) for name, one in said.items() if not _default(name, one)]
+    return [
+        Field(name, one.how, one.value, one.evidence)
+        for name, one in said.items()
+        if name not in _DEFAULTS or _DEFAULTS[name] != one.value
+    ]
 
 
 def at_most(length: Known) -> Known:
@@ -264,10 +266,3 @@ def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
     banned = tuple(i for i in ids["banned_ids"].value if i != said["pad_id"].value)
     said["banned_ids"] = replace(ids["banned_ids"], value=banned)
     return said
-
-
-_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
-
-
-def _default(name: str, one: Known) -> bool:
-    return name in _DEFAULTS and _DEFAULTS[name] == one.value

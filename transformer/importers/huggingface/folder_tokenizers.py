@@ -15,8 +15,8 @@ from transformer.errors import CheckpointError, TokenizerError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers.huggingface.config_settings import Fields, Known, inferred
 from transformer.importers.report import Choice, Field
-from transformer.text import added, languages, library, vocabulary_files
-from transformer.text.options import Options, options_of_config
+from transformer.text import languages, library, vocabulary_files
+from transformer.text.options import CONFIG, FILES, Options, options_of_config
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import FAMILIES, Vocabularies
 from transformer.text.vocabulary_files import Files
@@ -73,7 +73,7 @@ def choose(
     tokenizer.
     """
     try:
-        content = {one: files.read(one, limit=MAX_TOKENIZER) for one in added.FILES if files.has(one)}
+        content = {one: files.read(one, limit=MAX_TOKENIZER) for one in FILES if files.has(one)}
         said = _class(content)
         names = _families(said, names)
         name = _first(files, names)
@@ -110,7 +110,7 @@ def _families(said: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _class(content: Files) -> str:
     """What tokenizer_config.json calls the tokenizer; empty if it does not."""
-    record = vocabulary_files.json_record(content, added.CONFIG) if added.CONFIG in content else {}
+    record = vocabulary_files.json_record(content, CONFIG) if CONFIG in content else {}
     said = record.get("tokenizer_class")
     return said if isinstance(said, str) else ""
 
@@ -147,12 +147,12 @@ def _options(name: str, names: tuple[str, ...], content: Files, sizes: tuple[int
 
 def _check_codes(content: Files) -> None:
     """Refuse a list of languages that is not known here: all ids of languages would be wrong."""
-    said = vocabulary_files.json_record(content, added.CONFIG).get(CODES_KEY) if added.CONFIG in content else None
+    said = vocabulary_files.json_record(content, CONFIG).get(CODES_KEY) if CONFIG in content else None
     if said not in (None, "m2m100"):
         raise TokenizerError(
             "{file}: {key}: found {found}, expected m2m100; the ids of other languages are not known here, so import "
             "another model.",
-            file=added.CONFIG,
+            file=CONFIG,
             key=CODES_KEY,
             found=shown(said),
         )

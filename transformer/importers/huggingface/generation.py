@@ -164,7 +164,8 @@ def read_generation(
     """
     file = FILE if own is not None else "config.json"
     of_config = {name: value for name, value in config.items() if own is None or name in READ[:4]}
-    record = {**ids, **of_config, **_said(own or {})}  # null in config.json: there is no such piece
+    own_said = {name: value for name, value in (own or {}).items() if value is not None}
+    record = {**ids, **of_config, **own_said}  # null in config.json: there is no such piece
     at = f"{label}/{file}"
     ends = ids_of(record.get("eos_token_id"), "eos_token_id", at)
     if own is None and config.get(OLD_FORCED) is True:
@@ -193,10 +194,6 @@ def _evidence(key: str, own: Mapping[str, Any], config: Mapping[str, Any]) -> Se
     if key in config:
         return say("{key} in {file}", key=key, file="config.json")
     return say("all models of this family have it")
-
-
-def _said(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if value is not None}
 
 
 def _notes(record: Mapping[str, Any], file: str, *, whole: bool) -> Iterator[Sentence]:

@@ -139,6 +139,7 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
     options.expect("no_decoder_final_norm", False, *([] if pre.value else [True]))
     learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, flag=True)
     none = options.flag("no_token_positional_embeddings", False)
+    unscaled = options.flag("no_scale_embedding", False)
     inner = options.whole("encoder_ffn_embed_dim", 2048, least=1)
     made = {
         "n_encoder_layers": options.whole("encoder_layers", 6, least=1, most=MAX_LAYERS),
@@ -154,7 +155,7 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
         "norm_eps": fixed(1e-5),
         "bias": fixed(True),
         "embedding_norm": options.flag("layernorm_embedding", False),
-        "scale_embedding": _turned(options.flag("no_scale_embedding", False)),
+        "scale_embedding": Known(not unscaled.value, unscaled.evidence),
         "positions": Known("learned" if learned.value else "sinusoidal", learned.evidence),
         "sinusoid_layout": fixed("interleaved" if none.value or learned.value else "fairseq"),
         "max_len": _length(options),
@@ -169,10 +170,6 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
 
 
 IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
-
-
-def _turned(flag: Known) -> Known:
-    return Known(not flag.value, flag.evidence)
 
 
 def _length(options: Options) -> Known:

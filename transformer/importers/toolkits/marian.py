@@ -26,9 +26,8 @@ from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FOR_BOTH, TRANSPOSED, Reshape
 from transformer.importers.toolkits.lists import MAX_SETTINGS, by_ids, lines, settings
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
-from transformer.importers.weights import Weights
 from transformer.model.config import MAX_LAYERS
-from transformer.text.making import sentencepiece
+from transformer.text.family_tokenizers import sentencepiece
 from words import Sentence, say
 
 CONFIG = "special:model.yml"
@@ -114,10 +113,6 @@ def _linear(theirs: str, ours: str) -> Iterator[Rule]:
 def _norm(theirs: str, ours: str, end: str = "") -> Iterator[Rule]:
     yield Rule.of(f"{theirs}_ln_scale{end}", f"{ours}.weight", reshape=ONE_ROW)
     yield Rule.of(f"{theirs}_ln_bias{end}", f"{ours}.bias", reshape=ONE_ROW)
-
-
-def _recognises(weights: Weights) -> bool:
-    return CONFIG in weights.evidence or "decoder_ff_logit_out_b" in weights.tensors
 
 
 def _options(place: Place) -> dict[str, Any]:
@@ -274,5 +269,11 @@ def _vocabulary(place: Place, name: str) -> tuple[str, ...]:
 
 
 TOOLKIT = Toolkit(
-    "Marian", _recognises, _options, _pieces, _table, _fields, ("tied-embeddings", "tied-embeddings-all")
+    "Marian",
+    lambda weights: CONFIG in weights.evidence or "decoder_ff_logit_out_b" in weights.tensors,
+    _options,
+    _pieces,
+    _table,
+    _fields,
+    ("tied-embeddings", "tied-embeddings-all"),
 )

@@ -18,8 +18,7 @@ from transformer.importers.huggingface.config_settings import Fields, Known, Pre
 from transformer.importers.huggingface.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED
-from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
-from transformer.importers.weights import Weights
+from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
 from transformer.model.config import MAX_LAYERS
 from words import Sentence, say
 
@@ -83,16 +82,6 @@ def _forward(gated: bool) -> Iterator[Rule]:
 _TABLES = {
     gated: Table(say("A Transformer of OpenNMT-py."), (*_rules(), *_forward(gated))) for gated in (False, True)
 }
-
-
-def _recognises(weights: Weights) -> bool:
-    opt = weights.evidence.get("opt")
-    return isinstance(opt, Mapping) and "decoder_type" in opt
-
-
-def _options(place: Place) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = place.weights.evidence["opt"]
-    return found
 
 
 def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
@@ -194,8 +183,8 @@ def _list(vocabulary: Any, side: str) -> tuple[str, ...]:
 
 TOOLKIT = Toolkit(
     "OpenNMT-py",
-    _recognises,
-    _options,
+    lambda weights: "decoder_type" in part(weights.evidence, "opt"),
+    lambda place: place.weights.evidence["opt"],
     _pieces,
     lambda options, _: _TABLES[options.raw("pos_ffn_activation_fn") in GATED],
     _fields,
