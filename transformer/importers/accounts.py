@@ -41,7 +41,7 @@ def account(
         recognised=found.table.name,
         file_tensors=tuple(_of_file(name, found, weights) for name in weights.tensors),
         model_tensors=tuple(
-            ModelTensor(name, shapes.get(name), sources[name].sources if name in sources else ()) for name in names
+            ModelTensor(name, shapes.get(name), (sources[name].source,) if name in sources else ()) for name in names
         ),
         fields=tuple(fields),
         notes=(*weights.notes, *notes),
@@ -50,7 +50,7 @@ def account(
 
 def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
     info = weights.tensors[name]
-    taken = [one for one in found.taken if name in one.sources]
+    taken = [one for one in found.taken if name == one.source]
     if taken:
         targets = tuple(target for one in taken for target in one.targets)
         return FileTensor(name, info.dtype, info.shape, "renamed", targets, taken[0].reshape.said)
@@ -83,12 +83,12 @@ def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Sh
 def _faults(found: Match, shapes: Shapes, expected: Shapes) -> Iterator[Sentence]:
     sources = found.sources
     missing = [named(_theirs(found, name)) for name in expected if name not in sources]
-    surplus = [named(sources[name].sources[0]) for name in sources if name not in expected]
+    surplus = [named(sources[name].source) for name in sources if name not in expected]
     surplus += map(named, found.left_over)
     wrong = [
         say(
             "{name} (found {found}, expected {expected})",
-            name=named(sources[name].sources[0]),
+            name=named(sources[name].source),
             found=list(shapes[name]),
             expected=list(shape),
         )
@@ -118,11 +118,11 @@ def _theirs(found: Match, name: str) -> str:
     Of several names the likeliest is one that the file has in another layer, or in another stack, or at least with
     the beginning that others have.
     """
-    sources = [source for one in found.taken for source in one.sources]
+    sources = [one.source for one in found.taken]
     known = [{part(source) for source in sources} for part in _PARTS]
     rules = sorted(
         found.table.rules,
-        key=lambda rule: [part(rule.sources[0]) not in there for part, there in zip(_PARTS, known, strict=True)],
+        key=lambda rule: [part(rule.source) not in there for part, there in zip(_PARTS, known, strict=True)],
     )
     for rule in rules:
         for target in rule.targets:
@@ -130,5 +130,5 @@ def _theirs(found: Match, name: str) -> str:
             holes = {"n": r"\d+", "p": "weight|bias"}
             text = "".join(f"(?P<{part}>{holes[part]})" if i % 2 else re.escape(part) for i, part in enumerate(parts))
             if there := re.fullmatch(text, name):
-                return rule.sources[0].format(**there.groupdict())
+                return rule.source.format(**there.groupdict())
     return name

@@ -29,10 +29,10 @@ def completed(found: Match) -> Match:
     for name, one in there.items():
         output = name.replace("v_proj.weight", "out_proj.weight")
         if output != name and output not in there and len(one.targets) == 1:
-            added.append(Taken(one.sources, (output,), WITH_NO_OUTPUT_MAP))
+            added.append(Taken(one.source, (output,), WITH_NO_OUTPUT_MAP))
     tables = {"src_table", "tgt_table", *POSITION_OF.values()}
     if _FIRST in there and not tables & there.keys() and not found.n_layers("decoder") and not found.left_over:
-        added.append(Taken(there[_FIRST].sources, ("src_table",), UNIT_VECTORS))
+        added.append(Taken(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
     return replace(found, taken=(*found.taken, *added))
 
 
@@ -66,7 +66,7 @@ def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
         notes.append(say("The file has no embeddings: piece i stands for the unit vector of dimension i."))
-    names = [one.sources[0] for one in found.taken if one.targets[0].startswith("encoder.layers.")]
+    names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
     if not names or any("enc" in name.lower() for name in names):
         return tuple(notes)
     outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}

@@ -43,16 +43,15 @@ class Opened:
         """The tensors that 16 bits of the file are enough for, and which."""
         kinds: dict[str, torch.dtype] = {}
         for one in self.match.taken:
-            stored = {self.weights.tensors[name].dtype for name in one.sources}
-            if one.reshape.exact and len(stored) == 1 and (kind := FLOATS.get(stored.pop())) in NARROW:
+            if one.reshape.exact and (kind := FLOATS.get(self.weights.tensors[one.source].dtype)) in NARROW:
                 kinds |= dict.fromkeys(one.targets, kind)
         return kinds
 
     def write(self, places: Places) -> Iterator[str]:
         """Write each tensor into its place, straight from the file where it stays as it is; name it after that."""
         for one in self.match.taken:
-            if one.reshape is AS_IS and len(one.sources) == 1:
-                self.weights.read(one.sources[0], places[one.targets[0]])
+            if one.reshape is AS_IS:
+                self.weights.read(one.source, places[one.targets[0]])
             else:
                 for target, values in self._made(one):
                     places[target].copy_(values)
@@ -64,7 +63,7 @@ class Opened:
             yield from self._made(one)
 
     def _made(self, one: Taken) -> Iterator[tuple[str, Tensor]]:
-        made = one.reshape.apply([self.weights.read(name) for name in one.sources], self.facts)
+        made = one.reshape.apply(self.weights.read(one.source), self.facts)
         return zip(one.targets, made, strict=True)
 
 
@@ -83,7 +82,7 @@ class Content:
     def values(self) -> Iterator[Opened]:
         """The tensors of the model, to be read one at a time while their file is open; refused if it changed."""
         with self.open_again() as weights:
-            if not {name for one in self.match.taken for name in one.sources} <= set(weights.tensors):
+            if not {one.source for one in self.match.taken} <= set(weights.tensors):
                 raise CheckpointError(
                     "{label}: the file was replaced by another; open it again.", label=weights.label
                 )

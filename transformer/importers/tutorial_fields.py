@@ -80,7 +80,7 @@ def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
         most_values = MAX_POSITION_VALUES if name in POSITION_OF.values() else MAX_PARAMETERS
         expected = 1 if name.endswith(("bias", "norm.weight")) else 2
         if len(shape) != expected or not all(0 < n <= MAX_VOCAB for n in shape) or math.prod(shape) > most_values:
-            (source, *_) = found.sources[name].sources
+            source = found.sources[name].source
             raise CheckpointError(
                 "{label}: tensor {tensor} has the shape {shape}; expected {expected} from 1 to {most:,}, and at most "
                 "{values:,} values.",
@@ -97,7 +97,7 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     """Tables that are one: tied in the file, or there for both sides."""
 
     def holder(target: str) -> str:
-        name = found.sources[target].sources[0] if target in found.sources else ""
+        name = found.sources[target].source if target in found.sources else ""
         return weights.ties.get(name, name)
 
     source, target, output = holder("src_table"), holder("tgt_table"), holder("output_table")
@@ -130,8 +130,7 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         return found, [asked, Field("max_len", "asked", None, say("No table of positions says how many there are."))]
     differences, lengths = [], []
     for one in {found.sources[table] for table in there}:
-        (name,) = one.sources
-        table = one.reshape.apply([weights.read(name)], {})[0]
+        table = one.reshape.apply(weights.read(one.source), {})[0]
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
     rows = Field("max_len", "inferred", min(lengths), say("The table of positions has as many rows."))
@@ -166,7 +165,7 @@ def _norms(found: Match) -> Iterator[Field]:
     yield Field("final_norm", "inferred", final, why)
     if not names:
         return
-    said = {found.sources[name].sources[0].rpartition(".")[2] for name in names}
+    said = {found.sources[name].source.rpartition(".")[2] for name in names}
     kinds = dict.fromkeys(NORM_OF[name] for name in sorted(said))
     if len(kinds) > 1:
         why = say("Some norms are called {names}, and so are of different kinds; all must be of one kind here.",

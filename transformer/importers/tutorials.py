@@ -176,7 +176,7 @@ def alone(found: Match) -> Match:
     (stack,) = stacks
     two_norms = not any(".cross_attn." in name for name in found.sources)
     outputs = {"output_table", "output_bias"} if stack == "encoder" else set()
-    left = [name for one in found.taken if set(one.targets) <= outputs for name in one.sources]
+    left = [one.source for one in found.taken if set(one.targets) <= outputs]
     taken = tuple(
         _alone(one, stack, two_norms=two_norms, one_table="src_table" not in found.sources)
         for one in found.taken
@@ -187,10 +187,10 @@ def alone(found: Match) -> Match:
 
 def _alone(one: Taken, stack: str, *, two_norms: bool, one_table: bool) -> Taken:
     if set(one.targets) & set(POSITION_OF.values()):
-        return Taken(one.sources, (POSITION_OF[stack],), FLATTENED)
+        return Taken(one.source, (POSITION_OF[stack],), FLATTENED)
     (target, *rest) = one.targets
     if two_norms:
         target = target.replace("cross_attn_residual", "ffn_residual")
     if one_table and target == "tgt_table":
         target = "src_table"
-    return Taken(one.sources, (target, *rest), one.reshape)
+    return Taken(one.source, (target, *rest), one.reshape)

@@ -219,7 +219,7 @@ def test_norms_of_two_kinds_are_asked_about(tmp_path):
     assert [one.name for one in report.asked] == ["norm_kind", "norm_eps"]
 
 
-NAMES = st.sampled_from([name for rule in TUTORIALS.rules for name in rule.sources])
+NAMES = st.sampled_from([rule.source for rule in TUTORIALS.rules])
 NUMBERS, KINDS = st.sampled_from(["0", "1", "7", "01", "9999999"]), st.sampled_from(["weight", "bias"])
 FILLED = st.builds(lambda name, n, p: name.replace("{n}", n).replace("{p}", p), NAMES, NUMBERS, KINDS)
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 3, 6, 12]), max_size=4)

@@ -186,7 +186,7 @@ class _Import:
     def _check_rows(self, found: Match, said: Fields) -> None:
         """See that the tables have a row for each piece, before anything is made as large as config.json says."""
         for table, size in (("src_table", said["src_vocab_size"]), ("tgt_table", said["tgt_vocab_size"])):
-            name = found.sources[table].sources[0] if table in found.sources else None
+            name = found.sources[table].source if table in found.sources else None
             rows = self.weights.tensors[name].shape[:1] if name else (size.value,)
             if rows != (size.value,):
                 raise CheckpointError(

@@ -31,7 +31,7 @@ MASK = say("it is a mask, made anew for each text")
 FORMULA = say("a formula gives it")
 CLASSES = say("it is a head for another task")
 
-ONE_ROW = Reshape(lambda tensors, _: (tensors[0].flatten(),), say("as one row"))
+ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("as one row"))
 
 
 def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
@@ -68,7 +68,7 @@ def settle_tables(
     The match has roles among its targets. The config's `tie_word_embeddings`, or else `tied`, decides where the file
     has one table only. A table that is missing is refused, and so is a copy that is none.
     """
-    names = {target: one.sources[0] for target, one in found.sources.items() if target.startswith("?")}
+    names = {target: one.source for target, one in found.sources.items() if target.startswith("?")}
     tie = settings.flag("tie_word_embeddings", tied)
     one_output = has_output and OUTPUT in names
     if one_output and tie.value and not names.keys() & {INPUT, SOURCE, TARGET}:
@@ -130,7 +130,7 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
 
 def _sought(found: Match, role: str) -> str:
     """The names that a table of this role may have."""
-    return joined(", ", [shown(rule.sources[0]) for rule in found.table.rules if rule.targets == (role,)])
+    return joined(", ", [shown(rule.source) for rule in found.table.rules if rule.targets == (role,)])
 
 
 def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], copies: Mapping[str, str]) -> Match:
@@ -139,15 +139,15 @@ def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], co
     kept: list[Taken] = []
     ignored = dict(found.ignored)
     for one in found.taken:
-        role = role_of.get(one.sources[0])
+        role = role_of.get(one.source)
         if role is not None and role in targets:
             kept.append(replace(one, targets=(targets[role],)))
         elif role is not None and role in copies:
-            ignored[one.sources[0]] = say("it is a copy of {name}", name=copies[role])
+            ignored[one.source] = say("it is a copy of {name}", name=copies[role])
         elif role is None:
             kept.append(one)
         else:
-            ignored[one.sources[0]] = CLASSES
+            ignored[one.source] = CLASSES
     return replace(found, taken=tuple(kept), ignored=ignored)
 
 
@@ -169,7 +169,7 @@ def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Matc
     if said["positions"].value != "sinusoidal" or not there:
         return found, {}
     taken, shapes = [found.sources[name] for name in there], keys.shapes(found, weights, {})
-    stored = [one.reshape.apply([weights.read(one.sources[0])], {})[0] for one in taken]
+    stored = [one.reshape.apply(weights.read(one.source), {})[0] for one in taken]
     fits = all(shapes[name][1:] == (said["d_model"].value,) for name in there)
     layout = said["sinusoid_layout"].value
     apart = torch.tensor([_apart(table, layout) for table in stored] if fits else [torch.inf])

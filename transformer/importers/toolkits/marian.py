@@ -54,9 +54,11 @@ WITHOUT_EFFECT = (
 ATTENTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
 
 
-def _with_zeros(tensors: Any, _: Any, *, rows: int, value: float = 0.0, turned: bool = False) -> tuple[torch.Tensor]:
+def _with_zeros(
+    tensor: torch.Tensor, _: Any, *, rows: int, value: float = 0.0, turned: bool = False
+) -> tuple[torch.Tensor]:
     """A table, or a bias, with further rows at its end."""
-    table = tensors[0].t() if turned else tensors[0]
+    table = tensor.t() if turned else tensor
     table = table.flatten() if value else table
     more = torch.full((rows - len(table), *table.shape[1:]), value, device=table.device)
     return (torch.cat((table, more)),)

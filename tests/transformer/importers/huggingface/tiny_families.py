@@ -68,7 +68,8 @@ FAMILIES = {
     "marian": Row(library.MarianMTModel, library.MarianConfig, _PAIR | _MARIAN, {
         "swish, scaled": _LARGE_MARIAN, "own decoder": _LARGE_MARIAN | _OWN_DECODER}),
     "bart": Row(library.BartForConditionalGeneration, library.BartConfig, _PAIR, _written()),
-    "mbart": Row(library.MBartForConditionalGeneration, library.MBartConfig, _PAIR | {"decoder_start_token_id": 2}, _written()),
+    "mbart": Row(library.MBartForConditionalGeneration, library.MBartConfig,
+                 _PAIR | {"decoder_start_token_id": 2}, _written()),
     "pegasus": Row(library.PegasusForConditionalGeneration, library.PegasusConfig, _PAIR, _written(0)),
     "m2m_100": Row(library.M2M100ForConditionalGeneration, library.M2M100Config, _PAIR, _written()),
     "t5": Row(library.T5ForConditionalGeneration, library.T5Config, _T5, {"large": _LARGE_T5}),
