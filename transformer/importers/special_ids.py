@@ -134,7 +134,10 @@ def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tens
     first = FIRST[name]
     found += [first] * (tokenizer is None)
     found += [None] * (name == "pad_id")  # which does no harm where nothing says which it is
-    found += [*range(USUAL)] if tokenizer is None else _special(tokenizer)
+    if tokenizer is None:
+        found += range(USUAL)
+    else:
+        found += [i for i in range(min(tokenizer.size, 64)) if tokenizer.is_special(i)][:MOST_NAMED]
     found += [None] * (name in MAY_BE_NONE)
     return [i for i in dict.fromkeys(found) if i is None or i < size]
 
@@ -143,7 +146,3 @@ def zero_rows(table: Tensor) -> list[int]:
     """Rows [D] of a table [V, D] that are all zeros, if they are few: what padding has."""
     rows = [int(i) for i in (table == 0).all(dim=1).nonzero()[:, 0]]
     return rows if len(rows) == 1 else []
-
-
-def _special(tokenizer: AnyTokenizer) -> list[int]:
-    return [i for i in range(min(tokenizer.size, 64)) if tokenizer.is_special(i)][:MOST_NAMED]

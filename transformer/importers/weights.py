@@ -179,9 +179,9 @@ def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
 
 def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     file, size = stack.enter_context(files.open(name))
-    found = npz.read_arrays(file, size, label=files.label(name))
-    places = {tensor: _Place(file, found.header, tensor, files.label(name)) for tensor in found.header.tensors}
-    return _of_places(files, files.label(name), places, evidence=found.texts)
+    header, texts = npz.read_arrays(file, size, label=files.label(name))
+    places = {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
+    return _of_places(files, files.label(name), places, evidence=texts)
 
 
 def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:

@@ -80,20 +80,20 @@ def _tensors(name: str, source: Path, target: Path) -> None:
 def _arrays(name: str, source: Path, target: Path) -> None:
     """The arrays one after another, and the outline that a file of torch.save would have with the same."""
     with source.open("rb") as file, target.open("xb") as made:
-        found = npz.read_arrays(file, source.stat().st_size, label=name)
+        header, texts = npz.read_arrays(file, source.stat().st_size, label=name)
         record, end = {}, 0
-        for tensor, info in found.header.tensors.items():
+        for tensor, info in header.tensors.items():
             begin, end = end, end + info.end - info.begin
             record[tensor] = {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": [begin, end]}
         text = json.dumps(record, separators=(",", ":")).encode("ascii")
         text += b" " * (-len(text) % tensorfile.LENGTH_BYTES)
         made.write(len(text).to_bytes(tensorfile.LENGTH_BYTES, "little") + text)
-        for info in found.header.tensors.values():
+        for info in header.tensors.values():
             file.seek(info.begin)
             for begin in range(info.begin, info.end, CHUNK):
                 made.write(file.read(min(CHUNK, info.end - begin)))
-    tensors = [[tensor, {"t": tensor}] for tensor in found.header.tensors]
-    outline = {"outline": {"d": [*tensors, *([key, text] for key, text in found.texts.items())]}}
+    tensors = [[tensor, {"t": tensor}] for tensor in header.tensors]
+    outline = {"outline": {"d": [*tensors, *([key, text] for key, text in texts.items())]}}
     target.with_name(target.name + OUTLINE).write_text(json.dumps(outline), encoding="ascii")
 
 

@@ -14,8 +14,7 @@ from transformer.importers import opening
 from transformer.importers.handed_in import canonical
 from transformer.importers.handed_in.archives import unpack
 from transformer.importers.handed_in.handed_limits import OURS, Limits, check_all_differ, check_name, is_junk
-from transformer.importers.kinds import kind_of
-from transformer.importers.opening import QuestionsError
+from transformer.importers.opening import QuestionsError, kind_of
 from words import Sentence, joined, say, say_n
 
 ZIP = ".zip"

@@ -106,8 +106,8 @@ class _Import:
     def done(self) -> Imported:
         found, said = self._body()
         own = _record(self.files, generation.FILE) if self.files.has(generation.FILE) else None
-        how = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
-        ids = self._forced(_settled(how.values), said)
+        how, undone = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
+        ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
         chosen = self._chosen(said, ids)
         said |= (
@@ -130,7 +130,7 @@ class _Import:
             for key in self.record
             if key in ASKS_FOR_CODE
         ]
-        notes = (*code, *self._of_length(said), *how.notes, *chosen.notes)
+        notes = (*code, *self._of_length(said), *undone, *chosen.notes)
         report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
         report = replace(report, source=self.files.name)
         if asked or chosen.vocabularies is None:

@@ -7,11 +7,10 @@ all tokens, and of several forced ends the smallest id is the likeliest.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
-from transformer.importers.huggingface.config_settings import Known
+from transformer.importers.huggingface.config_settings import Fields, Known
 from transformer.model.config_writing import MAX_COUNT
 from words import Sentence, say
 
@@ -147,20 +146,13 @@ OLD_FORCED = "force_bos_token_to_be_generated"  # how the first configs of BART 
 IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED, OLD_FORCED, "sep_token_id"})
 
 
-@dataclass(frozen=True)
-class Generation:
-    """How a model writes."""
-
-    values: Mapping[str, Known]  # of the fields of our config that it decides
-    notes: tuple[Sentence, ...]  # what is not carried out here
-
-
 def read_generation(
     own: Mapping[str, Any] | None, config: Mapping[str, Any], ids: Mapping[str, int | None], *, label: str
-) -> Generation:
-    """What both files say: `own` is what generation_config.json holds, None if there is none.
+) -> tuple[Fields, tuple[Sentence, ...]]:
+    """The fields that both files decide, and what is not carried out here.
 
-    `ids` are what a family's models have where neither file says it, by transformers' names. Refuses what is no id.
+    `own` is what generation_config.json holds, None if there is none; `ids` are what a family's models have where
+    neither file says it, by transformers' names. Refuses what is no id.
     """
     file = FILE if own is not None else "config.json"
     of_config = {name: value for name, value in config.items() if own is None or name in READ[:4]}
@@ -185,7 +177,7 @@ def read_generation(
     if not record.get(BAD_WORDS):
         keys["banned_ids"] = SUPPRESSED
     known = {name: Known(value, _evidence(keys[name], own or {}, of_config)) for name, value in values.items()}
-    return Generation(known, tuple(_notes(own if own is not None else config, file, whole=own is not None)))
+    return known, tuple(_notes(own if own is not None else config, file, whole=own is not None))
 
 
 def _evidence(key: str, own: Mapping[str, Any], config: Mapping[str, Any]) -> Sentence:

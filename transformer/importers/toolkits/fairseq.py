@@ -18,7 +18,7 @@ from typing import Any
 
 from transformer.errors import CheckpointError, shown
 from transformer.importers.huggingface import bart_like
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Present, fixed
+from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from transformer.importers.huggingface.renaming import FORMULA, OUTPUT, SOURCE, TARGET, renamed, unused
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import SPLIT_ROWS, cut_rows
@@ -152,16 +152,14 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
         "activation": options.word("activation_fn", "relu", names=FUNCTIONS),
         "norm": Known("pre" if pre.value else "post", pre.evidence),
         "final_norm": pre,
-        "norm_eps": fixed(1e-5),
-        "bias": fixed(True),
+        **always(norm_eps=1e-5, bias=True),
         "embedding_norm": options.flag("layernorm_embedding", False),
         "scale_embedding": Known(not unscaled.value, unscaled.evidence),
         "positions": Known("learned" if learned.value else "sinusoidal", learned.evidence),
         "sinusoid_layout": fixed("interleaved" if none.value or learned.value else "fairseq"),
         "max_len": _length(options),
         **{name: fixed(SPECIAL.index(piece)) for name, piece in IDS.items()},
-        "append_source_eos": fixed(True),
-        "prepend_source_bos": fixed(False),
+        **always(append_source_eos=True, prepend_source_bos=False),
     }
     if none.value:
         made["positions"] = Known("none", none.evidence)

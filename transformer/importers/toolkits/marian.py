@@ -20,7 +20,7 @@ import torch
 
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
-from transformer.importers.huggingface.config_settings import Fields, Known, Present, fixed, inferred
+from transformer.importers.huggingface.config_settings import Fields, Known, Present, always, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FOR_BOTH, TRANSPOSED, Reshape
@@ -156,15 +156,12 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         "activation": options.word("transformer-ffn-activation", "swish", names=FUNCTIONS),
         "norm": fixed("post"),
         "final_norm": _operations(options, "transformer-postprocess-top"),
-        "norm_eps": fixed(1e-6),
-        "bias": fixed(True),
+        **always(norm_eps=1e-6, bias=True),
         "embedding_norm": _operations(options, "transformer-postprocess-emb"),
         "scale_embedding": inferred(not learned, positions),
         "positions": inferred("learned" if learned else "sinusoidal", positions),
         "sinusoid_layout": fixed("interleaved" if learned else "tensor2tensor"),
-        "max_len": fixed(LENGTH),
-        "append_source_eos": fixed(True),
-        "prepend_source_bos": fixed(False),
+        **always(max_len=LENGTH, append_source_eos=True, prepend_source_bos=False),
         **_ids(options, pieces),
     }
     options.check_asked(("",), WITHOUT_EFFECT)
@@ -175,14 +172,8 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     """`</s>` is 0, what is unknown 1 and never written; the row of zeros is behind all pieces."""
     start = max(options.raw("dim-vocabs"))
     unknown = None if pieces is None or UNKNOWN not in pieces.source[:2] or UNKNOWN not in pieces.target[:2] else 1
-    return {
-        "pad_id": fixed(start),
-        "decoder_start_id": fixed(start),
-        "bos_id": fixed(None),
-        "eos_id": fixed(0),
-        "unk_id": fixed(unknown),
-        "banned_ids": fixed(() if unknown is None else (unknown,)),
-    }
+    banned = () if unknown is None else (unknown,)
+    return always(pad_id=start, decoder_start_id=start, bos_id=None, eos_id=0, unk_id=unknown, banned_ids=banned)
 
 
 def _check_depth(options: Options) -> None:

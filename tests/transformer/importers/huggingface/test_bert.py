@@ -13,10 +13,10 @@ from transformer.importers.huggingface.folder import import_folder
 @pytest.mark.parametrize(
     ("family", "variant", "said"),
     [
-        ("bert", "tanh", {"mlp_head": True, "mlp_activation": "gelu_tanh", "n_token_types": 2, "tie_output": True}),
+        ("bert", "tanh", {"mlm_head": True, "mlm_activation": "gelu_tanh", "n_token_types": 2, "tie_output": True}),
         ("bert", "own table", {"tie_output": False}),
         # Positions that begin behind the padding's id; the head has exact GELU although the layers have ReLU.
-        ("roberta", "relu", {"max_len": 62, "mlp_activation": "gelu", "activation": "relu"}),
+        ("roberta", "relu", {"max_len": 62, "mlm_activation": "gelu", "activation": "relu"}),
         ("roberta", "other padding", {"tie_output": True}),
         ("distilbert", "sinusoids", {"n_token_types": 0, "tie_output": True}),
     ],
