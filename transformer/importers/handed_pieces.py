@@ -13,10 +13,9 @@ from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
 from transformer.files.files import FolderFiles
 from transformer.text import library, listed
-from transformer.text.family_tokenizers import TARGET_JSON, sentencepiece
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.text.vocabularies import Vocabularies
+from transformer.text.vocabularies import TARGET_JSON, Vocabularies, sentencepiece
 from words import Sentence, say
 
 SENTENCEPIECE, LIST = "SentencePiece", "list"

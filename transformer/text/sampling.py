@@ -13,7 +13,6 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Protocol
 
 from transformer.errors import TokenizerError
 from transformer.text import protobuf
@@ -28,13 +27,6 @@ Part = tuple[str, int]  # a piece of the text and its id
 Edge = tuple[int, int, float]  # where a piece begins, its id, the log-weight of all splits that end with it
 
 
-class Splitter(Protocol):
-    """One way of drawing a split."""
-
-    def split(self, text: str, *, alpha: float, rng: random.Random) -> list[Part]:
-        """Draw one split of a text that is normalised already."""
-
-
 class Sampler:
     """Draws splits for one vocabulary, the bytes of a SentencePiece model file that was checked.
 
@@ -45,7 +37,7 @@ class Sampler:
     def __init__(self, model: bytes, normalise: Callable[[str], str]) -> None:
         pieces = read(model)
         settings = _settings(model)
-        splitters: dict[int, Callable[[Sequence[Piece]], Splitter]] = {UNIGRAM: Lattice, BPE: Merges}
+        splitters: dict[int, type[Lattice | Merges]] = {UNIGRAM: Lattice, BPE: Merges}
         if settings[MODEL_TYPE] not in splitters:
             raise TokenizerError(
                 "this vocabulary has one split for each text (its pieces are characters or words), so "

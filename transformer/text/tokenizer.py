@@ -1,7 +1,7 @@
 """Text to pieces to ids and back: what every tokenizer can do, and SentencePiece, which a training here learns.
 
 Source: Kudo and Richardson, "SentencePiece" (2018). The tokenizers of other people's checkpoints are in
-`transformer.text.family_tokenizers`.
+`transformer.text.vocabularies`.
 """
 
 from abc import ABC, abstractmethod

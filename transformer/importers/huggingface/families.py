@@ -12,6 +12,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         **t5.FAMILIES,
         **gpt.FAMILIES,
         **llama_like.FAMILIES,
+        **gpt.NEOX_FAMILIES,
         **bert.FAMILIES,
     }
 )

@@ -57,8 +57,7 @@ class Chosen:
     """The tokenizers of a folder."""
 
     vocabularies: Vocabularies | None  # as they are stored; None while a language is asked
-    source: AnyTokenizer | None  # the tokenizers; None while a language is asked
-    target: AnyTokenizer | None  # the tokenizers; None while a language is asked
+    source: AnyTokenizer | None  # the tokenizer of the source; None while a language is asked
     asked: tuple[Field, ...] = ()  # the languages, if they are asked
     languages: tuple[str, ...] = ()  # those to choose from; none where a model has but one pair
     notes: tuple[Sentence, ...] = ()  # sentences about the choice
@@ -89,13 +88,13 @@ def choose(
             why = say("the files know many languages, and the text does not say which it is in")
             choices = tuple(Choice(code) for code in codes)
             questions = tuple(Field(key, "asked", None, why, choices) for key in LANGUAGES)
-            return Chosen(None, None, None, questions, codes)
+            return Chosen(None, None, questions, codes)
         options = replace(options, source_language=source_language, target_language=target_language)
         made = Vocabularies(name, options, content)
-        source, target = made.open()
+        source, _ = made.open()
     except TokenizerError as error:
         raise CheckpointError("{label}: {problem}", label=files.name, problem=error.sentence) from error
-    return Chosen(made, source, target, languages=codes, notes=(_without(said),) if name == "raw" else ())
+    return Chosen(made, source, languages=codes, notes=(_without(said),) if name == "raw" else ())
 
 
 def _families(said: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from transformer.importers.reshapes import FOR_BOTH, TRANSPOSED, Reshape
 from transformer.importers.toolkits.lists import MAX_SETTINGS, by_ids, lines, settings
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
 from transformer.model.config import MAX_LAYERS
-from transformer.text.family_tokenizers import sentencepiece
+from transformer.text.vocabularies import sentencepiece
 from words import Sentence, say
 
 CONFIG = "special:model.yml"
