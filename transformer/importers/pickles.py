@@ -172,19 +172,20 @@ def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise too_slow(label) from None
+        raise refusal(label, "time") from None
 
 
-def too_slow(label: str) -> CheckpointError:
-    """What is said of a file that is still being opened when its time is up."""
-    return CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["time"])
+def refusal(label: str, code: str, found: str = "") -> CheckpointError:
+    """What a code says of a file: one of the child's, or "time" or "crashed", where it did not end by itself."""
+    problems = _refusals(found)
+    return CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
 
 
 def outline_in(folder: Path, *, label: str) -> Any:
     """What the child wrote about a file into a folder, read with suspicion; CheckpointError if it refused."""
     files = FolderFiles(folder)
     if not files.has(OUTLINE):
-        raise CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["crashed"])
+        raise refusal(label, "crashed")
     return outline_of(files, OUTLINE, label=label)
 
 
@@ -197,7 +198,7 @@ def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
         record = strictjson.parse(files.read(name, limit=MAX_OUTLINE), max_depth=MAX_DEPTH)
         if "refused" not in record:
             return _value(record["outline"], label=label)
-        code, found = record["refused"], str(record["found"])
+        code, found = str(record["refused"]), str(record["found"])
     except CheckpointError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -205,8 +206,7 @@ def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
         raise CheckpointError(
             "{label}: what it holds cannot be used: {problem}.", label=label, problem=problem
         ) from None
-    problems = _refusals(found)
-    raise CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
+    raise refusal(label, code, found)
 
 
 def _value(node: Any, *, label: str) -> Any:

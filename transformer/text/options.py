@@ -107,25 +107,19 @@ def added_of_folder(files: Files) -> tuple[Added, ...]:
 
 
 def _of_decoder(decoder: object) -> Iterator[Added]:
-    if not isinstance(decoder, Mapping):
-        raise TokenizerError(
-            "{file}: {field}: expected a JSON object, found {found}.",
-            file=CONFIG,
-            field=_DECODER,
-            found=shown(decoder),
-        )
-    for i, record in decoder.items():
-        if not isinstance(record, Mapping):
-            raise TokenizerError(
-                "{file}: {field}: expected a JSON object, found {found}.",
-                file=CONFIG,
-                field=f"{_DECODER}.{i[:20]}",
-                found=shown(record),
-            )
-        known = {field.name for field in fields(Added)}
-        values = {name: value for name, value in record.items() if name in known}
+    known = {field.name for field in fields(Added)}
+    for i, record in _object(decoder, _DECODER).items():
+        values = {name: value for name, value in _object(record, f"{_DECODER}.{i[:20]}").items() if name in known}
         number = int(i) if i.isascii() and i.isdecimal() and len(i) < len(str(MAX_PIECES)) + 1 else i
         yield _one({**values, "id": number}, where=CONFIG)
+
+
+def _object(found: object, field: str) -> Mapping[str, Any]:
+    if not isinstance(found, Mapping):
+        raise TokenizerError(
+            "{file}: {field}: expected a JSON object, found {found}.", file=CONFIG, field=field, found=shown(found)
+        )
+    return found
 
 
 def _of_list(listed: Mapping[str, Any], special: set[str]) -> Iterator[Added]:

@@ -77,22 +77,12 @@ def _check_end(file: BinaryIO, label: str, limits: Limits) -> None:
         "<I", tail[place + 12 : place + 16]
     )
     if n_entries > limits.files or n_bytes > _MOST_LIST:
-        raise CheckpointError(
-            "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
-            label=label,
-            found=n_entries,
-            most=limits.files,
-        )
+        raise _too_many(n_entries, label, limits)
 
 
 def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> None:
     if len(entries) > limits.files:
-        raise CheckpointError(
-            "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
-            label=label,
-            found=len(entries),
-            most=limits.files,
-        )
+        raise _too_many(len(entries), label, limits)
     for entry in entries:
         _check_path(entry, label)
         _check_kind(entry, label)
@@ -107,6 +97,15 @@ def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> No
             found=total,
             most=limits.unpacked,
         )
+
+
+def _too_many(found: int, label: str, limits: Limits) -> CheckpointError:
+    return CheckpointError(
+        "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
+        label=label,
+        found=found,
+        most=limits.files,
+    )
 
 
 def _check_path(entry: zipfile.ZipInfo, label: str) -> None:

@@ -128,7 +128,7 @@ def _in_a_fork(descriptor: int, work: Path, *, label: str) -> None:
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    raise pickles.too_slow(label)
+    raise pickles.refusal(label, "time")
 
 
 def _json(name: str, source: Path, target: Path) -> None:
