@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from transformer.errors import CheckpointError, TokenizerError
 from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig
-from transformer.text import family_tokenizers, library, sentencepiece_check
+from transformer.text import library, sentencepiece_check
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
-from transformer.text.vocabularies import FAMILIES, MAX_VOCABULARY, VOCABULARY, Vocabularies, read_record
+from transformer.text.vocabularies import FAMILIES, MAX_VOCABULARY, TARGET_JSON, VOCABULARY, Vocabularies, read_record
 
 TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
 MAX_TOKENIZER = 16_000_000
 MAX_JSON = 40_000_000  # the tokenizer.json of Gemma has about 35 MB; twice as much keeps a server busy for 20 s
-_MOST = {VOCABULARY: MAX_VOCABULARY, library.FILE: MAX_JSON, family_tokenizers.TARGET_JSON: MAX_JSON}
+_MOST = {VOCABULARY: MAX_VOCABULARY, library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
 
 Named = tuple[str, AnyTokenizer]  # a tokenizer and the file that messages name
 

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from transformer.errors import CheckpointError, shown
-from transformer.files import hidden
+from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import hidden, strictjson
 from words import say, say_n
 
 # Opening a pipe would wait for its other end; a link that appeared since the check is not followed.
@@ -67,6 +67,13 @@ class FolderFiles:
         if len(content) != size:
             raise CheckpointError("{label}: changed while it was read; try again.", label=self.label(name))
         return content
+
+    def json(self, name: str, *, limit: int) -> Any:
+        """A JSON document, parsed by strict rules; errors are those of `read`, or say what is wrong in it."""
+        try:
+            return strictjson.parse(self.read(name, limit=limit))
+        except ClauseError as error:
+            raise CheckpointError("{label}: {problem}.", label=self.label(name), problem=error.sentence) from None
 
     def check_size(self, name: str, *, limit: int) -> None:
         """`read`, without reading."""

@@ -15,11 +15,7 @@ CONFIG_FIELDS = frozenset(field.name for field in fields(ModelConfig))
 
 
 def check_names(answers: Mapping[str, Any], allowed: Collection[str], *, label: str) -> None:
-    """Refuse answers to what is never asked.
-
-    Raises:
-        CheckpointError: There is one; names it, and what is asked.
-    """
+    """Refuse answers to what is never asked."""
     for name in answers:
         if name not in allowed:
             raise CheckpointError(
@@ -31,11 +27,7 @@ def check_names(answers: Mapping[str, Any], allowed: Collection[str], *, label: 
 
 
 def check_choice(field: Field, value: Any, *, label: str) -> None:
-    """Refuse an answer that is none of the choices, where there are some.
-
-    Raises:
-        CheckpointError: It is none; names it and them.
-    """
+    """Refuse an answer that is none of the choices, where there are some."""
     possible = [choice.value for choice in field.choices]
     if possible and not any(type(value) is type(one) and value == one for one in possible):
         raise CheckpointError(
@@ -48,11 +40,7 @@ def check_choice(field: Field, value: Any, *, label: str) -> None:
 
 
 def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
-    """The report with the answers, those to fields that it does not have at its end.
-
-    Raises:
-        CheckpointError: An answer is none of its field's choices.
-    """
+    """The report with the answers, those to fields that it lacks at its end; one that is no choice is refused."""
     for field in report.fields:
         if field.name in answers and not field.is_assumed:
             check_choice(field, answers[field.name], label=report.source)

@@ -40,11 +40,7 @@ _WHY = {
 
 
 def named(found: Match, answers: Mapping[str, Any], weights: Weights) -> Match:
-    """The match with the names that the user gave.
-
-    Raises:
-        CheckpointError: The file has no tensor of such a name.
-    """
+    """The match with the names that the user gave; refuses one that the file has no tensor of."""
     for question in TABLES:
         if question in answers:
             name = _there(question, answers[question], weights)
@@ -85,7 +81,7 @@ def _questions(
     shapes = {name: weights.tensors[name].shape for name in found.left_over}
     tables = [name for name, shape in shapes.items() if len(shape) == 2 and shape[1] == width]
     both = all(map(found.n_layers, POSITION_OF))
-    embeddings = [found.sources[one].sources[0] for one in ("tgt_table", "src_table") if one in found.sources][:1]
+    embeddings = [found.sources[one].source for one in ("tgt_table", "src_table") if one in found.sources][:1]
     if "src_table" not in known:
         yield _question("src_table", tables, weights)
     if tables and both and "tgt_table" not in known:
@@ -128,9 +124,9 @@ def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
     """The match in which a tensor becomes others, whatever was thought of these before."""
     reshape = FLATTENED_FOR_BOTH if len(targets) > 1 else AS_IS
     kept = tuple(one for one in found.taken if not set(one.targets) & set(targets))
-    again = {source for one in found.taken if one not in kept for source in one.sources} - {name}
+    again = {one.source for one in found.taken if one not in kept} - {name}
     left = (*(one for one in found.left_over if one != name), *sorted(again))
-    return replace(found, taken=(*kept, Taken((name,), targets, reshape)), left_over=left)
+    return replace(found, taken=(*kept, Taken(name, targets, reshape)), left_over=left)
 
 
 def _ignoring(found: Match, said: Any, weights: Weights) -> Match:

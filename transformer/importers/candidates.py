@@ -18,8 +18,8 @@ import torch
 
 from transformer.errors import ConfigError, QueryError
 from transformer.importers.answers import as_told
-from transformer.importers.likely_ids import FIRST, likely_ids
 from transformer.importers.report import Choice, Field, ImportReport
+from transformer.importers.special_ids import FIRST, likely_ids
 from transformer.importers.trials import FEW, Build, Progress, Trials, silent
 from transformer.runs.runnable import Scorable
 from transformer.text.listed import CALLED
@@ -45,16 +45,8 @@ POINTS_TO_THE_DOCTOR = say(
 def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Progress = silent) -> ImportReport:
     """The report with the choices of all that is asked or assumed ranked by the loss with them.
 
-    Args:
-        report: With fields that are asked or assumed.
-        build: Called with an answer to each of them; once, and again only for answers to which other parameters
-            belong.
-        samples: Texts that the model was made for; with targets if there are any.
-        progress: Called after each try.
-
-    Raises:
-        CheckpointError: The file changed meanwhile.
-        DataError: A text holds what is no id of a model without a tokenizer.
+    `build` is called with an answer to each of them; once, and again only for answers to which other parameters
+    belong. A DataError says that a text holds what is no id of a model without a tokenizer.
     """
     if not report.tried:
         return report

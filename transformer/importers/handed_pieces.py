@@ -12,10 +12,10 @@ from pathlib import Path
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError
 from transformer.files.files import FolderFiles
-from transformer.text import family_tokenizers, library, listed, making
+from transformer.text import library, listed
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.text.vocabularies import Vocabularies
+from transformer.text.vocabularies import TARGET_JSON, Vocabularies, sentencepiece
 from words import Sentence, say
 
 SENTENCEPIECE, LIST = "SentencePiece", "list"
@@ -67,12 +67,7 @@ class _File:
 
 
 def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
-    """No tokenizer: pieces are the numbers of the rows.
-
-    Args:
-        sizes: Rows of both tables of embeddings.
-        special: Ids without a text.
-    """
+    """No tokenizer: pieces are the numbers of the rows, of which the special ones have no text."""
     target_size = None if sizes[0] == sizes[1] else sizes[1]
     stored = Vocabularies(
         "raw", Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
@@ -91,16 +86,9 @@ def beside(folder: Path) -> Given:
 
 
 def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
-    """The tokenizers that were given.
+    """The tokenizers that were given, at least one; `sizes` are the rows of both tables of embeddings.
 
-    Args:
-        given: At least one.
-        sizes: Rows of both tables of embeddings.
-        shared: Both sides have one table.
-        inside: The real path of a folder that the files may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: One is missing, damaged, of another size than its table, or cannot be combined so.
+    Refuses one that is missing, damaged, of another size than its table, or that cannot be combined so.
     """
     source, target = _sides(given, shared=shared, inside=inside)
     try:
@@ -162,7 +150,7 @@ def _file(path: Path, inside: Path | None) -> _File:
 
 def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool) -> Tokenizers:
     if {source.kind, target.kind} == {SENTENCEPIECE}:
-        models = [making.sentencepiece({file.name: file.files[""]}, file.name) for file in (source, target)]
+        models = [sentencepiece({file.name: file.files[""]}, file.name) for file in (source, target)]
         stored = (source.files[""],) if shared else (source.files[""], target.files[""])
         return Tokenizers(stored, models[0], models[0] if source is target else models[1])
     options = Options(size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1])
@@ -170,7 +158,7 @@ def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool)
         both = Vocabularies(source.kind, options, source.files)
         return Tokenizers(both, *both.open())
     if {source.kind, target.kind} == {"json"}:
-        files = {library.FILE: source.files[library.FILE], family_tokenizers.TARGET_JSON: target.files[library.FILE]}
+        files = {library.FILE: source.files[library.FILE], TARGET_JSON: target.files[library.FILE]}
         both = Vocabularies("json", options, files)
         return Tokenizers(both, *both.open())
     if {source.kind, target.kind} == {LIST}:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from transformer.checkpoint.agreement import Shapes
@@ -14,10 +15,11 @@ from transformer.checkpoint.filling import Places
 from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.save import Parts
 from transformer.errors import CheckpointError
+from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.importers import keys
-from transformer.importers.keys import Match
+from transformer.importers.keys import Match, Taken
 from transformer.importers.report import ImportReport
-from transformer.importers.reshapes import Facts
+from transformer.importers.reshapes import AS_IS, Facts
 from transformer.importers.weights import Weights
 from transformer.model.config import ModelConfig
 from transformer.text.vocabularies import Vocabularies
@@ -38,16 +40,31 @@ class Opened:
 
     @property
     def narrow(self) -> Halves:
-        """The tensors that 16 bits are enough for."""
-        return keys.narrow(self.match, self.weights)
+        """The tensors that 16 bits of the file are enough for, and which."""
+        kinds: dict[str, torch.dtype] = {}
+        for one in self.match.taken:
+            if one.reshape.exact and (kind := FLOATS.get(self.weights.tensors[one.source].dtype)) in NARROW:
+                kinds |= dict.fromkeys(one.targets, kind)
+        return kinds
 
     def write(self, places: Places) -> Iterator[str]:
-        """Write each tensor into its place, and name it when that is done."""
-        yield from keys.write(self.match, self.weights, self.facts, places)
+        """Write each tensor into its place, straight from the file where it stays as it is; name it after that."""
+        for one in self.match.taken:
+            if one.reshape is AS_IS:
+                self.weights.read(one.source, places[one.targets[0]])
+            else:
+                for target, values in self._made(one):
+                    places[target].copy_(values)
+            yield from one.targets
 
     def read(self) -> Iterator[tuple[str, Tensor]]:
-        """Each tensor's name and float32 values, one of the file at a time."""
-        yield from keys.read(self.match, self.weights, self.facts)
+        """Each tensor's name and float32 values, one of the file at a time; parts of it share its memory."""
+        for one in self.match.taken:
+            yield from self._made(one)
+
+    def _made(self, one: Taken) -> Iterator[tuple[str, Tensor]]:
+        made = one.reshape.apply(self.weights.read(one.source), self.facts)
+        return zip(one.targets, made, strict=True)
 
 
 @dataclass(frozen=True)
@@ -63,26 +80,13 @@ class Content:
 
     @contextmanager
     def values(self) -> Iterator[Opened]:
-        """The tensors of the model, to be read one at a time while their file is open.
-
-        Raises:
-            CheckpointError: The file is gone or changed.
-        """
+        """The tensors of the model, to be read one at a time while their file is open; refused if it changed."""
         with self.open_again() as weights:
-            if not {name for one in self.match.taken for name in one.sources} <= set(weights.tensors):
+            if not {one.source for one in self.match.taken} <= set(weights.tensors):
                 raise CheckpointError(
                     "{label}: the file was replaced by another; open it again.", label=weights.label
                 )
             yield Opened(self.match, self.facts, weights)
-
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The tensors of the model, name and float32 values, one of the file at a time.
-
-        Raises:
-            CheckpointError: The file is gone or changed.
-        """
-        with self.values() as opened:
-            yield from opened.read()
 
     def parts(self) -> Parts:
         """What a checkpoint folder is made of; the tensors stay in their file until they are written."""

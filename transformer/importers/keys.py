@@ -10,15 +10,11 @@ rule. What no rule knows is left over, and what nothing may come of is never dro
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-from torch import Tensor
-
 from transformer.errors import CheckpointError, shown
-from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.importers.reshapes import AS_IS, Facts, Reshape, shapes_of
 from transformer.importers.weights import Weights
 from words import Sentence, say
@@ -33,16 +29,16 @@ _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
 
 @dataclass(frozen=True)
 class Rule:
-    """What some tensors of a file become."""
+    """What a tensor of a file becomes."""
 
-    sources: tuple[str, ...]  # patterns of their names; all must be there
+    source: str  # a pattern of its name
     targets: tuple[str, ...]  # patterns of the names in the model
     reshape: Reshape = AS_IS  # how the values are moved
 
     @classmethod
     def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
-        """A rule for one tensor of a file."""
-        return cls((source,), targets, reshape)
+        """A rule with its targets one by one."""
+        return cls(source, targets, reshape)
 
 
 @dataclass(frozen=True)
@@ -63,20 +59,20 @@ class Table:
 
     @cached_property
     def by_form(self) -> Mapping[str, Sequence[Rule | Unused]]:
-        """The rules by the form of their first tensor's name: files have many names, and tables many rules."""
+        """The rules by the form of their tensor's name: files have many names, and tables many rules."""
         found: dict[str, list[Rule | Unused]] = {}
         rules: tuple[Rule | Unused, ...] = (*self.rules, *self.unused)
         for rule in rules:
-            first = rule.sources[0] if isinstance(rule, Rule) else rule.pattern
+            first = rule.source if isinstance(rule, Rule) else rule.pattern
             found.setdefault(form(first), []).append(rule)
         return found
 
 
 @dataclass(frozen=True)
 class Taken:
-    """A rule with the tensors that it was found for."""
+    """A rule with the tensor that it was found for."""
 
-    sources: tuple[str, ...]
+    source: str
     targets: tuple[str, ...]
     reshape: Reshape
 
@@ -105,45 +101,34 @@ class Match:
         """The match in which some tensors of the model are not taken, and what they came from is ignored."""
         gone = set(targets)
         kept = tuple(one for one in self.taken if not gone & set(one.targets))
-        ignored = {name: why for one in self.taken if gone & set(one.targets) for name in one.sources}
+        ignored = {one.source: why for one in self.taken if gone & set(one.targets)}
         return Match(self.table, self.prefix, kept, {**self.ignored, **ignored}, self.left_over)
 
 
 def match(table: Table, names: Sequence[str], *, prefix: str = "") -> Match:
-    """Match names with one table.
-
-    Args:
-        names: Of the tensors of a file.
-        prefix: Begins each name and is left out.
-    """
-    known = set(names)
+    """Match names with one table; `prefix` begins each name and is left out."""
     taken: list[Taken] = []
     ignored: dict[str, Sentence] = {}
-    used: set[str] = set()
+    left: list[str] = []
     for name in names:
-        found = _found(table, name.removeprefix(prefix), lambda other: prefix + other in known)
+        found = _found(table, name.removeprefix(prefix))
         if isinstance(found, Taken):
-            own = Taken(tuple(prefix + one for one in found.sources), found.targets, found.reshape)
-            taken.append(own)
-            used.update(own.sources)
+            taken.append(replace(found, source=name))
         elif found is not None:
             ignored[name] = found.why
-    left = tuple(name for name in names if name not in used and name not in ignored)
-    return Match(table, prefix, tuple(taken), ignored, left)
+        else:
+            left.append(name)
+    return Match(table, prefix, tuple(taken), ignored, tuple(left))
 
 
 def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
     """The match, among those with each table and with each prefix that all names share, that knows the most."""
     matches = [match(table, names, prefix=prefix) for table in tables for prefix in _prefixes(names)]
-    return max(matches, key=lambda one: (sum(len(taken.sources) for taken in one.taken), -len(one.left_over)))
+    return max(matches, key=lambda one: (len(one.taken), -len(one.left_over)))
 
 
 def check(found: Match, *, label: str) -> None:
-    """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps.
-
-    Raises:
-        CheckpointError: It is so; names the tensors or the layers.
-    """
+    """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps."""
     holder: dict[str, Taken] = {}
     numbers: dict[str, set[int]] = {}
     for one in found.taken:
@@ -152,8 +137,8 @@ def check(found: Match, *, label: str) -> None:
                 raise CheckpointError(
                     "{label}: {first} and {second} would both become {target}; save the model without one of them.",
                     label=label,
-                    first=shown(holder[target].sources[0]),
-                    second=shown(one.sources[0]),
+                    first=shown(holder[target].source),
+                    second=shown(one.source),
                     target=target,
                 )
             holder[target] = one
@@ -174,77 +159,34 @@ def check(found: Match, *, label: str) -> None:
 def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int, ...]]:
     """The shape of each tensor of the model that a match gives, before anything is read.
 
-    Raises:
-        CheckpointError: A tensor does not have a shape that its reshape can take.
+    Refuses a tensor that does not have a shape that its reshape can take.
     """
     made: dict[str, tuple[int, ...]] = {}
     for one in found.taken:
         if not set(one.reshape.needs) <= set(facts):
             continue
-        before = [weights.tensors[name].shape for name in one.sources]
+        before = weights.tensors[one.source].shape
         try:
             made.update(zip(one.targets, shapes_of(one.reshape, before, facts), strict=True))
         except ValueError:
             raise CheckpointError(
                 "{label}: tensor {tensor} of shape {shape} cannot be {reshape}.",
                 label=weights.label,
-                tensor=shown(one.sources[0]),
-                shape=shown(list(before[0])),
+                tensor=shown(one.source),
+                shape=shown(list(before)),
                 reshape=one.reshape.said or say("used as it is"),
             ) from None
     return made
 
 
-def read(found: Match, weights: Weights, facts: Facts) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of the model, a tensor of the file at a time; parts of one share its memory.
-
-    Yields:
-        Name in the model, and float32 values.
-    """
-    for one in found.taken:
-        made = one.reshape.apply([weights.read(name) for name in one.sources], facts)
-        yield from zip(one.targets, made, strict=True)
-        del made  # before the next one is read
-
-
-def write(found: Match, weights: Weights, facts: Facts, places: Mapping[str, Tensor]) -> Iterator[str]:
-    """Write the tensors of the model into their places, those that stay as they are straight from the file.
-
-    Yields:
-        The name of each that is written.
-    """
-    for one in found.taken:
-        if one.reshape is AS_IS and len(one.sources) == 1:
-            weights.read(one.sources[0], places[one.targets[0]])
-        else:
-            made = one.reshape.apply([weights.read(name) for name in one.sources], facts)
-            for target, values in zip(one.targets, made, strict=True):
-                places[target].copy_(values)
-        yield from one.targets
-
-
-def narrow(found: Match, weights: Weights) -> dict[str, torch.dtype]:
-    """The tensors of the model that 16 bits of the file are enough for, and which."""
-    kinds: dict[str, torch.dtype] = {}
-    for one in found.taken:
-        stored = {weights.tensors[name].dtype for name in one.sources}
-        if one.reshape.exact and len(stored) == 1 and (kind := FLOATS.get(stored.pop())) in NARROW:
-            kinds |= dict.fromkeys(one.targets, kind)
-    return kinds
-
-
-def _found(table: Table, name: str, known: Callable[[str], bool]) -> Taken | Unused | None:
+def _found(table: Table, name: str) -> Taken | Unused | None:
     for rule in table.by_form.get(form(name), ()):
-        if isinstance(rule, Unused):
-            if _matched(rule.pattern, name) is not None:
-                return rule
-            continue
-        holes = _matched(rule.sources[0], name)
+        holes = _matched(rule.pattern if isinstance(rule, Unused) else rule.source, name)
         if holes is None:
             continue
-        sources = tuple(_filled(pattern, holes) for pattern in rule.sources)
-        if all(known(source) for source in sources[1:]):
-            return Taken(sources, tuple(_filled(pattern, holes) for pattern in rule.targets), rule.reshape)
+        if isinstance(rule, Unused):
+            return rule
+        return Taken(name, tuple(_filled(pattern, holes) for pattern in rule.targets), rule.reshape)
     return None
 
 

@@ -11,7 +11,6 @@ import math
 import struct
 import tokenize
 import zipfile
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -33,20 +32,8 @@ _BROKEN = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """What a file holds."""
-
-    header: Header  # where each array lies, by its name
-    texts: dict[str, str]  # those that are texts
-
-
-def read_arrays(file: BinaryIO, size: int, *, label: str) -> Arrays:
-    """Read the list of arrays and their headers.
-
-    Raises:
-        CheckpointError: It is damaged, or an array cannot be read where it lies.
-    """
+def read_arrays(file: BinaryIO, size: int, *, label: str) -> tuple[Header, dict[str, str]]:
+    """Where each array of a file lies, and those that are texts; refuses what cannot be read where it lies."""
     try:
         with zipfile.ZipFile(file) as archive:
             records = archive.infolist()
@@ -61,7 +48,8 @@ def read_arrays(file: BinaryIO, size: int, *, label: str) -> Arrays:
             tensors = dict(found)
             if len(tensors) != len(found):
                 raise ClauseError("it has two arrays of one name")
-            return Arrays(Header(tensors, 0), _texts(file, tensors))
+            texts = _texts(file, tensors)
+            return Header(tensors, 0), texts
     except ClauseError as error:
         problem = error.sentence
     except CheckpointError:

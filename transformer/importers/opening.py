@@ -9,23 +9,59 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import Checkpoint, assembled
 from transformer.errors import CheckpointError
+from transformer.files.files import FolderFiles
 from transformer.importers.answers import as_said, check_names
 from transformer.importers.candidates import scored
 from transformer.importers.handed_pieces import NOTHING, Given
 from transformer.importers.huggingface.folder import import_folder
 from transformer.importers.imported import Content, Imported
-from transformer.importers.kinds import kind_of
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.tutorial_import import import_weights
+from transformer.importers.weights import INDEX, PICKLED, WHOLE
 from transformer.trying.samples import Samples, read_samples
 from words import Sentence, joined, say
+
+Kind = Literal["native", "huggingface", "weights"]
+CONFIG, ADAPTER = "config.json", "adapter_config.json"
+MAX_JSON = 4_000_000  # label maps can be long
+OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
+_OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
+
+
+def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
+    """What something is: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
+
+    Gives the kind, and what is to be opened: the folder, where a file of it was named that means nothing without the
+    others. Refuses what is not there, and a damaged config.json. `inside` is the real path of a folder that it may
+    not leave by a link.
+    """
+    if not source.is_file():
+        return _of_folder(source, inside), source
+    if source.name in OF_A_FOLDER:
+        kind = _of_folder(source.parent, inside)
+        if kind != "weights":
+            return kind, source.parent
+    return "weights", source
+
+
+def _of_folder(folder: Path, inside: Path | None) -> Kind:
+    files = FolderFiles(folder, inside=inside)
+    if not files.has(CONFIG):
+        return "huggingface" if files.has(ADAPTER) else "weights"
+    record = files.json(CONFIG, limit=MAX_JSON)
+    if not isinstance(record, Mapping):
+        return "native"  # what it is, loading it says
+    if any(key in record for key in _OURS):
+        return "native"
+    return "huggingface" if any(key in record for key in _THEIRS) else "weights"
+
 
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
 OF_FOLDERS = ("source_language", "target_language", "eos_id")  # what a folder of transformers may leave open
@@ -106,16 +142,11 @@ def ranked(
     inside: Path | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> ImportReport:
-    """The report with the choices of what is asked ranked by how well the model does with them.
+    """The report with the choices of what is asked ranked by how well the model does with texts that it was made for.
 
-    Args:
-        samples: Texts that the model was made for.
-        answers, given, inside: As they were.
-        progress: Is told how many combinations of how many were tried.
-
-    Raises:
-        CheckpointError: The file changed meanwhile.
-        DataError: A text holds what is no id of a model without a tokenizer.
+    `answers`, `given` and `inside` are as they were for the report; `progress` is told how many combinations of how
+    many were tried. Errors are those of `preview`; a DataError also says that a text holds what is no id of a model
+    without a tokenizer.
     """
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:

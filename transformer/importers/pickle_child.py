@@ -158,10 +158,9 @@ def _check_records(file: BinaryIO) -> None:
 
 
 class _Outline:
-    """What a file holds, in plain values; each tensor once, however often it is named.
+    """What a file of a size in bytes holds, in plain values; each tensor once, however often it is named.
 
-    Args:
-        size: Of the file in bytes; its tensors may not be larger together.
+    Its tensors may not be larger together than the file.
     """
 
     def __init__(self, size: int) -> None:

@@ -59,13 +59,9 @@ class Odd:
 def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
     """Open a file of `torch.save`.
 
-    Yields:
-        What the file holds, as dictionaries, lists, plain values, `Tied` and `Odd`; and the tensor file, which is
-        gone afterwards.
-
-    Raises:
-        CheckpointError: The file is none, is damaged, holds more than tensors and plain values, or takes more memory
-            or time than a file of its size may.
+    Gives what the file holds, as dictionaries, lists, plain values, `Tied` and `Odd`; and the tensor file, which is
+    gone afterwards. Refuses a file that is none, is damaged, holds more than tensors and plain values, or takes more
+    memory or time than a file of its size may.
     """
     label = files.label(name)
     with files.open(name) as (file, size):
@@ -86,10 +82,9 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
 
 
 def keep(most: int) -> None:
-    """Keep what was made of the last few files, so that opening one again starts no process.
+    """Keep what was made of the last files, this many of them, so that opening one again starts no process.
 
-    Args:
-        most: How many; each takes as much disk as its file. None are kept unless this is called.
+    Each takes as much disk as its file. None are kept unless this is called.
     """
     _kept.shrink(most)
 
@@ -177,45 +172,33 @@ def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise too_slow(label) from None
+        raise refusal(label, "time") from None
 
 
-def too_slow(label: str) -> CheckpointError:
-    """What is said of a file that is still being opened when its time is up."""
-    return CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["time"])
+def refusal(label: str, code: str, found: str = "") -> CheckpointError:
+    """What a code says of a file: one of the child's, or "time" or "crashed", where it did not end by itself."""
+    problems = _refusals(found)
+    return CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
 
 
 def outline_in(folder: Path, *, label: str) -> Any:
-    """What the child wrote about a file, read with suspicion.
-
-    Args:
-        folder: Where it wrote.
-
-    Raises:
-        CheckpointError: It refused the file, or was ended.
-    """
+    """What the child wrote about a file into a folder, read with suspicion; CheckpointError if it refused."""
     files = FolderFiles(folder)
     if not files.has(OUTLINE):
-        raise CheckpointError("{label}: {problem}", label=label, problem=_refusals("")["crashed"])
+        raise refusal(label, "crashed")
     return outline_of(files, OUTLINE, label=label)
 
 
 def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
-    """What an outline says that a file of `torch.save` holds; see `opened`.
+    """What an outline in a folder says that a file of `torch.save` holds, as `opened` gives it; or refuses it.
 
-    Args:
-        files: The folder with the outline.
-        name: Of the outline.
-        label: How messages call the file that it is of.
-
-    Raises:
-        CheckpointError: It says why the file was refused, or is no outline.
+    The label is how messages call the file that it is of.
     """
     try:
         record = strictjson.parse(files.read(name, limit=MAX_OUTLINE), max_depth=MAX_DEPTH)
         if "refused" not in record:
             return _value(record["outline"], label=label)
-        code, found = record["refused"], str(record["found"])
+        code, found = str(record["refused"]), str(record["found"])
     except CheckpointError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -223,8 +206,7 @@ def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
         raise CheckpointError(
             "{label}: what it holds cannot be used: {problem}.", label=label, problem=problem
         ) from None
-    problems = _refusals(found)
-    raise CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
+    raise refusal(label, code, found)
 
 
 def _value(node: Any, *, label: str) -> Any:

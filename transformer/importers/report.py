@@ -124,7 +124,12 @@ class ImportReport:
         The cells are sentences or data.
         """
         return [
-            (name, _shape(one.shape, one.dtype), _fate(one, targets), one.reshape or one.why or "")
+            (
+                name,
+                f"{one.dtype} [{', '.join(map(str, one.shape))}]",
+                _fate(one, targets),
+                one.reshape or one.why or "",
+            )
             for name, one, targets in _together(self.file_tensors)
         ]
 
@@ -193,10 +198,6 @@ def _together(tensors: Iterable[FileTensor]) -> Iterator[tuple[str, FileTensor, 
     for alike in kinds.values():
         targets = tuple(collapsed(column) for column in zip(*(one.targets for one in alike), strict=True))
         yield collapsed(one.name for one in alike), alike[0], targets
-
-
-def _shape(shape: tuple[int, ...], dtype: str) -> str:
-    return f"{dtype} [{', '.join(map(str, shape))}]"
 
 
 def _fate(one: FileTensor, targets: tuple[str, ...]) -> Sentence:

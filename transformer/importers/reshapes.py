@@ -1,6 +1,6 @@
 """How a tensor's values are moved, or folded into another's, on the way from a file into the model.
 
-Each reshape is a function from the tensors of the file to those of the model, with a sentence for the report. On
+Each reshape is a function from a tensor of the file to those of the model, with a sentence for the report. On
 tensors without values (torch's "meta" device) the same function gives shapes, so those are known before anything is
 read.
 
@@ -22,78 +22,70 @@ Facts = Mapping[str, int]  # numbers that a reshape needs and no tensor says, su
 class Reshape:
     """A named way to move values."""
 
-    # From the tensors of the file to those of the model.
-    apply: Callable[[Sequence[Tensor], Facts], tuple[Tensor, ...]]
+    # From a tensor of the file to those of the model.
+    apply: Callable[[Tensor, Facts], tuple[Tensor, ...]]
     said: Sentence | None = None  # what it does, for the report; None if values stay as they are
     needs: tuple[str, ...] = ()  # the facts that it reads
     exact: bool = True  # values only move, so that those of 16 bits need no more
 
 
-AS_IS = Reshape(lambda tensors, _: tuple(tensors))
+AS_IS = Reshape(lambda tensor, _: (tensor,))
 
-TRANSPOSED = Reshape(lambda tensors, _: (tensors[0].t(),), say("transposed"))  # [in, out] -> [out, in]
+TRANSPOSED = Reshape(lambda tensor, _: (tensor.t(),), say("transposed"))  # [in, out] -> [out, in]
 
 SPLIT_ROWS = Reshape(  # [3 D, D] -> q, k, v, each [D, D]; biases [3 D] alike
-    lambda tensors, _: _thirds(tensors[0]), say("split into queries, keys and values by rows")
+    lambda tensor, _: _thirds(tensor), say("split into queries, keys and values by rows")
 )
 
 SPLIT_COLUMNS = Reshape(  # [D, 3 D] -> q, k, v, each [D, D]; biases [3 D] alike
-    lambda tensors, _: _thirds(tensors[0].t() if tensors[0].dim() == 2 else tensors[0]),
+    lambda tensor, _: _thirds(tensor.t() if tensor.dim() == 2 else tensor),
     say("transposed, and split into queries, keys and values"),
 )
 
 SPLIT_HEADS = Reshape(  # rows are [head][q, k, v][d]
-    lambda tensors, facts: _thirds_of_heads(tensors[0], facts["n_heads"]),
+    lambda tensor, facts: _thirds_of_heads(tensor, facts["n_heads"]),
     say("split into queries, keys and values head by head"),
     needs=("n_heads",),
 )
 
 PLUS_ONE = Reshape(
-    lambda tensors, _: (_sum(tensors[0], 1),), say("plus 1"), exact=False
+    lambda tensor, _: (tensor if tensor.is_meta else tensor + 1,), say("plus 1"), exact=False
 )  # a norm that scales by 1 + w
 
-SUMMED = Reshape(  # a row or a table into a table: [L, D] + [D]
-    lambda tensors, _: (_sum(tensors[0], tensors[1]),), say("added together"), exact=False
-)
-
 FLATTENED = Reshape(  # positions [1, L, D] or [L, 1, D] -> [L, D]
-    lambda tensors, _: (_flat(tensors[0]),), say("without the axis of length 1")
+    lambda tensor, _: (_flat(tensor),), say("without the axis of length 1")
 )
 
 FLATTENED_FOR_BOTH = Reshape(
-    lambda tensors, _: (_flat(tensors[0]),) * 2, say("without the axis of length 1, for both sides")
+    lambda tensor, _: (_flat(tensor),) * 2, say("without the axis of length 1, for both sides")
 )
 
-FOR_BOTH = Reshape(lambda tensors, _: (tensors[0],) * 2, say("for both sides"))
+FOR_BOTH = Reshape(lambda tensor, _: (tensor,) * 2, say("for both sides"))
 
 ONE_MAP = Reshape(  # a map [F, D], or its bias, and behind it one [F, F] that changes nothing
-    lambda tensors, _: (tensors[0], _nothing_more(tensors[0])), say("followed by a map that changes nothing")
+    lambda tensor, _: (tensor, _nothing_more(tensor)), say("followed by a map that changes nothing")
 )
 
 WITH_NO_OUTPUT_MAP = Reshape(  # of values [D, D] -> [D, D]
-    lambda tensors, _: (_unit_vectors(len(tensors[0]), tensors[0]),),
+    lambda tensor, _: (_unit_vectors(len(tensor), tensor),),
     say("followed by an output map that changes nothing"),
 )
 
 UNIT_VECTORS = Reshape(  # of the first map of a feed-forward network [F, D] -> [D, D]
-    lambda tensors, _: (_unit_vectors(tensors[0].size(1), tensors[0]),),
+    lambda tensor, _: (_unit_vectors(tensor.size(1), tensor),),
     say("used as it is, and for the number of unit vectors"),
 )
 
 
 def cut_rows(n: int) -> Reshape:
     """Leave out the first rows of a table: those that count positions from `n` do not use them."""
-    return Reshape(lambda tensors, _: (tensors[0][n:],), say("without the first {n} rows", n=n))
+    return Reshape(lambda tensor, _: (tensor[n:],), say("without the first {n} rows", n=n))
 
 
-def shapes_of(reshape: Reshape, shapes: Sequence[Sequence[int]], facts: Facts) -> tuple[tuple[int, ...], ...]:
-    """The shapes that come out for shapes that go in.
-
-    Raises:
-        ValueError: Such shapes cannot be reshaped so.
-    """
+def shapes_of(reshape: Reshape, shape: Sequence[int], facts: Facts) -> tuple[tuple[int, ...], ...]:
+    """The shapes that come out for a shape that goes in; ValueError if it cannot be reshaped so."""
     try:
-        made = reshape.apply([torch.empty(tuple(shape), device="meta") for shape in shapes], facts)
+        made = reshape.apply(torch.empty(tuple(shape), device="meta"), facts)
     except (RuntimeError, IndexError, TypeError, ZeroDivisionError) as error:  # TypeError: a number has no length
         raise ValueError("shape") from error
     return tuple(tuple(tensor.shape) for tensor in made)
@@ -105,12 +97,6 @@ def _nothing_more(tensor: Tensor) -> Tensor:
 
 
 # For a sum, an identity or zeros like others without values, torch would import its compiler, which takes seconds.
-
-
-def _sum(table: Tensor, more: Tensor | float) -> Tensor:
-    if table.is_meta:
-        return more.expand_as(table) if isinstance(more, Tensor) else table
-    return table + more
 
 
 def _unit_vectors(n: int, where: Tensor) -> Tensor:

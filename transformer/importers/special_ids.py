@@ -2,25 +2,31 @@
 
 Training programs agree on little of it. What nearly all of them do is inferred and said; a text of ids is taken as it
 is typed, but whether its end mark is to be added is tried.
+
+Which ids are tried first: a tokenizer names its special pieces; without one, tutorials give them the first ids; and a
+table of embeddings whose row is all zeros was told so, as PyTorch's `nn.Embedding(padding_idx=...)` makes that row
+zero and never learns it.
 """
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
+
+from torch import Tensor
 
 from transformer.importers.handed_pieces import Tokenizers
 from transformer.importers.report import Choice, Field
 from transformer.text.listed import CALLED
+from transformer.text.tokenizer import AnyTokenizer
 from words import Sentence, say
 
 _TRUE_FALSE = (Choice(True), Choice(False))
 
 
 def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any]) -> list[Field]:
-    """The fields about ids.
+    """The fields about ids, from what is known of them so far, by name, and how many layers each stack has.
 
-    Args:
-        fields: What is known of them so far, by name, and how many layers each stack has.
-        tokenizers: None while the sizes of the vocabularies are asked; then nothing of it is asked yet.
+    There are no tokenizers while the sizes of the vocabularies are asked; then nothing of it is asked yet.
     """
     if tokenizers is None:
         return []
@@ -105,3 +111,38 @@ def _around(
         yield Field("append_source_eos", "asked", None, why, _TRUE_FALSE)
     else:
         yield Field("append_source_eos", "inferred", False, say("A decoder alone goes on with its text."))
+
+
+USUAL = 4  # ids from 0 that tutorials give to special pieces
+MOST_NAMED = 8  # special pieces of a tokenizer that are tried; some have hundreds, for languages
+
+# Without a tokenizer: usual for each, in an order in which the first of all four differ.
+FIRST: Mapping[str, int] = MappingProxyType({"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3})
+MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
+
+
+def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tensor | None) -> list[int | None]:
+    """The values that a special id, one of `CALLED`, may have in a vocabulary of a size, the smaller of both.
+
+    The tokenizer is the source's, if there is one with names, and the table its embeddings [V, D], if they were read.
+    """
+    found: list[int | None] = []
+    if tokenizer is not None:
+        found += [i for called in CALLED[name] if (i := tokenizer.id_of(called)) is not None]
+    if name == "pad_id" and table is not None:
+        found += zero_rows(table)
+    first = FIRST[name]
+    found += [first] * (tokenizer is None)
+    found += [None] * (name == "pad_id")  # which does no harm where nothing says which it is
+    if tokenizer is None:
+        found += range(USUAL)
+    else:
+        found += [i for i in range(min(tokenizer.size, 64)) if tokenizer.is_special(i)][:MOST_NAMED]
+    found += [None] * (name in MAY_BE_NONE)
+    return [i for i in dict.fromkeys(found) if i is None or i < size]
+
+
+def zero_rows(table: Tensor) -> list[int]:
+    """Rows [D] of a table [V, D] that are all zeros, if they are few: what padding has."""
+    rows = [int(i) for i in (table == 0).all(dim=1).nonzero()[:, 0]]
+    return rows if len(rows) == 1 else []

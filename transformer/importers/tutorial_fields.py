@@ -3,23 +3,27 @@
 Sizes stand in the shapes, what is shared in ties, where biases are in the names. Heads, the place of the norms, the
 scale of the embedding, the activation and the special ids stand nowhere, unless numbers were saved beside the
 weights: a wrong guess would load without an error and write nonsense, so they are asked, the likeliest choice first.
+
+The smallest models of articles leave parts out. One shows a block of an encoder by itself, for its readers to build
+upon; another one an encoder of one layer with one head, and neither norms nor a residual connection. Nothing is made
+up: what stands in for a part that is not there changes nothing, and the report says so.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
 from transformer.importers.accounts import account
-from transformer.importers.bare import bare_fields, completed, notes_of
-from transformer.importers.keys import Match, best_match, check, shapes
+from transformer.importers.keys import Match, Taken, best_match, check, shapes
 from transformer.importers.report import Choice, Field, ImportReport
-from transformer.importers.tutorials import POSITION_OF, TUTORIALS, alone
+from transformer.importers.reshapes import ONE_MAP, UNIT_VECTORS, WITH_NO_OUTPUT_MAP
+from transformer.importers.tutorials import POSITION_OF, TABLES, TUTORIALS, alone
 from transformer.importers.weights import Weights
 from transformer.model.config import MAX_PARAMETERS, MAX_POSITION_VALUES, MAX_VOCAB
 from transformer.model.positions import sinusoidal_table
-from words import say, say_n
+from words import Sentence, say, say_n
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -55,11 +59,8 @@ class Understanding:
 def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found: found) -> Understanding:
     """Match a file with the names of tutorials; reads no more of it than its tables of positions.
 
-    Args:
-        settle: Adds to what the names say, such as what a user says of names that nobody knows.
-
-    Raises:
-        CheckpointError: Two tensors would become the same, layers are missing, or a shape is impossible.
+    `settle` adds to what the names say, such as what a user says of names that nobody knows. Refuses tensors that
+    would become the same, layers that are missing, and impossible shapes.
     """
     found = completed(alone(settle(best_match([TUTORIALS], list(weights.tensors)))))
     check(found, label=weights.label)
@@ -83,7 +84,7 @@ def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
         most_values = MAX_POSITION_VALUES if name in POSITION_OF.values() else MAX_PARAMETERS
         expected = 1 if name.endswith(("bias", "norm.weight")) else 2
         if len(shape) != expected or not all(0 < n <= MAX_VOCAB for n in shape) or math.prod(shape) > most_values:
-            (source, *_) = found.sources[name].sources
+            source = found.sources[name].source
             raise CheckpointError(
                 "{label}: tensor {tensor} has the shape {shape}; expected {expected} from 1 to {most:,}, and at most "
                 "{values:,} values.",
@@ -100,7 +101,7 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     """Tables that are one: tied in the file, or there for both sides."""
 
     def holder(target: str) -> str:
-        name = found.sources[target].sources[0] if target in found.sources else ""
+        name = found.sources[target].source if target in found.sources else ""
         return weights.ties.get(name, name)
 
     source, target, output = holder("src_table"), holder("tgt_table"), holder("output_table")
@@ -133,8 +134,7 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         return found, [asked, Field("max_len", "asked", None, say("No table of positions says how many there are."))]
     differences, lengths = [], []
     for one in {found.sources[table] for table in there}:
-        (name,) = one.sources
-        table = one.reshape.apply([weights.read(name)], {})[0]
+        table = one.reshape.apply(weights.read(one.source), {})[0]
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
     rows = Field("max_len", "inferred", min(lengths), say("The table of positions has as many rows."))
@@ -169,7 +169,7 @@ def _norms(found: Match) -> Iterator[Field]:
     yield Field("final_norm", "inferred", final, why)
     if not names:
         return
-    said = {found.sources[name].sources[0].rpartition(".")[2] for name in names}
+    said = {found.sources[name].source.rpartition(".")[2] for name in names}
     kinds = dict.fromkeys(NORM_OF[name] for name in sorted(said))
     if len(kinds) > 1:
         why = say("Some norms are called {names}, and so are of different kinds; all must be of one kind here.",
@@ -271,3 +271,77 @@ def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
 
 def _choices(*values: Any) -> tuple[Choice, ...]:
     return tuple(Choice(value) for value in values)
+
+
+_FIRST = "encoder.layers.0.ffn.up_proj.weight"
+
+
+def completed(found: Match) -> Match:
+    """The match with what a bare model leaves out, where that changes nothing: a map of heads put together, a table.
+
+    The smallest models of articles have one head and take its output as it is. A block by itself has no embeddings;
+    its piece i then stands for the unit vector of dimension i, so that what the block does with it can be seen.
+    """
+    there = found.sources
+    added = []
+    for name, one in there.items():
+        output = name.replace("v_proj.weight", "out_proj.weight")
+        if output != name and output not in there and len(one.targets) == 1:
+            added.append(Taken(one.source, (output,), WITH_NO_OUTPUT_MAP))
+    tables = {"src_table", "tgt_table", *POSITION_OF.values()}
+    if _FIRST in there and not tables & there.keys() and not found.n_layers("decoder") and not found.left_over:
+        added.append(Taken(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
+    return replace(found, taken=(*found.taken, *added))
+
+
+def bare_fields(found: Match) -> dict[str, Field]:
+    """What a model says by what it does not have."""
+    fields = list[Field]()
+    how = {one.reshape for one in found.taken}
+    if WITH_NO_OUTPUT_MAP in how:
+        why = say("No map puts several heads together, so there is one.")
+        fields.append(Field("n_heads", "inferred", 1, why))
+    if ONE_MAP in how:
+        why = say("The feed-forward network is one map, with nothing between it and another.")
+        fields.append(Field("activation", "inferred", "none", why))
+    if not found.left_over and not any(name.endswith("norm.weight") for name in found.sources):
+        why = say("There are no norms.")
+        fields += [Field("norm_kind", "inferred", "none", why), Field("norm", "inferred", "post", why)]
+        fields.append(Field("norm_eps", "inferred", 1e-5, why))
+        why = say("Nothing in the file says whether what a sub-layer computes is added to what it read.")
+        fields.append(Field("residual", "asked", None, why, (Choice(False), Choice(True))))
+    if UNIT_VECTORS in how:
+        why = say("The file has no embeddings, so unit vectors are what the layers read.")
+        fields += [Field("scale_embedding", "inferred", False, why), Field("positions", "inferred", "none", why)]
+    return {one.name: one for one in fields}
+
+
+def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
+    """What was taken for granted of layers whose names do not say which stack they are of.
+
+    Refuses them where there is an output behind them, so that they may well be a decoder's.
+    """
+    notes = list[Sentence]()
+    if any(one.reshape is UNIT_VECTORS for one in found.taken):
+        notes.append(say("The file has no embeddings: piece i stands for the unit vector of dimension i."))
+    names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
+    if not names or any("enc" in name.lower() for name in names):
+        return tuple(notes)
+    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}
+    output = next((name for name in found.left_over if name in outputs), None)
+    if output is not None:
+        raise CheckpointError(
+            "{label}: {name} does not say whether its layer is an encoder's or a decoder's, and the output {output} "
+            "stands behind the layers; save the weights once more with the layers called encoder.layers or "
+            "decoder.layers.",
+            label=weights.label,
+            name=shown(names[0]),
+            output=shown(output),
+        )
+    notes.append(
+        say(
+            "The names do not say whether the layers are an encoder's or a decoder's; they were taken for an "
+            "encoder's, in which every token sees all others."
+        )
+    )
+    return tuple(notes)

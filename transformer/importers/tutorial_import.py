@@ -16,10 +16,10 @@ from transformer.checkpoint.agreement import expected_shapes
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers import asked_names, handed_pieces, keys
+from transformer.importers.accounts import check_agreement
 from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
 from transformer.importers.asked_names import NAMES
 from transformer.importers.handed_pieces import NOTHING, Given, Tokenizers
-from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.special_ids import settled
@@ -40,14 +40,9 @@ def import_weights(
 ) -> Imported:
     """Read a file of weights, or the one in a folder.
 
-    Args:
-        answers: To what an earlier report asked, or would ask; any field of config.json may be answered.
-        also: Tokenizers.
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: It is damaged, it is no Transformer that is known here, an answer is refused, or its tensors
-            do not fit each other; names the tensor or the field.
+    The answers are to what an earlier report asked, or would ask: any field of config.json. `also` are tokenizers;
+    `inside` is the real path of a folder that nothing may leave by a link. A CheckpointError names the tensor or the
+    field: it is damaged, no Transformer that is known here, or an answer is refused.
     """
     open_again = partial(open_weights, source, inside=inside)
     with open_again() as weights:
@@ -106,7 +101,9 @@ class _Import:
         fields = asked_names.with_questions(found.report.fields, found, weights, self.answers)
         by_name = {one.name: _settled_length(one, answers) for one in fields}
         tokenizers = self._tokenizers(by_name, answers)
-        of_ids = settled(by_name, tokenizers or self._later(), answers)
+        # What stands for them while the sizes of the tables are asked: ids have questions all the same.
+        later = None if self.also.has_tokenizer else handed_pieces.without((1, 1))
+        of_ids = settled(by_name, tokenizers or later, answers)
         rest = [one for one in by_name.values() if one.name not in CALLED]
         named = [Field(name, "answered", self.answers[name], say("You said so.")) for name in sorted(said & {*NAMES})]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
@@ -130,10 +127,6 @@ class _Import:
         except CheckpointError as error:  # nobody asked for it
             note = say("The tokenizer beside the weights is not used: {problem}", problem=error.sentence)
             return replace(raw, notes=(*raw.notes, note))
-
-    def _later(self) -> Tokenizers | None:
-        """What stands for the tokenizers while the sizes of the tables are asked: ids have questions all the same."""
-        return None if self.also.has_tokenizer else handed_pieces.without((1, 1))
 
     def _config(self, report: ImportReport) -> ModelConfig:
         values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}

@@ -148,16 +148,13 @@ def _positions() -> Iterator[Rule]:
         for stack, before in SIDES.items():
             how: Reshape = AS_IS if table == ".weight" else FLATTENED
             yield from (Rule.of(side + name + table, POSITION_OF[stack], reshape=how) for side in before)
-
-
-def _annotated_positions() -> Iterator[Rule]:
-    for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):
+    for stack, side in zip(LAYERS, ("src", "tgt"), strict=True):  # of The Annotated Transformer
         yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=FLATTENED)
 
 
 TUTORIALS = Table(
     name=say("An encoder and a decoder with the names of tutorials."),
-    rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions(), *_annotated_positions()),
+    rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
     unused=(
         Unused("src_mask", say("it is a mask, made anew for each sentence")),
         Unused("tgt_mask", say("it is a mask, made anew for each sentence")),
@@ -179,7 +176,7 @@ def alone(found: Match) -> Match:
     (stack,) = stacks
     two_norms = not any(".cross_attn." in name for name in found.sources)
     outputs = {"output_table", "output_bias"} if stack == "encoder" else set()
-    left = [name for one in found.taken if set(one.targets) <= outputs for name in one.sources]
+    left = [one.source for one in found.taken if set(one.targets) <= outputs]
     taken = tuple(
         _alone(one, stack, two_norms=two_norms, one_table="src_table" not in found.sources)
         for one in found.taken
@@ -190,10 +187,10 @@ def alone(found: Match) -> Match:
 
 def _alone(one: Taken, stack: str, *, two_norms: bool, one_table: bool) -> Taken:
     if set(one.targets) & set(POSITION_OF.values()):
-        return Taken(one.sources, (POSITION_OF[stack],), FLATTENED)
+        return Taken(one.source, (POSITION_OF[stack],), FLATTENED)
     (target, *rest) = one.targets
     if two_norms:
         target = target.replace("cross_attn_residual", "ffn_residual")
     if one_table and target == "tgt_table":
         target = "src_table"
-    return Taken(one.sources, (target, *rest), one.reshape)
+    return Taken(one.source, (target, *rest), one.reshape)

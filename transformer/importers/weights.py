@@ -7,6 +7,9 @@
 A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. What is
 not needed is not read, and what is read is converted to float32 where it will stay, so that a model is in memory
 once.
+
+Source: the files that Hugging Face's `save_pretrained` writes above a size: `model.safetensors.index.json` with
+`weight_map`, tensor -> file.
 """
 
 import math
@@ -24,7 +27,6 @@ from transformer.errors import CheckpointError, shown
 from transformer.files import tensorfile
 from transformer.files.files import FolderFiles
 from transformer.importers import npz, pickles
-from transformer.importers.shards import INDEX, check_index, read_index
 from transformer.importers.wrapped import unwrapped, without_wrappers
 from words import Sentence, joined
 
@@ -60,14 +62,9 @@ class Weights:
     _places: Mapping[str, _Place] = field(repr=False)
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:
-        """A tensor as float32.
+        """A tensor as float32, written to `out`, of its shape, or into memory of its own.
 
-        Args:
-            name: One of `tensors`.
-            out: Where it is written to, of its shape; None for memory of its own.
-
-        Raises:
-            CheckpointError: It is not of floating point, it does not fit into memory, or the file changed meanwhile.
+        Refuses one that is not of floating point, that does not fit into memory, or whose file changed meanwhile.
         """
         place = self._places[name]
         if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
@@ -86,14 +83,10 @@ class Weights:
 
 @contextmanager
 def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weights]:
-    """Open a file of weights, or the one in a folder.
+    """Open a file of weights, or the one in a folder; `inside` is the real path of a folder that it may not leave.
 
-    Args:
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: There is none, it is damaged or it would run code; or, when the block ends, it was replaced
-            while it was read.
+    Refuses what is not there, is damaged or would run code; and, when the block ends, a file that was replaced while
+    it was read.
     """
     folder, name = _located(source)
     files = FolderFiles(folder, inside=inside)
@@ -186,9 +179,9 @@ def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
 
 def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     file, size = stack.enter_context(files.open(name))
-    found = npz.read_arrays(file, size, label=files.label(name))
-    places = {tensor: _Place(file, found.header, tensor, files.label(name)) for tensor in found.header.tensors}
-    return _of_places(files, files.label(name), places, evidence=found.texts)
+    header, texts = npz.read_arrays(file, size, label=files.label(name))
+    places = {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
+    return _of_places(files, files.label(name), places, evidence=texts)
 
 
 def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
@@ -229,3 +222,59 @@ def _of_places(
         notes=(*notes, *wrappers),
         _places={name: places[original] for name, original in plain.items()},
     )
+
+
+INDEX = "model.safetensors.index.json"
+MAX_INDEX = 16_000_000
+MAX_FILES = 256
+
+
+def read_index(files: FolderFiles) -> dict[str, str]:
+    """Which file each tensor is in, by the index of a folder; refuses files that are not plainly of the folder."""
+    label = files.label(INDEX)
+    record = files.json(INDEX, limit=MAX_INDEX)
+    weight_map = record.get("weight_map") if isinstance(record, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError("{label}: expected weight_map, which says where each tensor is.", label=label)
+    for tensor, name in weight_map.items():
+        if not _is_plain(name):
+            raise CheckpointError(
+                "{label}: says that tensor {tensor} is in {name}; expected the name of a .safetensors file in the "
+                "same folder.",
+                label=label,
+                tensor=shown(tensor),
+                name=shown(name),
+            )
+    n_files = len(set(weight_map.values()))
+    if n_files > MAX_FILES:
+        raise CheckpointError(
+            "{label}: names {n:,} files; at most {most} are opened.", label=label, n=n_files, most=MAX_FILES
+        )
+    return weight_map
+
+
+def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Refuse an index that differs from what the files hold; both say of each tensor which file it is in."""
+    for tensor in weight_map:
+        if found.get(tensor) != weight_map[tensor]:
+            raise CheckpointError(
+                "{label}: tensor {tensor} is missing; {index} says that it is here.",
+                label=files.label(weight_map[tensor]),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+    for tensor, name in found.items():
+        if tensor not in weight_map:
+            raise CheckpointError(
+                "{label}: has tensor {tensor}, which {index} does not name.",
+                label=files.label(name),
+                tensor=shown(tensor),
+                index=INDEX,
+            )
+
+
+def _is_plain(name: object) -> bool:
+    """Whether something is the name of a file, without any part of a path."""
+    if not isinstance(name, str) or not name.endswith(".safetensors") or len(name.encode()) > 255:
+        return False
+    return name.isprintable() and not name.startswith(".") and not set(name) & set("/\\:")

@@ -33,13 +33,9 @@ class Unwrapped:
 
 
 def unwrapped(content: Any, *, label: str) -> Unwrapped:
-    """Find the weights.
+    """Find the weights in what a file holds, as `pickles.opened` gives it.
 
-    Args:
-        content: What the file holds; see `pickles.opened`.
-
-    Raises:
-        CheckpointError: It holds no dictionary of tensors, or one with a tensor that is no plain array of numbers.
+    Refuses what holds no dictionary of tensors, or one with a tensor that is no plain array of numbers.
     """
     if not isinstance(content, Mapping):
         found = say("a tensor") if isinstance(content, Tied) else shown(content)
@@ -65,13 +61,9 @@ def unwrapped(content: Any, *, label: str) -> Unwrapped:
 
 
 def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str], tuple[Sentence, ...]]:
-    """The names without what wrappers put before them.
+    """The names without what wrappers put before them -> the name in the file; and a note if any was changed.
 
-    Returns:
-        The plain name -> the name in the file; and a note if any was changed.
-
-    Raises:
-        CheckpointError: Two names are the same without it.
+    Two that are the same without it are refused.
     """
     names = list(names)
     plain = [name.replace(COMPILED, "") for name in names]

@@ -9,12 +9,12 @@ et al., "Language Models are Unsupervised Multitask Learners" (2019), section 2.
 Which characters are letters is Python's Unicode, which may be a year older or younger than another library's.
 """
 
-import heapq
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from transformer.text.piece_rows import Rows, Table, Token
+from transformer.text.sampling import merged
 from transformer.text.tokenizer import SPACE_MARK
 
 Pair = tuple[str, str]
@@ -52,32 +52,6 @@ def _kind(character: str) -> str:
     return category if category in "LN" else "P"
 
 
-def merge(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[str]:
-    """Merge neighbours, the pair of the lowest rank first and of several such the leftmost, until none is left."""
-    parts = list(symbols)
-    after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
-    waiting: list[tuple[int, int, int, Pair]] = []
-
-    def consider(left: int, right: int) -> None:
-        if left >= 0 and right < len(parts) and (parts[left], parts[right]) in ranks:
-            pair = parts[left], parts[right]
-            heapq.heappush(waiting, (ranks[pair], left, right, pair))
-
-    for left in range(len(parts) - 1):
-        consider(left, left + 1)
-    while waiting:
-        _, left, right, pair = heapq.heappop(waiting)
-        if (parts[left], parts[right]) != pair or after[left] != right:
-            continue  # one of the two was merged with its other neighbour
-        parts[left], parts[right] = "".join(pair), ""
-        after[left] = after[right]
-        if after[left] < len(parts):
-            before[after[left]] = left
-        consider(before[left], left)
-        consider(left, after[left])
-    return [part for part in parts if part]
-
-
 def as_bytes(piece: str) -> bytes:
     """The bytes of a piece of the vocabulary; one that is not written in `SIGNS` stands for its own text."""
     try:
@@ -102,11 +76,8 @@ def _bare_mark(text: str) -> str:
 class BytePairTokenizer(Rows):
     """Byte pair encoding over bytes.
 
-    Args:
-        table: The pieces of the rows, for people.
-        names: The rows as the vocabulary writes them, in `SIGNS`.
-        merges: Pairs, in the order in which they were learned.
-        leading_space: Whether a text is read as if a space stood before it.
+    `names` are the rows as the vocabulary writes them, in `SIGNS`; the table has them for people. Merges are in the
+    order in which they were learned. With a leading space a text is read as if a space stood before it.
     """
 
     def __init__(
@@ -123,7 +94,7 @@ class BytePairTokenizer(Rows):
             text = " " + text
         for word in words(text):
             signs = [SIGNS[byte] for byte in word.encode()]
-            for part in merge(signs, self._ranks):
+            for part in merged(signs, lambda left, right: self._ranks.get((left, right))):
                 i = self._ids_of[part]
                 yield i, self.pieces[i]
 

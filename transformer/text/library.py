@@ -4,24 +4,204 @@ The file says how texts are normalised, cut, split and wrapped; one call reads a
 written for people, and what it puts around a text is told apart from the text. The file is not trusted: it is parsed,
 tried and used in a process of its own alone (`transformer.text.library_child`), which says what is in it.
 
+That process is started where a file is opened, and again where it has ended. It ends when nobody holds it any more,
+or with the program, as its input ends then. Any thread may ask; requests follow each other.
+
 The library comes with the optional extra `hf`; nothing else here needs it.
 
 Source: Hugging Face's tokenizers 0.23, "The tokenization pipeline".
 """
 
 import copy
+import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
+from transformer import confined
 from transformer.errors import TokenizerError
 from transformer.text import probing
 from transformer.text.byte_pairs import as_bytes, for_people
-from transformer.text.library_process import CHILD, LibraryProcess
-from transformer.text.piece_rows import Rows, Table, Token, padded, unused
-from transformer.text.tokenizer import Encoding, Wrapping
+from transformer.text.piece_rows import padded, unused
+from transformer.text.sentencepiece_check import MAX_PIECES
+from transformer.text.tokenizer import AnyTokenizer, Encoding, Wrapping
+from transformer.text.vocabulary_files import within
+
+CHILD = Path(__file__).with_name("library_child.py")
+OPENING_SECONDS = 120.0
+MOST_ANSWER = 2**24
+MOST_DESCRIPTION = 2**26  # a byte may be written as six, and each piece has quotes around it
+CHUNK = 2**20
+# A panic that has no memory left to look for the lines of its source would wait for itself for ever.
+_ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What all that one file says may take."""
+
+    memory: int = 512 << 20  # bytes that a request may take beyond those of the loaded file
+    seconds: float = 3.0  # of CPU that a request may take; and many of them together, beyond what each adds
+    # Seconds that a request adds to what is left, up to `seconds`; a thousand times what one takes.
+    each: float = 0.02
+    wait: float = 20.0  # seconds after which nobody waits any longer, should the machine be busy
+    tokens: int = 100_000  # most tokens of one text
+    characters: int = 1_000_000  # most characters of one output
+    pieces: int = MAX_PIECES  # most pieces of the file
+    bytes: int = 2**23  # of all of them together
+
+
+OURS = Limits()
+
+
+class LibraryProcess:
+    """The process of one file, which has been tried out."""
+
+    def __init__(self, content: bytes, limits: Limits = OURS) -> None:
+        self._content, self._limits, self._lock = content, limits, Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __del__(self) -> None:
+        """End it."""
+        self._end()
+
+    def open(self) -> dict[str, Any]:
+        """Start it; what the file says of itself, see `_described` of `library_child`."""
+        with self._lock:
+            return self._start()
+
+    def encode(self, text: str, *, unknown: int | None) -> tuple[list[int], dict[int, str]]:
+        """The ids of a text, without a template; and by their places the texts of those that are the unknown one.
+
+        TokenizerError if it takes too much, or the library refuses.
+        """
+        answer = self._ask({"encode": text, "unknown": unknown})
+        if "tokens" in answer:
+            raise TokenizerError(
+                "its rules make {n:,} tokens of {characters:,} characters; at most {most:,} tokens are read. Take a "
+                "shorter text or another tokenizer.",
+                n=answer["tokens"],
+                characters=len(text),
+                most=self._limits.tokens,
+            )
+        return answer["ids"], dict(answer["unknown"])
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of ids, without special pieces; TokenizerError if it takes too much, or the library refuses."""
+        answer = self._ask({"decode": ids})
+        if "characters" in answer:
+            raise TokenizerError(
+                "its rules make {n:,} characters of {tokens:,} tokens; at most {most:,} are shown. Take another "
+                "tokenizer.",
+                n=answer["characters"],
+                tokens=len(ids),
+                most=self._limits.characters,
+            )
+        return str(answer["text"])
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        content = json.dumps(request).encode()
+        with self._lock:
+            try:
+                if self._process is None or self._process.poll() is not None:  # somebody else may have ended it
+                    self._start()
+                self._send(content)
+                answer = self._answer(self._limits.wait, MOST_ANSWER)
+            except BaseException:
+                self._end()
+                raise
+            if answer is None:
+                self._end()
+                raise TokenizerError(
+                    "its rules take more than {seconds:g} seconds or {memory:,} MB for one text; take another "
+                    "tokenizer.",
+                    seconds=self._limits.seconds,
+                    memory=self._limits.memory >> 20,
+                )
+        if "refused" in answer:
+            reason = " ".join(str(answer["refused"])[:200].split()).rstrip(".")
+            raise TokenizerError("tokenizers cannot use it: {reason}.", reason=reason)
+        return answer
+
+    def _start(self) -> dict[str, Any]:
+        """Start it and have the file loaded."""
+        try:
+            self._process = subprocess.Popen(
+                # -P keeps the script's folder out of the search for modules.
+                [sys.executable, "-P", str(CHILD), "serve", json.dumps(asdict(self._limits))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | _ALONE,
+                bufsize=0,
+                creationflags=probing.NO_WINDOW,
+            )
+        except OSError as error:
+            raise TokenizerError("could not be opened: {reason}.", reason=str(error.strerror)) from None
+        self._send(self._content)
+        found = self._answer(OPENING_SECONDS, MOST_DESCRIPTION)
+        if found is not None and "pieces" in found:
+            return found
+        self._end()
+        if found is None:
+            raise TokenizerError("tokenizers could not load it within its limits of memory and time.")
+        if "last" in found:
+            most = self._limits.pieces
+            raise TokenizerError(
+                "ids go up to {last:,}; at most {most:,} pieces are read.", last=found["last"], most=most
+            )
+        raise TokenizerError(
+            "its pieces have {n:,} bytes together; at most {most:,} are read. Take another tokenizer.",
+            n=found["bytes"],
+            most=self._limits.bytes,
+        )
+
+    def _send(self, content: bytes) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        rest = memoryview(len(content).to_bytes(8, "little") + content)
+        try:
+            while rest:
+                rest = rest[self._process.stdin.write(rest) :]
+        except OSError:
+            pass  # it has ended, and will not answer
+
+    def _answer(self, seconds: float, most: int) -> dict[str, Any] | None:
+        """What it answers; None if it ends instead, takes longer, or says more."""
+        end = time.monotonic() + seconds
+        length = int.from_bytes(self._read(8, end), "little")
+        content = self._read(length, end) if length <= most else b""
+        return json.loads(content) if content else None
+
+    def _read(self, n: int, end: float) -> bytes:
+        """So many bytes; none if they do not come in time."""
+        assert self._process is not None
+        pipe, parts, left = self._process.stdout, [], n
+        assert pipe is not None
+        while left:
+            # Windows cannot wait for a pipe; nothing is handed in there.
+            if sys.platform != "win32" and not select.select([pipe], [], [], max(end - time.monotonic(), 0))[0]:
+                return b""
+            part = pipe.read(min(left, CHUNK))
+            if not part:
+                return b""
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+
+    def _end(self) -> None:
+        process, self._process = getattr(self, "_process", None), None
+        confined.end(process)
+
 
 FILE = "tokenizer.json"
 PROBE_SECONDS = 120.0
@@ -30,14 +210,10 @@ _LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # of M2
 _verdicts = probing.Verdicts()
 
 
-class LibraryTokenizer(Rows):
-    """A tokenizer.json.
+class LibraryTokenizer(AnyTokenizer):
+    """A tokenizer.json; `size` is the rows of the model, where it has more than pieces.
 
-    Args:
-        size: Rows of the model, where it has more than pieces.
-
-    Raises:
-        TokenizerError: The library is missing, or cannot use the file; begins with its name.
+    A TokenizerError begins with the file's name: the library is missing, or cannot use it.
     """
 
     def __init__(self, content: bytes, size: int | None = None) -> None:
@@ -57,28 +233,25 @@ class LibraryTokenizer(Rows):
         special |= {i for i, name in enumerate(names) if name == unused(i)}
         if self._unknown is not None:
             special.add(self._unknown)
+        super().__init__(pieces, special)
         before, after = map(tuple, said["around"])
-        super().__init__(Table(pieces, special, {}, wrapping=Wrapping(before, after)))
+        self.wrapping = Wrapping(before, after)
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; the file's template is left out (see `wrapping`)."""
-        with _named():
+        with within(FILE):
             ids, unknown = self._library.encode(text, unknown=self._unknown)
         return Encoding(tuple(ids), tuple(unknown.get(place) or self.pieces[i] for place, i in enumerate(ids)))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Join pieces to a text; special pieces leave no trace.
-
-        Raises:
-            TokenizerError: An id is outside the vocabulary.
-        """
+        """Join pieces to a text; special pieces leave no trace, an id outside the vocabulary is a TokenizerError."""
         kept = [i for i in ids if self.piece(i) and i < self._count]
-        with _named():
+        with within(FILE):
             return self._library.decode(kept)
 
     def languages(self) -> dict[str, int]:
         """The languages among its special pieces, with their ids."""
-        named = {self.pieces[i]: i for i in sorted(self._table.special)}
+        named = {self.pieces[i]: i for i in sorted(self._special)}
         return {name: i for name, i in named.items() if _LANGUAGE.fullmatch(name)}
 
     def wrapped_in(self, wrapping: Wrapping) -> "LibraryTokenizer":
@@ -86,13 +259,6 @@ class LibraryTokenizer(Rows):
         other = copy.copy(self)
         other.wrapping = wrapping
         return other
-
-    def _split(self, text: str) -> Iterable[Token]:
-        found = self.encode(text)
-        return zip(found.ids, found.pieces, strict=True)
-
-    def _join(self, ids: Sequence[int]) -> str:
-        return self.decode(ids)
 
 
 def is_installed() -> bool:
@@ -108,7 +274,7 @@ def _opened(content: bytes) -> tuple[LibraryProcess, dict[str, Any]]:
             "installs it.",
             file=FILE,
         )
-    with _named():
+    with within(FILE):
         _verdicts.check(content, _try_out)
         process = LibraryProcess(content)
         return process, process.open()
@@ -117,12 +283,3 @@ def _opened(content: bytes) -> tuple[LibraryProcess, dict[str, Any]]:
 def _try_out(content: bytes) -> None:
     framed = len(content).to_bytes(8, "little") + content
     probing.try_out(CHILD, framed, library="tokenizers", seconds=PROBE_SECONDS, arguments=["probe"])
-
-
-@contextmanager
-def _named() -> Iterator[None]:
-    """Say of what is refused which file it is in."""
-    try:
-        yield
-    except TokenizerError as error:
-        raise TokenizerError("{file}: {problem}", file=FILE, problem=error.sentence) from None

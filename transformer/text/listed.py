@@ -27,11 +27,9 @@ SPECIAL = frozenset(name for names in CALLED.values() for name in names)
 
 
 class ListTokenizer(Rows):
-    """Pieces that are looked up as they are: characters of a text, or its words.
+    """Pieces that are looked up as they are: characters of a text, or its words, between spaces.
 
-    Args:
-        by_words: Whether a text is cut at its spaces; if not, into characters.
-        unknown: The row of what has no piece; None if such a thing is left unread.
+    `unknown` is the row of what has no piece; None if such a thing is left unread.
     """
 
     continuation = " "  # no piece begins with it, so each is a word
@@ -60,11 +58,7 @@ class ListTokenizer(Rows):
 
 
 def pieces_of(files: Files, lines: str = LINES, ids: str = IDS) -> list[str]:
-    """The pieces of a list in the order of their ids.
-
-    Raises:
-        TokenizerError: It is missing or damaged, or no piece has some id.
-    """
+    """The pieces of a list in the order of their ids, of which none may be missing."""
     if lines in files:
         names, file = vocabulary_files.listed(files, lines), lines
     else:

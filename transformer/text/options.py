@@ -1,29 +1,172 @@
-"""What the files of a vocabulary do not say by themselves: sizes, languages, and how a text is cleaned.
+"""What the files of a vocabulary do not say by themselves: sizes, languages, how a text is cleaned, and added pieces.
 
-Some of it stands in a `tokenizer_config.json` of Hugging Face's transformers; `options_of_config` reads that.
+Some of it stands in a `tokenizer_config.json` of Hugging Face's transformers; `options_of_config` reads that. Pieces
+may be added to a vocabulary after it has been learned, such as `[PAD]` to GPT-2's: folders list them there
+("added_tokens_decoder"), older ones in added_tokens.json (piece -> id), where special_tokens_map.json says which of
+them are special.
+
+Source: Hugging Face's tokenizers, "added tokens".
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_type_hints
 
 from transformer.errors import TokenizerError, shown
-from transformer.text import vocabulary_files
-from transformer.text.added import CONFIG, Added, added_from, added_of_folder
+from transformer.text.piece_rows import Way
 from transformer.text.sentencepiece_check import MAX_PIECES
-from transformer.text.vocabulary_files import Files
+from transformer.text.vocabulary_files import MAX_CHARACTERS, Files, json_record, within
 from words import Sentence, say
+
+CONFIG, LIST, MAP = "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"
+FILES = (CONFIG, LIST, MAP)
+MAX_ADDED = 5_000
+_DECODER, _SEVERAL = "added_tokens_decoder", ("additional_special_tokens", "extra_special_tokens")
+
+
+@dataclass(frozen=True)
+class Added:
+    """A piece that was added to a vocabulary; the names are those of the library."""
+
+    content: str  # the piece, as somebody types it
+    id: int  # its row
+    special: bool = False  # it has no text of its own
+    lstrip: bool = False  # it swallows the spaces before it, or behind it
+    rstrip: bool = False  # it swallows the spaces before it, or behind it
+    single_word: bool = False  # it is not found inside a word
+    # It is looked for in the text after that was normalised, in small letters if that is how.
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str) or not 0 < len(self.content) <= MAX_CHARACTERS:
+            raise TokenizerError(
+                "an added piece is {found}, expected a text of 1 to {most} characters.",
+                found=shown(self.content),
+                most=MAX_CHARACTERS,
+            )
+        if type(self.id) is not int or not 0 <= self.id < MAX_PIECES:
+            raise TokenizerError(
+                "the added piece {piece} has the id {found}, expected a whole number from 0 to {most:,}.",
+                piece=shown(self.content),
+                found=shown(self.id),
+                most=MAX_PIECES - 1,
+            )
+        for field in fields(self)[2:]:
+            if type(getattr(self, field.name)) is not bool:
+                raise TokenizerError(
+                    "the added piece {piece}: {field}: found {found}, expected true or false.",
+                    piece=shown(self.content),
+                    field=field.name,
+                    found=shown(getattr(self, field.name)),
+                )
+
+    @property
+    def way(self) -> Way:
+        """How it is found in a text."""
+        return Way(self.lstrip, self.rstrip, self.single_word, self.normalized)
+
+    def said(self) -> dict[str, Any]:
+        """What JSON says of it: what is not as usual."""
+        return {name: value for name, value in asdict(self).items() if value is not False}
+
+
+def added_from(listed: object) -> tuple[Added, ...]:
+    """Read a list of what `said` gives; a TokenizerError begins with "added"."""
+    if not isinstance(listed, list | tuple) or len(listed) > MAX_ADDED:
+        raise TokenizerError(
+            "added: found {found}, expected a list of at most {most:,} pieces.", found=shown(listed), most=MAX_ADDED
+        )
+    return tuple(_one(record, where="added") for record in listed)
+
+
+def added_of_folder(files: Files) -> tuple[Added, ...]:
+    """What the files of a folder say, in the order of the ids; a TokenizerError begins with the file's name."""
+    records = {name: json_record(files, name) for name in FILES if name in files}
+    decoder = records.get(CONFIG, {}).get(_DECODER)
+    if decoder is not None:
+        found, file = list(_of_decoder(decoder)), CONFIG
+    else:
+        special = {name for record in records.values() for name in _special(record)}
+        found, file = list(_of_list(records.get(LIST, {}), special)), LIST
+    if len(found) > MAX_ADDED:
+        raise TokenizerError(
+            "{file}: has {n:,} added pieces; at most {most:,} are read.", file=file, n=len(found), most=MAX_ADDED
+        )
+    rows: dict[int, Added] = {}
+    for one in found:
+        other = rows.setdefault(one.id, one)
+        if other is not one:
+            raise TokenizerError(
+                "{file}: {piece} has the id {i}, as {other} has already.",
+                file=file,
+                piece=shown(one.content),
+                i=one.id,
+                other=shown(other.content),
+            )
+    return tuple(rows[i] for i in sorted(rows))
+
+
+def _of_decoder(decoder: object) -> Iterator[Added]:
+    known = {field.name for field in fields(Added)}
+    for i, record in _object(decoder, _DECODER).items():
+        values = {name: value for name, value in _object(record, f"{_DECODER}.{i[:20]}").items() if name in known}
+        number = int(i) if i.isascii() and i.isdecimal() and len(i) < len(str(MAX_PIECES)) + 1 else i
+        yield _one({**values, "id": number}, where=CONFIG)
+
+
+def _object(found: object, field: str) -> Mapping[str, Any]:
+    if not isinstance(found, Mapping):
+        raise TokenizerError(
+            "{file}: {field}: expected a JSON object, found {found}.", file=CONFIG, field=field, found=shown(found)
+        )
+    return found
+
+
+def _of_list(listed: Mapping[str, Any], special: set[str]) -> Iterator[Added]:
+    for piece, i in listed.items():
+        is_special = piece in special
+        yield _one({"content": piece, "id": i, "special": is_special, "normalized": not is_special}, where=LIST)
+
+
+def _one(record: object, *, where: str) -> Added:
+    with within(where):
+        if not isinstance(record, Mapping):
+            raise TokenizerError("expected a JSON object, found {found}.", found=shown(record))
+        for name in ("content", "id"):
+            if name not in record:
+                raise TokenizerError("an added piece has no {field}.", field=name)
+        _check_known(record, Added)
+        return Added(**record)
+
+
+def _check_known(record: Mapping[str, Any], kind: "type[Added | Options]") -> None:
+    known = {field.name for field in fields(kind)}
+    for name in record:
+        if name not in known:
+            raise TokenizerError("{field}: there is no such option.", field=shown(name))
+
+
+def _special(record: Mapping[str, Any]) -> Iterator[str]:
+    """The special pieces that a special_tokens_map.json or a tokenizer_config.json names."""
+    for key, value in record.items():
+        if key in _SEVERAL and isinstance(value, Sequence) and not isinstance(value, str):
+            yield from (name for one in value if (name := _name(one)) is not None)
+        elif key.endswith("_token") and (name := _name(value)) is not None:
+            yield name
+
+
+def _name(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
 
 MAX_CODE = 40  # characters of a language
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the files of a vocabulary do not say.
-
-    Raises:
-        TokenizerError: A value is of the wrong type or out of range; begins with its name.
-    """
+    """What the files of a vocabulary do not say; a TokenizerError begins with the name of a wrong one."""
 
     size: int | None = None  # rows of the model, where it has more than pieces; None for as many
     target_size: int | None = None  # the same of the target, where it has a vocabulary of its own
@@ -63,15 +206,8 @@ class Options:
 
 
 def options_from(record: Mapping[str, Any]) -> Options:
-    """Options of parsed JSON.
-
-    Raises:
-        TokenizerError: One is unknown or wrong; begins with its name.
-    """
-    known = {field.name for field in fields(Options)}
-    for name in record:
-        if name not in known:
-            raise TokenizerError("{field}: there is no such option.", field=shown(name))
+    """Options of parsed JSON; a TokenizerError begins with the name of the one that is unknown or wrong."""
+    _check_known(record, Options)
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "added"
     }
@@ -94,18 +230,15 @@ _CONFIG = {
 def options_of_config(files: Files) -> Options:
     """What tokenizer_config.json and the lists of added pieces say; what means nothing here is left out.
 
-    Raises:
-        TokenizerError: One is damaged, or a value is wrong; begins with the file's name.
+    A TokenizerError begins with the file's name.
     """
     added = added_of_folder(files)
     if CONFIG not in files:
         return Options(added=added)
-    record = vocabulary_files.json_record(files, CONFIG)
+    record = json_record(files, CONFIG)
     said = {name: record[key] for name, key in _CONFIG.items() if record.get(key) is not None}
-    try:
+    with within(CONFIG):
         return replace(options_from(said), added=added)
-    except TokenizerError as error:
-        raise TokenizerError("{file}: {problem}", file=CONFIG, problem=error.sentence) from None
 
 
 def _is_count(value: object) -> bool:

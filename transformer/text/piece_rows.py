@@ -8,12 +8,12 @@ Source: Hugging Face's tokenizers, "added tokens".
 
 import re
 import unicodedata
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transformer.errors import TokenizerError
-from transformer.text.tokenizer import NO_WRAPPING, Encoding, Wrapping, check_id
+from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, Encoding, Wrapping
 
 Token = tuple[int, str]  # id, and the piece as the text has it
 
@@ -45,11 +45,7 @@ class Table:
 
 
 def padded(pieces: Sequence[str], size: int | None) -> tuple[str, ...]:
-    """Pieces with names for the rows that a table of embeddings has beyond them.
-
-    Raises:
-        TokenizerError: It has fewer rows than there are pieces.
-    """
+    """Pieces with names for the rows that a table of embeddings has beyond them; TokenizerError if it has fewer."""
     size = len(pieces) if size is None else size
     if size < len(pieces):
         raise TokenizerError(
@@ -63,25 +59,15 @@ def unused(i: int) -> str:
     return f"<unused {i}>"
 
 
-class Rows(ABC):
-    """A vocabulary as `transformer.text.tokenizer.AnyTokenizer` describes it, without the way of splitting."""
-
-    continuation = ""
-    notes: tuple[str, ...] = ()
+class Rows(AnyTokenizer):
+    """A vocabulary of rows, without the way of splitting: special pieces that were typed are found first."""
 
     def __init__(self, table: Table) -> None:
-        self.pieces = table.pieces
-        self.wrapping = table.wrapping
-        self._table = table
-        self._ids = {piece: i for i, piece in reversed(list(enumerate(table.pieces)))}  # of two alike the first
+        super().__init__(table.pieces, table.special)
+        self.wrapping, self._typed = table.wrapping, table.typed
         ways = {name: table.ways.get(name, AS_TYPED) for name in table.typed}
         self._early = _Finder({name: (name, way) for name, way in ways.items() if not way.late})
         self._late = _Finder({self._cleaned(name): (name, way) for name, way in ways.items() if way.late})
-
-    @property
-    def size(self) -> int:
-        """Number of pieces."""
-        return len(self.pieces)
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; no special pieces are added, but those that were typed are found."""
@@ -89,30 +75,8 @@ class Rows(ABC):
         return Encoding(tuple(i for i, _ in tokens), tuple(piece for _, piece in tokens))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Join pieces to a text; special pieces leave no trace.
-
-        Raises:
-            TokenizerError: An id is outside the vocabulary.
-        """
+        """Join pieces to a text; special pieces leave no trace."""
         return self._join([i for i in ids if not self.is_special(i)])
-
-    def piece(self, i: int) -> str:
-        """The piece of an id.
-
-        Raises:
-            TokenizerError: The id is outside the vocabulary.
-        """
-        check_id(i, self.size)
-        return self.pieces[i]
-
-    def id_of(self, piece: str) -> int | None:
-        """The id of a piece, None if the vocabulary has no such piece."""
-        return self._ids.get(piece)
-
-    def is_special(self, i: int) -> bool:
-        """Whether an id stands for no text of its own: start, end, padding, unknown, or an unused row."""
-        check_id(i, self.size)
-        return i in self._table.special
 
     @abstractmethod
     def _split(self, text: str) -> Iterable[Token]:
@@ -130,7 +94,7 @@ class Rows(ABC):
         for part in self._early.cut(text):
             for inner in [part] if isinstance(part, _Found) else self._late.cut(self._cleaned(part)):
                 if isinstance(inner, _Found):
-                    yield [(self._table.typed[inner.name], inner.name)]
+                    yield [(self._typed[inner.name], inner.name)]
                 else:
                     yield self._split(inner)
 
@@ -145,10 +109,8 @@ class _Found:
 class _Finder:
     """Finds pieces that are typed: from left to right, of several that fit at a place the longest.
 
-    A place takes one look a length, whatever the pieces are: a pattern of thousands of them would take minutes.
-
-    Args:
-        pieces: What is looked for -> the piece, and how it is found.
+    A place takes one look a length, whatever the pieces are: a pattern of thousands of them would take minutes. They
+    are given as what is looked for -> the piece, and how it is found.
     """
 
     def __init__(self, pieces: Mapping[str, tuple[str, Way]]) -> None:

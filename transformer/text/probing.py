@@ -27,11 +27,7 @@ class Verdicts:
         self._lock = Lock()
 
     def check(self, content: bytes, find_fault: Callable[[bytes], None]) -> None:
-        """Raise what `find_fault` raises for these bytes, or raised before.
-
-        Raises:
-            TokenizerError: Something is wrong with them.
-        """
+        """Raise the TokenizerError that `find_fault` raises for these bytes, or raised before."""
         key = hashlib.sha256(content).hexdigest()
         with self._lock:
             known, fault = key in self._faults, self._faults.get(key)
@@ -49,17 +45,9 @@ class Verdicts:
 
 
 def try_out(probe: Path, content: bytes, *, library: str, seconds: float, arguments: Sequence[str] = ()) -> None:
-    """Run a probe on the bytes of a file.
+    """Run a probe, a script with its arguments, on the bytes of a file; `library` is how messages call what reads it.
 
-    Args:
-        probe: The script.
-        content: What it reads.
-        library: What messages call the native code.
-        seconds: How long it may take.
-        arguments: What the script is started with.
-
-    Raises:
-        TokenizerError: The library refuses the file, takes too long or dies of it.
+    TokenizerError if the library refuses the file, takes longer than so many seconds or dies of it.
     """
     # -P keeps the script's folder out of the search for modules; some here are named like the standard library's.
     command = [sys.executable, "-P", str(probe), *arguments]

@@ -17,17 +17,10 @@ Field = tuple[int, int | float | memoryview]  # number and value
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """The fields of a message.
+    """The fields of a message, number and value; ClauseError if these bytes are none.
 
-    Args:
-        message: Its bytes.
-
-    Yields:
-        Field number and value: int for a varint and for 64 fixed bits, float for 32 fixed bits (nothing else
-        is stored in them here), a view of the bytes for text, bytes and messages inside.
-
-    Raises:
-        ClauseError: These bytes are not a message.
+    A value is an int for a varint and for 64 fixed bits, a float for 32 fixed bits (nothing else is stored in them
+    here), a view of the bytes for text, bytes and messages inside.
     """
     position = 0
     while position < len(message):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from transformer.text.byte_pairs import for_people
 from transformer.text.piece_rows import Rows, Table, Token, Way, padded
-from transformer.text.tokenizer import Encoding, Wrapping
+from transformer.text.tokenizer import AnyTokenizer, Encoding, Wrapping
 from words import say
 
 FIRST_BYTE = 3  # after padding, end and unknown
@@ -15,11 +15,7 @@ SENTINELS = 125  # they stand for what is left out of a text that a model was tr
 
 
 class ByteTokenizer(Rows):
-    """ByT5: each byte of the text is a piece.
-
-    Args:
-        size: Rows of the model; None for as many as there are pieces.
-    """
+    """ByT5: each byte of the text is a piece; the model has more rows than pieces where `size` says so."""
 
     def __init__(self, size: int | None = None) -> None:
         names = ("<pad>", "</s>", "<unk>")
@@ -38,12 +34,10 @@ class ByteTokenizer(Rows):
         return bytes(i - FIRST_BYTE for i in ids).decode("utf-8", "ignore")
 
 
-class RawIds(Rows):
+class RawIds(AnyTokenizer):
     """No vocabulary: a text is a row of ids, such as 12 7 5, and each piece is the number of its row.
 
-    Args:
-        size: Rows of the model.
-        special: Ids without a text of their own.
+    `special` are the ids without a text of their own.
     """
 
     continuation = " "  # no number begins with it, so each is a word
@@ -55,7 +49,7 @@ class RawIds(Rows):
     )
 
     def __init__(self, size: int, special: Collection[int] = ()) -> None:
-        super().__init__(Table(tuple(map(str, range(size))), special, {}))
+        super().__init__(tuple(map(str, range(size))), special)
 
     def encode(self, text: str) -> Encoding:
         """The ids that a text lists; what is no id of this model is left unread."""
@@ -64,9 +58,6 @@ class RawIds(Rows):
         unread = tuple(word for word in listed if word not in self._ids)
         return Encoding(tuple(self._ids[word] for word in read), tuple(read), unread)
 
-    def _split(self, text: str) -> Iterable[Token]:
-        found = self.encode(text)
-        return zip(found.ids, found.pieces, strict=True)
-
-    def _join(self, ids: Sequence[int]) -> str:
-        return " ".join(map(str, ids))
+    def decode(self, ids: Sequence[int]) -> str:
+        """The ids with spaces between them, without special ones."""
+        return " ".join(str(i) for i in ids if not self.is_special(i))

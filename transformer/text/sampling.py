@@ -13,7 +13,6 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Protocol
 
 from transformer.errors import TokenizerError
 from transformer.text import protobuf
@@ -28,28 +27,17 @@ Part = tuple[str, int]  # a piece of the text and its id
 Edge = tuple[int, int, float]  # where a piece begins, its id, the log-weight of all splits that end with it
 
 
-class Splitter(Protocol):
-    """One way of drawing a split."""
-
-    def split(self, text: str, *, alpha: float, rng: random.Random) -> list[Part]:
-        """Draw one split of a text that is normalised already."""
-
-
 class Sampler:
-    """Draws splits for one vocabulary.
+    """Draws splits for one vocabulary, the bytes of a SentencePiece model file that was checked.
 
-    Args:
-        model: The bytes of a SentencePiece model file, already checked.
-        normalise: What SentencePiece does to a text before it splits it.
-
-    Raises:
-        TokenizerError: The model knows one split only, as those of single characters do.
+    `normalise` is what SentencePiece does to a text before it splits it. TokenizerError if the model knows one split
+    only, as those of single characters do.
     """
 
     def __init__(self, model: bytes, normalise: Callable[[str], str]) -> None:
         pieces = read(model)
         settings = _settings(model)
-        splitters: dict[int, Callable[[Sequence[Piece]], Splitter]] = {UNIGRAM: Lattice, BPE: Merges}
+        splitters: dict[int, type[Lattice | Merges]] = {UNIGRAM: Lattice, BPE: Merges}
         if settings[MODEL_TYPE] not in splitters:
             raise TokenizerError(
                 "this vocabulary has one split for each text (its pieces are characters or words), so "
@@ -63,13 +51,11 @@ class Sampler:
             self._bytes = {}
 
     def draw(self, text: str, *, alpha: float, rng: random.Random) -> tuple[int, ...]:
-        """Draw one split of a text, as ids; every call may give another one.
+        """Draw one split of a text, as ids; every call may give another one, the same state of `rng` the same one.
 
-        Args:
-            alpha: For a unigram model how much better splits are preferred: from 0, where all are alike, to about
-                10, where hardly any but that of `encode` comes. For a BPE model the share of merges left out, 0 to
-                1: at 0 it gives the split of `encode`, at 1 single characters.
-            rng: Where chance comes from: the same state gives the same split.
+        `alpha` is for a unigram model how much better splits are preferred: from 0, where all are alike, to about 10,
+        where hardly any but that of `encode` comes; for a BPE model the share of merges left out, 0 to 1: at 0 it
+        gives the split of `encode`, at 1 single characters.
         """
         ids: list[int] = []
         after_unknown = False
@@ -151,40 +137,22 @@ class Merges:
         self._unused = {piece.text for piece in pieces if piece.type == UNUSED}
         wanted = [piece.text for piece in pieces if piece.type == USER_DEFINED]
         self._wanted = sorted(wanted, key=len, reverse=True)
+        self._whole = frozenset(wanted)
 
     def split(self, text: str, *, alpha: float, rng: random.Random) -> list[Part]:
         """Merge until no pair is left; a merge is left out with probability `alpha`."""
-        symbols = self._symbols(text)
-        frozen = [symbol in self._wanted for symbol in symbols]
-        after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))
-        agenda: list[tuple[float, int, int, str]] = []
         halves: dict[str, tuple[str, str]] = {}
 
-        def consider(left: int, right: int) -> None:
-            if left < 0 or right >= len(symbols) or frozen[left] or frozen[right]:
-                return
-            merged = symbols[left] + symbols[right]
-            if merged in self._ids:
-                heapq.heappush(agenda, (-self._scores[merged], left, right, merged))
-                if merged in self._unused:
-                    halves[merged] = symbols[left], symbols[right]
+        def rank(left: str, right: str) -> float | None:
+            whole = left + right
+            if whole not in self._ids or self._whole & {left, right}:
+                return None
+            if whole in self._unused:
+                halves[whole] = left, right
+            return -self._scores[whole]
 
-        for left in range(len(symbols) - 1):
-            consider(left, left + 1)
-        while agenda:
-            _, left, right, merged = heapq.heappop(agenda)
-            # One of the two may be another symbol by now, or part of one.
-            if not symbols[left] or not symbols[right] or symbols[left] + symbols[right] != merged:
-                continue
-            if rng.random() < alpha:
-                continue
-            symbols[left], symbols[right] = merged, ""
-            after[left] = after[right]
-            if after[left] < len(symbols):
-                before[after[left]] = left
-            consider(before[left], left)
-            consider(left, after[left])
-        return [part for symbol in symbols if symbol for part in self._parts(symbol, halves)]
+        symbols = merged(self._symbols(text), rank, left_out=lambda: rng.random() < alpha)
+        return [part for symbol in symbols for part in self._parts(symbol, halves)]
 
     def _symbols(self, text: str) -> list[str]:
         """What merging begins with: characters, and the pieces that their user wants to have whole."""
@@ -201,6 +169,40 @@ class Merges:
         if symbol in self._unused and symbol in halves:
             return [part for half in halves[symbol] for part in self._parts(half, halves)]
         return [(symbol, self._ids.get(symbol, self._unknown))]
+
+
+def merged(
+    symbols: Sequence[str],
+    rank: Callable[[str, str], float | None],
+    *,
+    left_out: Callable[[], bool] = lambda: False,
+) -> list[str]:
+    """Merge neighbours, the pair of the lowest rank first and of several such the leftmost, until none has a rank.
+
+    `left_out` says of each merge whether it is.
+    """
+    parts = list(symbols)
+    after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
+    waiting: list[tuple[float, int, int, str]] = []
+
+    def consider(left: int, right: int) -> None:
+        if left >= 0 and right < len(parts) and (found := rank(parts[left], parts[right])) is not None:
+            heapq.heappush(waiting, (found, left, right, parts[left] + parts[right]))
+
+    for left in range(len(parts) - 1):
+        consider(left, left + 1)
+    while waiting:
+        _, left, right, whole = heapq.heappop(waiting)
+        # One of the two may be another symbol by now, or part of one.
+        if not parts[left] or not parts[right] or parts[left] + parts[right] != whole or left_out():
+            continue
+        parts[left], parts[right] = whole, ""
+        after[left] = after[right]
+        if after[left] < len(parts):
+            before[after[left]] = left
+        consider(before[left], left)
+        consider(left, after[left])
+    return [part for part in parts if part]
 
 
 def _log_sum(edges: Sequence[Edge]) -> float:

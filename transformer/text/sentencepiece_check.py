@@ -64,13 +64,9 @@ _verdicts = probing.Verdicts()
 
 
 def check(model: bytes) -> None:
-    """Make sure that a model is safe to load.
+    """Make sure that a model file, of which the caller has limited the bytes, is safe to load.
 
-    Args:
-        model: The bytes of a SentencePiece model file; the caller has limited their number.
-
-    Raises:
-        TokenizerError: It is something else, damaged, beyond the limits, or SentencePiece fails on it.
+    TokenizerError if it is something else, damaged, beyond the limits, or SentencePiece fails on it.
     """
     _verdicts.check(model, _find_fault)
 
@@ -78,8 +74,7 @@ def check(model: bytes) -> None:
 def read(model: bytes) -> list[Piece]:
     """The pieces of a model, in the order of their ids, without SentencePiece.
 
-    Raises:
-        TokenizerError: These bytes are not a model, or a piece is beyond the limits.
+    TokenizerError if these bytes are not a model, or a piece is beyond the limits.
     """
     other = next((other for start, other in _OTHERS if model.lstrip()[:32].startswith(start)), None)
     if not model:
@@ -103,8 +98,9 @@ def read(model: bytes) -> list[Piece]:
 
 
 def _find_fault(model: bytes) -> None:
+    """Load the model and use every piece once, in a process of its own, if it keeps the rules."""
     _check_pieces(read(model))
-    _try_out(model)
+    probing.try_out(_PROBE, model, library="SentencePiece", seconds=PROBE_SECONDS)
 
 
 def _piece(message: int | float | memoryview, i: int) -> Piece:
@@ -192,8 +188,3 @@ def _check_pieces(pieces: list[Piece]) -> None:
                 found=found,
             )
         )
-
-
-def _try_out(model: bytes) -> None:
-    """Load the model and use every piece once, in a process of its own."""
-    probing.try_out(_PROBE, model, library="SentencePiece", seconds=PROBE_SECONDS)

@@ -1,12 +1,12 @@
 """Text to pieces to ids and back: what every tokenizer can do, and SentencePiece, which a training here learns.
 
 Source: Kudo and Richardson, "SentencePiece" (2018). The tokenizers of other people's checkpoints are in
-`transformer.text.family_tokenizers`.
+`transformer.text.vocabularies`.
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import sentencepiece
 
@@ -42,35 +42,32 @@ class Wrapping:
 NO_WRAPPING = Wrapping()
 
 
-class AnyTokenizer(Protocol):
+class AnyTokenizer(ABC):
     """What can be done with a vocabulary, wherever it comes from.
 
-    Pieces are texts for people: a space is written as ▁, a byte that is no whole character as <0xE4>.
+    Pieces are texts for people: a space is written as ▁, a byte that is no whole character as <0xE4>. `special` are
+    the ids of those without a text of their own.
     """
 
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        """All pieces, in the order of their ids."""
+    continuation = ""  # what a piece begins with that goes on with a word; "" if words begin at the mark of a space
+    notes: tuple[str, ...] = ()  # what a reader should know of it
+    wrapping = NO_WRAPPING  # what its own library puts around a text
+
+    def __init__(self, pieces: tuple[str, ...], special: Collection[int] = ()) -> None:
+        self.pieces = pieces  # all of them, in the order of their ids
+        self._special = special
+        self._ids = {piece: i for i, piece in reversed(list(enumerate(pieces)))}  # of two alike the first
 
     @property
     def size(self) -> int:
         """Number of pieces."""
+        return len(self.pieces)
 
-    @property
-    def continuation(self) -> str:
-        """What a piece begins with that goes on with a word; empty if a word begins at the mark of a space."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know of it."""
-
-    @property
-    def wrapping(self) -> Wrapping:
-        """What its own library puts around a text."""
-
+    @abstractmethod
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; no special pieces are added."""
 
+    @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
         """Join pieces to a text; special pieces leave no trace.
 
@@ -84,44 +81,32 @@ class AnyTokenizer(Protocol):
         Raises:
             TokenizerError: The id is outside the vocabulary.
         """
+        check_id(i, self.size)
+        return self.pieces[i]
 
     def id_of(self, piece: str) -> int | None:
         """The id of a piece, None if the vocabulary has no such piece."""
+        return self._ids.get(piece)
 
     def is_special(self, i: int) -> bool:
         """Whether an id stands for no text of its own: start, end, padding, unknown, or an unused row."""
+        check_id(i, self.size)
+        return i in self._special
 
 
-class Tokenizer:
-    """One vocabulary.
+class Tokenizer(AnyTokenizer):
+    """One vocabulary, the bytes of a SentencePiece model file that was checked (`sentencepiece_check`).
 
-    Args:
-        model: The bytes of a SentencePiece model file, already checked (see `transformer.text.sentencepiece_check`).
-
-    Attributes:
-        pieces: All pieces, in the order of their ids.
-        continuation, notes, wrapping: See `AnyTokenizer`; the config says what goes around a text.
-
-    Raises:
-        TokenizerError: SentencePiece cannot read the model.
+    The config says what goes around a text. TokenizerError if SentencePiece cannot read the model.
     """
 
-    continuation = ""
-    notes: tuple[str, ...] = ()
-    wrapping = NO_WRAPPING
-
     def __init__(self, model: bytes) -> None:
-        self._processor = sentencepiece.SentencePieceProcessor()
+        self._processor = p = sentencepiece.SentencePieceProcessor()
         try:
-            self._processor.LoadFromSerializedProto(model)
+            p.LoadFromSerializedProto(model)
         except (RuntimeError, OSError) as error:
             raise TokenizerError("SentencePiece cannot read this model: {reason}", reason=str(error)[:120]) from None
-        self.pieces: tuple[str, ...] = tuple(map(self._processor.IdToPiece, range(self.size)))
-
-    @property
-    def size(self) -> int:
-        """Number of pieces."""
-        return int(self._processor.GetPieceSize())
+        super().__init__(tuple(map(p.IdToPiece, range(p.GetPieceSize()))))
 
     def encode(self, text: str) -> Encoding:
         """Split a text into pieces; no special pieces are added."""
@@ -130,40 +115,18 @@ class Tokenizer:
         return Encoding(tuple(ids), tuple(pieces))
 
     def sampler(self) -> Sampler:
-        """What draws splits of this vocabulary by chance.
-
-        Raises:
-            TokenizerError: The model knows one split only, as those of single characters do.
-        """
+        """What draws splits of this vocabulary by chance; TokenizerError if the model knows one split only."""
         return Sampler(self._processor.serialized_model_proto(), self._processor.Normalize)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Join pieces to a text; control pieces (start, end, padding) leave no trace.
-
-        Raises:
-            TokenizerError: An id is outside the vocabulary.
-        """
+        """Join pieces to a text; control pieces (start, end, padding) leave no trace."""
         for i in ids:
-            self._check(i)
+            check_id(i, self.size)
         return str(self._processor.DecodeIds(list(ids)))
 
-    def piece(self, i: int) -> str:
-        """The piece of an id.
-
-        Raises:
-            TokenizerError: The id is outside the vocabulary.
-        """
-        self._check(i)
-        return self.pieces[i]
-
-    def id_of(self, piece: str) -> int | None:
-        """The id of a piece, None if the vocabulary has no such piece."""
-        i = int(self._processor.PieceToId(piece))  # the unknown piece's if there is none
-        return i if self.pieces[i] == piece else None
-
     def is_special(self, i: int) -> bool:
-        """Whether an id stands for no text of its own: start, end, padding, unknown, or an unused row."""
-        self._check(i)
+        """Whether it is a control piece, the unknown one or an unused one."""
+        check_id(i, self.size)
         p = self._processor
         return bool(p.IsControl(i) or p.IsUnknown(i) or p.IsUnused(i))
 
@@ -171,15 +134,8 @@ class Tokenizer:
         """Join pieces that are given as texts, also such as this vocabulary does not have."""
         return str(self._processor.DecodePieces(list(pieces)))
 
-    def _check(self, i: int) -> None:
-        check_id(i, self.size)
-
 
 def check_id(i: int, size: int) -> None:
-    """Make sure that a vocabulary has an id.
-
-    Raises:
-        TokenizerError: It has not.
-    """
+    """Refuse an id that a vocabulary does not have."""
     if not 0 <= i < size:
         raise TokenizerError("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=size - 1)

@@ -3,7 +3,8 @@
 Source: Hugging Face's tokenizers, which writes them. What is wrong is said in one sentence that begins with the file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from transformer.errors import ClauseError, TokenizerError, shown
@@ -16,23 +17,24 @@ Files = Mapping[str, bytes]
 MAX_CHARACTERS = 512  # of a piece
 
 
-def file(files: Files, name: str) -> bytes:
-    """A file of a folder.
+@contextmanager
+def within(name: str) -> Iterator[None]:
+    """Say of what is refused which file it is in."""
+    try:
+        yield
+    except TokenizerError as error:
+        raise TokenizerError("{file}: {problem}", file=name, problem=error.sentence) from None
 
-    Raises:
-        TokenizerError: It is missing.
-    """
+
+def file(files: Files, name: str) -> bytes:
+    """A file of a folder; TokenizerError if it is missing."""
     if name not in files:
         raise TokenizerError("{file}: is missing.", file=name)
     return files[name]
 
 
 def json_record(files: Files, name: str) -> dict[str, Any]:
-    """A file that holds a JSON object.
-
-    Raises:
-        TokenizerError: It is missing or holds something else.
-    """
+    """A file that holds a JSON object; TokenizerError if it is missing or holds something else."""
     try:
         record = strictjson.parse(file(files, name))
     except ClauseError as error:
@@ -43,14 +45,9 @@ def json_record(files: Files, name: str) -> dict[str, Any]:
 
 
 def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
-    """The pieces of a vocab.json (piece -> id), in the order of their ids; a row that no piece has is called unused.
+    """The pieces of a vocab.json (piece -> id), in the order of their ids.
 
-    Args:
-        files: Of a folder.
-        whole: Every row must have a piece.
-
-    Raises:
-        TokenizerError: It is missing or damaged.
+    A row that no piece has is called unused, or refused where the list must be whole.
     """
     record = json_record(files, name)
     _check_count(len(record), name)
@@ -85,11 +82,7 @@ def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
 
 
 def listed(files: Files, name: str) -> list[str]:
-    """The pieces of a vocab.txt: one a line, the first has id 0.
-
-    Raises:
-        TokenizerError: It is missing, damaged or lists a piece twice.
-    """
+    """The pieces of a vocab.txt: one a line, each once, the first has id 0."""
     pieces = _lines(files, name)
     _check_count(len(pieces), name)
     seen: dict[str, int] = {}
@@ -108,11 +101,7 @@ def listed(files: Files, name: str) -> list[str]:
 
 
 def merges(files: Files, name: str, pieces: Sequence[str]) -> list[Pair]:
-    """The pairs of a merges.txt, in the order in which they were learned.
-
-    Raises:
-        TokenizerError: It is missing or damaged, or a pair is none of the vocabulary.
-    """
+    """The pairs of a merges.txt, in the order in which they were learned; refuses those of unknown pieces."""
     known, found = set(pieces), dict[Pair, int]()
     for number, line in enumerate(_lines(files, name), start=1):
         if line.startswith("#version"):
@@ -147,11 +136,7 @@ def merges(files: Files, name: str, pieces: Sequence[str]) -> list[Pair]:
 
 
 def check_bytes(pieces: Sequence[str], name: str) -> None:
-    """Make sure that a vocabulary over bytes has every byte, so that it can read any text.
-
-    Raises:
-        TokenizerError: One is missing.
-    """
+    """Make sure that a vocabulary over bytes has every byte, so that it can read any text."""
     known = set(pieces)
     for byte, sign in SIGNS.items():
         if sign not in known:

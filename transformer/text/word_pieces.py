@@ -90,14 +90,7 @@ def words(text: str) -> Iterator[str]:
 
 
 class WordPieceTokenizer(Rows):
-    """WordPiece.
-
-    Args:
-        table: The pieces of the rows, as the vocabulary writes them.
-        names: Those that words are split into: what was added later is found by itself only.
-        unknown: The row of unknown words.
-        cleaning: What is done to a text first.
-    """
+    """WordPiece: a text is cleaned, its words split into `names`; what was added later is found by itself only."""
 
     continuation = GOES_ON
 

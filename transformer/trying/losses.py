@@ -62,14 +62,9 @@ class Row:
 
 @torch.inference_mode()
 def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Loss:
-    """The loss of one model.
+    """The loss of one model; QueryError if it gives no logits, or a text does not fit into it.
 
-    Args:
-        tried: The model and its tokenizers.
-        with_end: For a decoder alone: the text is a whole one, so the end piece after it counts too.
-
-    Raises:
-        QueryError: The model gives no logits, or a text does not fit into it.
+    `with_end` is for a decoder alone: the text is a whole one, so the end piece after it counts too.
     """
     parts = tried.model.anatomy
     if parts.fills:
@@ -94,8 +89,7 @@ def first_output(tried: Scorable, samples: Samples) -> str:
 def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> tuple[int, ...]:
     """The ids of a text after some steps of normalisation, with nothing around them.
 
-    Raises:
-        DataError: It holds what is no id, and the model has no tokenizer.
+    DataError if it holds what is no id, and the model has no tokenizer.
     """
     encoding = tokenizer.encode(normalise(text, steps))
     if encoding.unread and not isinstance(tokenizer, RawIds):
@@ -117,11 +111,7 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
 
 
 def row_of(tried: Scorable, samples: Samples, i: int, *, with_end: bool = False) -> Row:
-    """One of some texts as the model reads and writes it; `with_end` as `loss_of` has it.
-
-    Raises:
-        DataError: It holds what is no id, and the model has no tokenizer.
-    """
+    """One of some texts as the model reads and writes it; `with_end` as `loss_of` has it, errors as of `text_ids`."""
     config = tried.model.config
     source = text_ids(samples.sources[i], tried.src_tokenizer, config.normalisation)
     target = _bare(text_ids(samples.targets[i], tried.tgt_tokenizer), tried) if samples.targets else ()

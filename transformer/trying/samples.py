@@ -32,11 +32,7 @@ class Samples:
 
 
 def read_samples(path: Path) -> Samples:
-    """Read the first lines of a file.
-
-    Raises:
-        DataError: It cannot be read, is not UTF-8, or as `samples_of` says.
-    """
+    """Read the first lines of a file; DataError if it cannot be read, is not UTF-8, or as `samples_of` says."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -55,13 +51,9 @@ def read_samples(path: Path) -> Samples:
 
 
 def samples_of(text: str, *, label: str) -> Samples:
-    """The first lines of a text.
+    """The first lines of a text, without empty ones.
 
-    Args:
-        text: Lines; empty ones are skipped.
-
-    Raises:
-        DataError: There are none, one is too long, has an empty half, or has more or fewer tabs than the first one.
+    DataError if there are none, one is too long, has an empty half, or has more or fewer tabs than the first one.
     """
     rows: list[tuple[str, ...]] = []
     for number, line in enumerate(text.splitlines(), start=1):

@@ -44,11 +44,7 @@ class Variants:
     kept: "OrderedDict[ModelConfig, Transformer]" = field(default_factory=OrderedDict)
 
     def get(self, answers: Answers) -> Variant | None:
-        """The model with these values of fields of the config; None if it has other parameters.
-
-        Raises:
-            ConfigError: They contradict each other.
-        """
+        """The model with these values of fields of the config; None if it has other parameters."""
         config = with_answers(self.base.model.config, answers)
         alike = replace(config, **{name: getattr(self.base.model.config, name) for name in _IDS})
         if config.sinusoid_layout == "fairseq":  # its positions are counted from the padding id
@@ -67,8 +63,7 @@ class Variants:
 def with_answers(config: ModelConfig, answers: Answers) -> ModelConfig:
     """A config with other values, and with what followed from the old ones derived anew.
 
-    Raises:
-        ConfigError: They contradict each other.
+    ConfigError if they contradict each other.
     """
     changes = dict(answers)
     if "n_heads" in changes:

@@ -64,14 +64,11 @@ def same(one: Loss, other: Loss) -> bool:
 
 
 def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: bool, pairs: bool = True) -> Sentence:
-    """What the losses say, as a sentence.
+    """What the losses say, as a sentence: each choice that was tried, as text, with its loss; best first.
 
-    Args:
-        losses: Each choice that was tried, as text, with its loss; best first.
-        guessing: Loss of a model that finds every piece equally likely.
-        written: Whether the losses are those of what the model itself wrote.
-        pairs: Whether targets were given, which a model that was trained for them nearly knows; a text alone may
-            surprise every model.
+    `guessing` is the loss of a model that finds every piece equally likely. `written` says that the losses are those
+    of what the model itself wrote; `pairs` that targets were given, which a model that was trained for them nearly
+    knows: a text alone may surprise every model.
     """
     (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from transformer.importers.answers import as_told
 from transformer.importers.report import Choice, Field
-from transformer.text.language_names import language_name
+from transformer.text.languages import language_name
 from words import say
 
 MOST_OUTPUT: Final = 24  # characters of an output that stand beside a choice

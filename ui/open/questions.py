@@ -13,7 +13,7 @@ from transformer.importers.answers import YOU
 from transformer.importers.asked_names import IGNORED
 from transformer.importers.candidates import NOT_TRIED, best_answers
 from transformer.importers.report import Choice, Field, ImportReport
-from transformer.text.language_names import language_name
+from transformer.text.languages import language_name
 from ui.open import naming, scoring
 from ui.runs import foreign_models
 from ui.shared import choices, drawing

@@ -19,8 +19,7 @@ from transformer.files.files import FolderFiles
 from transformer.importers import candidates, opening, pickles
 from transformer.importers.handed_pieces import Given
 from transformer.importers.imported import Imported
-from transformer.importers.kinds import kind_of
-from transformer.importers.opening import QuestionsError
+from transformer.importers.opening import QuestionsError, kind_of
 from transformer.importers.report import ImportReport
 from transformer.importers.weights import OUTLINE
 from transformer.runs.query import Query

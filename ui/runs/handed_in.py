@@ -26,8 +26,7 @@ from transformer.checkpoint.listing import Entry, entry_at
 from transformer.errors import CheckpointError
 from transformer.importers.handed_in import canonical
 from transformer.importers.handed_in.handed_folder import ZIP, Received
-from transformer.importers.handed_in.handed_limits import OURS
-from transformer.importers.handed_in.names import check_all_differ, check_name
+from transformer.importers.handed_in.handed_limits import OURS, check_all_differ, check_name
 from ui.inbox.desk import Desk, Job
 from ui.inbox.store import RECEIVED, Store
 from ui.runs import foreign_models

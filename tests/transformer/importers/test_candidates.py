@@ -14,10 +14,10 @@ from transformer.errors import DataError
 from transformer.importers.answers import as_told
 from transformer.importers.candidates import POINTS_TO_THE_DOCTOR, best_answers, scored
 from transformer.importers.handed_pieces import Given
-from transformer.importers.likely_ids import likely_ids
 from transformer.importers.opening import load as open_any
 from transformer.importers.opening import preview
 from transformer.importers.report import Choice, Field, ImportReport
+from transformer.importers.special_ids import likely_ids
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.raw import RawIds

@@ -12,7 +12,7 @@ from tests.transformer.importers.tutorial_models import STYLES, Annotated, Artic
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
-from transformer.importers import keys
+from transformer.importers.imported import Opened
 from transformer.importers.opening import QuestionsError, load, preview
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.transformer import Transformer
@@ -92,7 +92,7 @@ def test_maps_are_those_of_the_model_to_the_precision_of_the_numbers(tmp_path, l
 
     listened.clear()
     with open_weights(path) as weights:
-        state = dict(keys.read(content.match, Exact(weights), content.facts))
+        state = dict(Opened(content.match, content.facts, Exact(weights)).read())
     exact = Transformer(content.config).double().eval()
     exact.load_state_dict(state)
     positions = exact.encoder.embedding.positions.table

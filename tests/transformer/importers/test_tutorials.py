@@ -18,7 +18,7 @@ from tests.transformer.importers.tutorial_models import (
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.errors import CheckpointError
-from transformer.importers import keys
+from transformer.importers.imported import Opened
 from transformer.importers.tutorial_fields import understand
 from transformer.importers.tutorials import TUTORIALS
 from transformer.importers.weights import open_weights
@@ -35,7 +35,7 @@ def understood(path, content, answers=ANSWERS):
     torch.save(content, path)
     with open_weights(path) as weights:
         found = understand(weights)
-        return found.report.answered(answers), dict(keys.read(found.match, weights, {}))
+        return found.report.answered(answers), dict(Opened(found.match, {}, weights).read())
 
 
 def rebuilt(report, state):
@@ -219,7 +219,7 @@ def test_norms_of_two_kinds_are_asked_about(tmp_path):
     assert [one.name for one in report.asked] == ["norm_kind", "norm_eps"]
 
 
-NAMES = st.sampled_from([name for rule in TUTORIALS.rules for name in rule.sources])
+NAMES = st.sampled_from([rule.source for rule in TUTORIALS.rules])
 NUMBERS, KINDS = st.sampled_from(["0", "1", "7", "01", "9999999"]), st.sampled_from(["weight", "bias"])
 FILLED = st.builds(lambda name, n, p: name.replace("{n}", n).replace("{p}", p), NAMES, NUMBERS, KINDS)
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 3, 6, 12]), max_size=4)

@@ -14,8 +14,7 @@ from safetensors.torch import save_file
 
 from transformer.checkpoint import room
 from transformer.errors import CheckpointError
-from transformer.importers.shards import INDEX
-from transformer.importers.weights import open_weights
+from transformer.importers.weights import INDEX, open_weights
 
 ROOT = Path(__file__).resolve().parents[3]
 

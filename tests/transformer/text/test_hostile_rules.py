@@ -15,7 +15,7 @@ from tokenizers import models, pre_tokenizers
 
 from transformer.errors import TokenizerError
 from transformer.text import library
-from transformer.text.library_process import LibraryProcess, Limits
+from transformer.text.library import LibraryProcess, Limits
 from transformer.text.piece_rows import Way, _Finder, _Found, _of_word
 
 SMALL = Limits(memory=64 << 20, seconds=0.3, tokens=1_000, characters=2_000)

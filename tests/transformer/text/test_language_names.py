@@ -3,7 +3,7 @@
 import pytest
 
 from transformer.text import languages
-from transformer.text.language_names import language_name
+from transformer.text.languages import language_name
 
 
 @pytest.mark.parametrize("codes", [languages.MBART_50, languages.M2M100, languages.NLLB])

@@ -17,7 +17,7 @@ from tests.transformer.text import foreign
 from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import TokenizerError
 from transformer.text import library, probing
-from transformer.text.library_process import LibraryProcess, Limits
+from transformer.text.library import LibraryProcess, Limits
 from transformer.text.options import Options
 from transformer.text.tokenizer import SPACE_MARK
 from transformer.text.vocabularies import Vocabularies

@@ -168,7 +168,7 @@ def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
 
 def test_a_verdict_is_remembered(model, monkeypatch):
     sentencepiece_check.check(model)
-    monkeypatch.setattr(sentencepiece_check, "_try_out", None)  # would fail if it were called
+    monkeypatch.setattr(sentencepiece_check.probing, "try_out", None)  # would fail if it were called
     sentencepiece_check.check(model)
 
 

@@ -18,8 +18,7 @@ from typing import BinaryIO
 
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.errors import CheckpointError, shown
-from transformer.importers.handed_in.handed_limits import OURS, SMALL, Limits
-from transformer.importers.handed_in.names import check_all_differ, check_name, is_junk
+from transformer.importers.handed_in.handed_limits import OURS, SMALL, Limits, check_all_differ, check_name, is_junk
 from words import say
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
@@ -41,16 +40,7 @@ class Unpacked:
 
 
 def unpack(file: BinaryIO, into: Path, *, label: str, limits: Limits = OURS) -> Unpacked:
-    """Unpack the files of one folder of an archive.
-
-    Args:
-        file: The archive, open for reading.
-        into: An empty folder; files get numbers for names in it.
-        limits: Of all that is handed in.
-
-    Raises:
-        CheckpointError: It is no zip archive, is damaged, or holds what is refused; says which file and why.
-    """
+    """Unpack the files of one folder of an archive into an empty one, where they get numbers for names."""
     _check_end(file, label, limits)
     try:
         with zipfile.ZipFile(file) as archive:
@@ -87,22 +77,12 @@ def _check_end(file: BinaryIO, label: str, limits: Limits) -> None:
         "<I", tail[place + 12 : place + 16]
     )
     if n_entries > limits.files or n_bytes > _MOST_LIST:
-        raise CheckpointError(
-            "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
-            label=label,
-            found=n_entries,
-            most=limits.files,
-        )
+        raise _too_many(n_entries, label, limits)
 
 
 def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> None:
     if len(entries) > limits.files:
-        raise CheckpointError(
-            "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
-            label=label,
-            found=len(entries),
-            most=limits.files,
-        )
+        raise _too_many(len(entries), label, limits)
     for entry in entries:
         _check_path(entry, label)
         _check_kind(entry, label)
@@ -117,6 +97,15 @@ def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> No
             found=total,
             most=limits.unpacked,
         )
+
+
+def _too_many(found: int, label: str, limits: Limits) -> CheckpointError:
+    return CheckpointError(
+        "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
+        label=label,
+        found=found,
+        most=limits.files,
+    )
 
 
 def _check_path(entry: zipfile.ZipInfo, label: str) -> None:

@@ -13,10 +13,10 @@ Anything else is left out, and named. What the files mean is not looked at here.
 
 import json
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, TokenizerError
@@ -47,15 +47,7 @@ def kind(name: str) -> str:
 
 
 def write(name: str, source: Path, target: Path, *, work: Path) -> None:
-    """Write one file anew.
-
-    Args:
-        name: What it was handed in as; one that `is_opened`.
-        work: An empty folder for what is needed meanwhile.
-
-    Raises:
-        CheckpointError: It is damaged, or not what its name says.
-    """
+    """Write one file anew that `is_opened`; `work` is an empty folder for what is needed meanwhile."""
     ending = kind(name)
     if ending == TENSORS:
         _tensors(name, source, target / name)
@@ -72,37 +64,38 @@ def write(name: str, source: Path, target: Path, *, work: Path) -> None:
 
 
 def _tensors(name: str, source: Path, target: Path) -> None:
-    with source.open("rb") as file, target.open("xb") as made:
-        header = tensorfile.read_header(file, source.stat().st_size, label=name)
-        record = {
-            tensor: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": [info.begin, info.end]}
-            for tensor, info in header.tensors.items()
-        }
-        text = json.dumps(record, separators=(",", ":")).encode("ascii")
-        text += b" " * (-len(text) % tensorfile.LENGTH_BYTES)
-        made.write(len(text).to_bytes(tensorfile.LENGTH_BYTES, "little") + text)
-        file.seek(header.start)  # their bytes follow one another to the end, which the header was held to
-        shutil.copyfileobj(file, made, CHUNK)
+    with source.open("rb") as file:
+        _anew(file, tensorfile.read_header(file, source.stat().st_size, label=name), target)
 
 
 def _arrays(name: str, source: Path, target: Path) -> None:
-    """The arrays one after another, and the outline that a file of torch.save would have with the same."""
-    with source.open("rb") as file, target.open("xb") as made:
-        found = npz.read_arrays(file, source.stat().st_size, label=name)
-        record, end = {}, 0
-        for tensor, info in found.header.tensors.items():
-            begin, end = end, end + info.end - info.begin
-            record[tensor] = {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": [begin, end]}
-        text = json.dumps(record, separators=(",", ":")).encode("ascii")
-        text += b" " * (-len(text) % tensorfile.LENGTH_BYTES)
+    """The arrays, and the outline that a file of torch.save would have with the same."""
+    with source.open("rb") as file:
+        header, texts = npz.read_arrays(file, source.stat().st_size, label=name)
+        _anew(file, header, target)
+    tensors = [[tensor, {"t": tensor}] for tensor in header.tensors]
+    outline = {"outline": {"d": [*tensors, *([key, text] for key, text in texts.items())]}}
+    target.with_name(target.name + OUTLINE).write_text(json.dumps(outline), encoding="ascii")
+
+
+def _anew(file: BinaryIO, header: tensorfile.Header, target: Path) -> None:
+    """The tensors of a file behind a header of our own, one after another as they lie there."""
+    places, end = {}, 0
+    for tensor, info in sorted(header.tensors.items(), key=lambda one: one[1].begin):
+        places[tensor] = [end, end := end + info.end - info.begin]
+    record = {
+        tensor: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": places[tensor]}
+        for tensor, info in header.tensors.items()
+    }
+    text = json.dumps(record, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % tensorfile.LENGTH_BYTES)
+    with target.open("xb") as made:
         made.write(len(text).to_bytes(tensorfile.LENGTH_BYTES, "little") + text)
-        for info in found.header.tensors.values():
-            file.seek(info.begin)
+        for tensor in places:
+            info = header.tensors[tensor]
+            file.seek(header.start + info.begin)
             for begin in range(info.begin, info.end, CHUNK):
                 made.write(file.read(min(CHUNK, info.end - begin)))
-    tensors = [[tensor, {"t": tensor}] for tensor in found.header.tensors]
-    outline = {"outline": {"d": [*tensors, *([key, text] for key, text in found.texts.items())]}}
-    target.with_name(target.name + OUTLINE).write_text(json.dumps(outline), encoding="ascii")
 
 
 def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
@@ -135,7 +128,7 @@ def _in_a_fork(descriptor: int, work: Path, *, label: str) -> None:
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    raise pickles.too_slow(label)
+    raise pickles.refusal(label, "time")
 
 
 def _json(name: str, source: Path, target: Path) -> None:

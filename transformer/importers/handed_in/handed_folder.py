@@ -13,10 +13,8 @@ from transformer.errors import CheckpointError, shown
 from transformer.importers import opening
 from transformer.importers.handed_in import canonical
 from transformer.importers.handed_in.archives import unpack
-from transformer.importers.handed_in.handed_limits import OURS, Limits
-from transformer.importers.handed_in.names import check_all_differ, check_name, is_junk
-from transformer.importers.kinds import kind_of
-from transformer.importers.opening import QuestionsError
+from transformer.importers.handed_in.handed_limits import OURS, Limits, check_all_differ, check_name, is_junk
+from transformer.importers.opening import QuestionsError, kind_of
 from words import Sentence, joined, say, say_n
 
 ZIP = ".zip"
@@ -49,18 +47,10 @@ def read(
     limits: Limits = OURS,
     progress: Progress = lambda *_: None,
 ) -> Read:
-    """Write what was handed in anew, and make sure that it opens.
+    """Write what was handed in anew, and make sure that it opens, or refuse it.
 
-    Args:
-        received: The files; one of them may be a zip archive.
-        folder: The new folder, empty; its name is how messages call the model.
-        work: An empty folder for what is needed meanwhile.
-        pickles: Whether files of torch.save are taken.
-        limits: What is taken.
-        progress: Told how many files of how many are done, and which is next.
-
-    Raises:
-        CheckpointError: A file is refused, or what they make together is; says which and why.
+    Both folders are empty; the name of the new one is how messages call the model, and `work` is for what is needed
+    meanwhile. `progress` is told how many files of how many are done, and which is next.
     """
     files, left_out = _files(received, work, limits)
     _check_sizes(files, limits)
@@ -141,11 +131,7 @@ def _named(names: Sequence[str]) -> Sentence:
 
 
 def _opens(folder: Path) -> bool:
-    """Open it once; whether it is a checkpoint of this program.
-
-    Raises:
-        CheckpointError: It cannot be opened, whatever is answered.
-    """
+    """Open it once, or refuse what no answer opens; whether it is a checkpoint of this program."""
     native = kind_of(folder, inside=folder)[0] == "native"
     try:
         opening.load(folder, inside=folder)

@@ -23,7 +23,7 @@ from transformer import confined
 from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles
-from transformer.importers.handed_in import canonical, child, said
+from transformer.importers.handed_in import canonical, said, worker
 from transformer.importers.handed_in.handed_folder import Read, Received
 from transformer.importers.handed_in.handed_limits import OURS, Limits
 from transformer.importers.pickles import KEPT
@@ -61,17 +61,10 @@ class Worker:
         progress: Callable[[Done], object] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Read:
-        """Read what was handed in; what opens is then in `folder / "made" / title`.
+        """Read what was handed in, or refuse it; what opens is then in `folder / "made" / title`.
 
-        Args:
-            received: The files; where they lie in `folder`, they have a folder of their own there.
-            folder: A folder for this request alone.
-            title: A plain name, of the new folder.
-            pickles: Whether files of torch.save are taken.
-            stop: Asked now and then; once it says so, the process is ended.
-
-        Raises:
-            CheckpointError: The files are refused; says which and why.
+        The folder is for this request alone; where the files lie in it, they have a folder of their own there. `stop`
+        is asked now and then; once it says so, the process is ended.
         """
         request = {
             "folder": str(folder), "files": [(one.name, str(one.path)) for one in received], "title": title,
@@ -108,11 +101,7 @@ class Worker:
         return how
 
     def warm(self) -> None:
-        """Start the process, if it does not run.
-
-        Raises:
-            CheckpointError: It cannot be started.
-        """
+        """Start the process, if it does not run; CheckpointError if it cannot be started."""
         self._running()
 
     def end(self) -> None:
@@ -191,14 +180,14 @@ def _taken(how: str, folder: Path, title: str, limits: Limits) -> Read:
     if "refused" in record:
         raise CheckpointError(said.sentence(record["refused"]))
     if how != "done" or not isinstance(record.get("left_out"), list):
-        raise CheckpointError(child.crashed())
-    _check_made(folder / child.MADE / title, limits)
+        raise CheckpointError(worker.CRASHED)
+    _check_made(folder / worker.MADE / title, limits)
     return Read(record.get("native") is True, tuple(map(str, record["left_out"][: limits.files])))
 
 
 def _result(folder: Path) -> dict[str, Any]:
     try:
-        content = FolderFiles(folder, inside=folder.resolve()).read(child.RESULT, limit=MOST_RESULT)
+        content = FolderFiles(folder, inside=folder.resolve()).read(worker.RESULT, limit=MOST_RESULT)
         record = strictjson.parse(content, max_depth=4 * said.MOST_DEPTH)
     except (CheckpointError, ClauseError):
         return {}
@@ -211,14 +200,14 @@ def _check_made(made: Path, limits: Limits) -> None:
     names = os.listdir(made)
     endings = {canonical.TENSORS, ".json", *canonical.SENTENCEPIECE, *canonical.TEXTS}
     if len(names) > 2 * limits.files or any(canonical.kind(name) not in endings for name in names):
-        raise CheckpointError(child.crashed())
+        raise CheckpointError(worker.CRASHED)
     for name in names:
         files.check_size(name, limit=2 * limits.unpacked)
 
 
 def _progress(folder: Path) -> Done:
     try:
-        record = strictjson.parse(FolderFiles(folder).read(child.PROGRESS, limit=10_000))
+        record = strictjson.parse(FolderFiles(folder).read(worker.PROGRESS, limit=10_000))
         return Done(int(record["done"]), int(record["most"]), str(record["name"]))
     except (ValueError, KeyError, TypeError, OSError):
         return Done()

@@ -7,10 +7,10 @@ al., "PEGASUS" (2020); Fan et al. (2020) for M2M100; the names are those of tran
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
-from transformer.importers.huggingface.config_settings import Fields, Settings, fixed
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import Family, Fields, Present, Settings, always
 from transformer.importers.huggingface.renaming import (
     BIAS,
     FORMULA,
@@ -84,12 +84,11 @@ PEGASUS = _table(say("A Pegasus model."), AS_IS)
 M2M100 = _table(say("An M2M100 or NLLB model."), None)
 
 
-def _shared(settings: Settings) -> Fields:
-    """What all five say alike."""
+def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
+    """What all five say alike; `scaled` is whether embeddings are, where the config does not say it."""
     settings.expect("is_decoder", False)
     settings.expect("add_cross_attention", False)
     settings.raw("num_hidden_layers")  # it repeats another
-    size = settings.whole("vocab_size", least=1)
     return {
         "n_encoder_layers": settings.whole("encoder_layers", least=1, most=MAX_LAYERS),
         "n_decoder_layers": settings.whole("decoder_layers", least=1, most=MAX_LAYERS),
@@ -98,73 +97,41 @@ def _shared(settings: Settings) -> Fields:
         "n_decoder_heads": settings.whole("decoder_attention_heads", least=1),
         "d_ff": settings.whole("encoder_ffn_dim", least=1),
         "d_decoder_ff": settings.whole("decoder_ffn_dim", least=1),
-        "src_vocab_size": size,
-        "tgt_vocab_size": size,
+        **settings.vocabulary(),
         "activation": settings.word("activation_function"),
-        "scale_embedding": settings.flag("scale_embedding", False),
+        "scale_embedding": settings.flag("scale_embedding", scaled),
         "max_len": settings.whole("max_position_embeddings", least=1),
-        "norm_eps": fixed(1e-5),
-        "bias": fixed(True),
+        **always(norm_eps=1e-5, bias=True),
     }
 
 
-def marian(settings: Settings, _: Present) -> Fields:
-    """Marian: norms after the sums, sines before cosines; the two sides may have vocabularies of their own."""
+def _marian(settings: Settings, present: Present) -> Fields:
+    """The two sides may have vocabularies of their own."""
     settings.flag("share_encoder_decoder_embeddings", True)  # the tables in the file show it
-    own = _shared(settings)
-    size = settings.whole("decoder_vocab_size", own["src_vocab_size"], null=own["src_vocab_size"], least=1)
-    sinusoids = {"positions": fixed("sinusoidal"), "sinusoid_layout": fixed("halves")}
-    return own | sinusoids | {"tgt_vocab_size": size, "norm": fixed("post"), "final_norm": fixed(False)}
+    own = _fields(settings, present)
+    size = own["src_vocab_size"]
+    return own | {"tgt_vocab_size": settings.whole("decoder_vocab_size", size, null=size, least=1)}
 
 
-def bart(settings: Settings, _: Present) -> Fields:
-    """BART: norms after the sums and after the embedding, learned positions."""
-    post = {"norm": fixed("post"), "final_norm": fixed(False)}
-    return _shared(settings) | post | {"embedding_norm": fixed(True), "positions": fixed("learned")}
+# Where the norms stand, and which positions there are.
+_POST, _PRE = {"norm": "post", "final_norm": False}, {"norm": "pre", "final_norm": True}
+_LEARNED = {"embedding_norm": True, "positions": "learned"}
+_HALVES = {"positions": "sinusoidal", "sinusoid_layout": "halves"}
+_FAIRSEQ = {"positions": "sinusoidal", "sinusoid_layout": "fairseq"}
+_IDS = {"pad_token_id": 1, "bos_token_id": 0}
 
 
-def mbart(settings: Settings, _: Present) -> Fields:
-    """mBART: norms before the sub-layers, one after the embedding and one at the end, learned positions."""
-    pre = {"norm": fixed("pre"), "final_norm": fixed(True)}
-    return _shared(settings) | pre | {"embedding_norm": fixed(True), "positions": fixed("learned")}
+def _starting(i: int) -> dict[str, int | None]:
+    """The ids of a family whose outputs begin with padding."""
+    return {"pad_token_id": i, "decoder_start_token_id": i}
 
 
-def pegasus(settings: Settings, _: Present) -> Fields:
-    """Pegasus: norms before the sub-layers and one at the end, sines before cosines."""
-    pre = {"norm": fixed("pre"), "final_norm": fixed(True)}
-    return _shared(settings) | pre | {"positions": fixed("sinusoidal"), "sinusoid_layout": fixed("halves")}
-
-
-def m2m100(settings: Settings, _: Present) -> Fields:
-    """M2M100, NLLB: norms before the sub-layers and one at the end, fairseq's sinusoids."""
-    scale = settings.flag("scale_embedding", True)
-    pre = {"norm": fixed("pre"), "final_norm": fixed(True), "scale_embedding": scale}
-    return _shared(settings) | pre | {"positions": fixed("sinusoidal"), "sinusoid_layout": fixed("fairseq")}
-
-
-_FAIRSEQ_IDS = {"pad_token_id": 1, "bos_token_id": 0}
 FAMILIES = {
-    "marian": Family(
-        "Marian",
-        lambda _: MARIAN,
-        marian,
-        ids={"pad_token_id": 58100, "decoder_start_token_id": 58100},
-        vocabularies=("marian",),
-    ),
-    "bart": Family("BART", lambda _: BART, bart, ids=_FAIRSEQ_IDS, vocabularies=("roberta",)),
-    "mbart": Family("mBART", lambda _: BART, mbart, ids=_FAIRSEQ_IDS, vocabularies=("mbart", "mbart50")),
-    "pegasus": Family(
-        "Pegasus",
-        lambda _: PEGASUS,
-        pegasus,
-        ids={"pad_token_id": 0, "decoder_start_token_id": 0},
-        vocabularies=("pegasus",),
-    ),
+    "marian": Family("Marian", MARIAN, _marian, _HALVES | _POST, _starting(58100), ("marian",)),
+    "bart": Family("BART", BART, _fields, _POST | _LEARNED, _IDS, ("roberta",)),
+    "mbart": Family("mBART", BART, _fields, _PRE | _LEARNED, _IDS, ("mbart", "mbart50")),
+    "pegasus": Family("Pegasus", PEGASUS, _fields, _PRE | _HALVES, _starting(0), ("pegasus",)),
     "m2m_100": Family(
-        "M2M100, NLLB",
-        lambda _: M2M100,
-        m2m100,
-        ids=_FAIRSEQ_IDS,
-        vocabularies=("m2m100", "nllb"),
+        "M2M100, NLLB", M2M100, partial(_fields, scaled=True), _PRE | _FAIRSEQ, _IDS, ("m2m100", "nllb")
     ),
 }

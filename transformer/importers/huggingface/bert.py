@@ -6,8 +6,7 @@ those of transformers 5.23, and of the files that its first versions wrote.
 
 from collections.abc import Iterator, Mapping
 
-from transformer.importers.huggingface.config_settings import Fields, Known, Settings, fixed
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import Family, Fields, Known, Present, Settings, always, fixed
 from transformer.importers.huggingface.renaming import BIAS, CLASSES, INPUT, OUTPUT, OUTPUT_BIAS, renamed, unused
 from transformer.importers.keys import Rule, Table, Unused
 from transformer.importers.reshapes import cut_rows
@@ -119,17 +118,11 @@ def _encoder(settings: Settings, present: Present, activation: Known) -> Fields:
     settings.expect("pruned_heads", {})
     has_head = any(name.startswith("mlm_head.") for name in present)
     why = say("the file has such a head") if has_head else say("the file has no such head")
-    size = settings.whole("vocab_size", least=1)
     return {
-        "n_decoder_layers": fixed(0),
-        "src_vocab_size": size,
-        "tgt_vocab_size": size,
-        "norm": fixed("post"),
-        "final_norm": fixed(False),
-        "embedding_norm": fixed(True),
-        "bias": fixed(True),
-        "positions": fixed("learned"),
-        "scale_embedding": fixed(False),
+        **always(n_decoder_layers=0),
+        **settings.vocabulary(),
+        **always(norm="post", final_norm=False, embedding_norm=True),
+        **always(bias=True, positions="learned", scale_embedding=False),
         "mlm_head": Known(has_head, why),
         **({"mlm_activation": activation} if has_head else {}),
     }
@@ -179,21 +172,11 @@ def distilbert(settings: Settings, present: Present) -> Fields:
     }
 
 
+_IDS, _ROBERTA_IDS = {"pad_token_id": 0}, {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
 FAMILIES = {
-    "bert": Family("BERT", lambda _: BERT, bert, ids={"pad_token_id": 0}, vocabularies=("bert",)),
-    "roberta": Family(
-        "RoBERTa",
-        roberta_table,
-        roberta,
-        ids={"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
-        vocabularies=("roberta",),
-    ),
+    "bert": Family("BERT", BERT, bert, ids=_IDS, vocabularies=("bert",)),
+    "roberta": Family("RoBERTa", roberta_table, roberta, ids=_ROBERTA_IDS, vocabularies=("roberta",)),
     "distilbert": Family(
-        "DistilBERT",
-        lambda _: DISTILBERT,
-        distilbert,
-        ids={"pad_token_id": 0},
-        vocabularies=("bert",),
-        known=("tie_weights_",),
+        "DistilBERT", DISTILBERT, distilbert, ids=_IDS, vocabularies=("bert",), known=("tie_weights_",)
     ),
 }

@@ -1,4 +1,4 @@
-"""Read a config.json that Hugging Face's transformers wrote: each value with where it was found.
+"""Read a config.json that Hugging Face's transformers wrote, each value with where it was found; what a family is.
 
     settings.whole("d_model")                  a Known with the value and the evidence
     settings.flag("scale_embedding", False)    the same, where the key may be missing
@@ -8,12 +8,13 @@ What is asked for is remembered. At the end, a key that nobody asked for and tha
 refused by name: a setting that nobody reads is arithmetic that nobody does.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
+from transformer.importers.keys import Table
 from transformer.importers.report import How
 from words import Sentence, joined, say
 
@@ -61,6 +62,11 @@ def fixed(value: Any) -> Known:
     return Known(value, say("all models of this family have it"))
 
 
+def always(**values: Any) -> Fields:
+    """The same of several fields, by their names."""
+    return {name: fixed(value) for name, value in values.items()}
+
+
 def inferred(value: Any, evidence: Sentence) -> Known:
     """What the tensors of the file show."""
     return Known(value, evidence, "inferred")
@@ -90,15 +96,9 @@ class Settings:
     def whole(
         self, key: str, absent: Any = _REQUIRED, *, null: Any = _REQUIRED, least: int = 0, most: int = MAX_WHOLE
     ) -> Known:
-        """A whole number.
+        """A whole number; CheckpointError if it is missing, without `absent`, or none from `least` to `most`.
 
-        Args:
-            absent: What it is where the key is missing, as a number or a `Known`.
-            null: What null stands for, if that is not an error.
-            least, most: Which numbers make sense.
-
-        Raises:
-            CheckpointError: It is missing or no such number.
+        `null` is what null stands for, if that is not an error.
         """
         if null is not _REQUIRED and self.has(key) and self.raw(key) is None:
             return null if isinstance(null, Known) else self._read(key, null)
@@ -109,55 +109,39 @@ class Settings:
             )
         return found
 
-    def number(self, key: str, absent: Any = _REQUIRED) -> Known:
-        """A number.
+    def vocabulary(self) -> Fields:
+        """The number of pieces, which is one for both sides."""
+        return dict.fromkeys(("src_vocab_size", "tgt_vocab_size"), self.whole("vocab_size", least=1))
 
-        Raises:
-            CheckpointError: It is missing or no number.
-        """
+    def number(self, key: str, absent: Any = _REQUIRED) -> Known:
+        """A number; CheckpointError if it is missing or none."""
         found = self._found(key, absent)
         if isinstance(found.value, bool) or not isinstance(found.value, int | float):
             raise self.refused(key, found.value, say("a number"))
         return Known(float(found.value), found.evidence)
 
     def flag(self, key: str, absent: Any = _REQUIRED) -> Known:
-        """True or false.
-
-        Raises:
-            CheckpointError: It is missing or neither.
-        """
+        """True or false; CheckpointError if it is missing or neither."""
         found = self._found(key, absent)
         if not isinstance(found.value, bool):
             raise self.refused(key, found.value, say("true or false"))
         return found
 
     def word(self, key: str, absent: Any = _REQUIRED, *, names: Mapping[str, str] = ACTIVATIONS) -> Known:
-        """A word, such as that of a non-linearity, by what it is called here.
-
-        Raises:
-            CheckpointError: It is missing or unknown.
-        """
+        """A word, such as that of a non-linearity, by its name here; CheckpointError if it is missing or unknown."""
         found = self._found(key, absent)
         if not isinstance(found.value, str) or found.value not in names:
             raise self.refused(key, found.value, say("one of {names}", names=", ".join(names)))
         return Known(names[found.value], found.evidence)
 
     def expect(self, key: str, *allowed: Any) -> None:
-        """Refuse what another value of a key would compute; the key may be missing.
-
-        Raises:
-            CheckpointError: It has another value.
-        """
+        """Refuse what another value of a key would compute; the key may be missing."""
         found = self.raw(key, allowed[0])
         if found not in allowed:
             raise self.refused(key, found, shown(allowed[0]))
 
     def same(self, key: str, other: str, absent: Any = _REQUIRED, *, flag: bool = False) -> Known:
-        """A number, or true or false, that the encoder and the decoder each have, and that is one here.
-
-        Raises:
-            CheckpointError: They differ.
-        """
+        """A number, or true or false, that the encoder and the decoder each have; refused where they differ."""
         read = self.flag if flag else self.whole
         found, second = read(key, absent), read(other, absent)
         if found.value != second.value:
@@ -176,11 +160,7 @@ class Settings:
         )
 
     def check_all_asked(self, without_effect: Collection[str]) -> None:
-        """Refuse keys of unknown meaning.
-
-        Raises:
-            CheckpointError: There are some; names the first.
-        """
+        """Refuse keys of unknown meaning."""
         unknown = [
             shown(key)
             for key in self._record
@@ -214,3 +194,23 @@ class Settings:
         if isinstance(absent, Known):
             return absent
         return Known(absent, self.nowhere(key))
+
+
+Present = Collection[str]  # names of the model, as the table gives them, for which the file has tensors
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of models."""
+
+    name: str  # what people call it
+    table: Table | Callable[[Settings], Table]  # its key table; a few depend on the config
+    fields: Callable[[Settings, Present], Fields]  # from its config and from what the file has to the fields of ours
+    always: Mapping[str, Any] = field(default_factory=dict)  # further fields of ours, which no config says
+    # What its models have where no file says it, by transformers' names of ids; which piece ends an output is not
+    # among them, as the library then ends none.
+    ids: Mapping[str, int | None] = field(default_factory=dict)
+    # Families of tokenizers that its models may have, those to be tried first before others.
+    vocabularies: tuple[str, ...] = ()
+    tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
+    known: Collection[str] = ()  # further keys of config.json that have no effect in this family

@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from transformer.importers.huggingface import bart_like, bert, gemma, gpt2, llama_like, neox, t5
-from transformer.importers.huggingface.family import Family
+from transformer.importers.huggingface import bart_like, bert, gpt, llama_like, t5
+from transformer.importers.huggingface.config_settings import Family
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         **bart_like.FAMILIES,
         **t5.FAMILIES,
-        **gpt2.FAMILIES,
+        **gpt.FAMILIES,
         **llama_like.FAMILIES,
-        **gemma.FAMILIES,
-        **neox.FAMILIES,
+        **gpt.NEOX_FAMILIES,
         **bert.FAMILIES,
     }
 )

@@ -17,23 +17,19 @@ from types import MappingProxyType
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
-from transformer.files import strictjson
+from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers import keys
-from transformer.importers.accounts import account
+from transformer.importers.accounts import account, check_agreement
 from transformer.importers.huggingface import folder_tokenizers, generation
-from transformer.importers.huggingface.config_settings import Fields, Known, Settings, fixed
-from transformer.importers.huggingface.expected_tensors import check_agreement
+from transformer.importers.huggingface.config_settings import Family, Fields, Known, Settings, always, fixed
 from transformer.importers.huggingface.families import FAMILIES
-from transformer.importers.huggingface.family import Family
 from transformer.importers.huggingface.folder_tokenizers import LANGUAGES
-from transformer.importers.huggingface.renaming import settle_tables
+from transformer.importers.huggingface.renaming import settle_sinusoids, settle_tables
 from transformer.importers.huggingface.rotary_config import grows
-from transformer.importers.huggingface.sinusoids import settle_sinusoids
 from transformer.importers.huggingface.without_effect import ASKS_FOR_CODE, WITHOUT_EFFECT
 from transformer.importers.imported import Content, Imported
-from transformer.importers.keys import Match
+from transformer.importers.keys import Match, Table
 from transformer.importers.report import Field
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
@@ -42,21 +38,17 @@ from words import Sentence, say
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 MAX_JSON = 4_000_000  # label maps can be long
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
 
 def import_folder(
     folder: Path | str, *, answers: Mapping[str, Any] = NO_ANSWERS, inside: Path | None = None
 ) -> Imported:
-    """Read a folder.
+    """Read a folder that has a config.json, the weights and as a rule a tokenizer.
 
-    Args:
-        folder: With a config.json, the weights and as a rule a tokenizer.
-        answers: To what an earlier report asked, by the names of its fields.
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-
-    Raises:
-        CheckpointError: It is damaged, something is missing or left over, or it asks for arithmetic that this program
-            does not have; names the key or the tensor.
+    The answers are to what an earlier report asked, by the names of its fields; `inside` is the real path of a folder
+    that it may not leave by a link. Refuses what is damaged, missing or left over, or asks for arithmetic that this
+    program does not have, and names the key or the tensor.
     """
     files = FolderFiles(Path(folder), inside=inside)
     record = _record(files, CONFIG)
@@ -73,10 +65,7 @@ def _record(files: FolderFiles, name: str) -> dict[str, Any]:
             "{folder}: holds an adapter without its model; merge the two and save the whole model.",
             folder=files.name,
         )
-    try:
-        record = strictjson.parse(files.read(name, limit=MAX_JSON))
-    except ClauseError as error:
-        raise CheckpointError("{label}: {problem}.", label=files.label(name), problem=error.sentence) from None
+    record = files.json(name, limit=MAX_JSON)
     if not isinstance(record, dict):
         raise CheckpointError(
             "{label}: expected a JSON object, found {found}.", label=files.label(name), found=shown(record)
@@ -117,8 +106,8 @@ class _Import:
     def done(self) -> Imported:
         found, said = self._body()
         own = _record(self.files, generation.FILE) if self.files.has(generation.FILE) else None
-        how = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
-        ids = self._forced(_settled(how.values), said)
+        how, undone = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
+        ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
         chosen = self._chosen(said, ids)
         said |= (
@@ -136,7 +125,12 @@ class _Import:
         names = {one.name for one in asked}
         read = reported(said)
         fields = [*(one for one in read if one.name not in names), *asked]
-        notes = (*self._of_code(), *self._of_length(said), *how.notes, *chosen.notes)
+        code = [
+            say("{key} in config.json is ignored: no code out of the folder is run.", key=key)
+            for key in self.record
+            if key in ASKS_FOR_CODE
+        ]
+        notes = (*code, *self._of_length(said), *undone, *chosen.notes)
         report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
         report = replace(report, source=self.files.name)
         if asked or chosen.vocabularies is None:
@@ -167,14 +161,11 @@ class _Import:
             )
         ]
 
-    def _of_code(self) -> list[Sentence]:
-        asked = [key for key in self.record if key in ASKS_FOR_CODE]
-        return [say("{key} in config.json is ignored: no code out of the folder is run.", key=key) for key in asked]
-
     def _body(self) -> tuple[Match, dict[str, Known]]:
         """What the tensors become, and the fields of the config that are not about ids."""
-        found = keys.match(self.family.table(self.settings), list(self.weights.tensors))
-        said = dict(self.family.fields(self.settings, frozenset(found.sources)))
+        table = self.family.table
+        found = keys.match(table if isinstance(table, Table) else table(self.settings), list(self.weights.tensors))
+        said = self.family.fields(self.settings, frozenset(found.sources)) | always(**self.family.always)
         has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
         found, tables = settle_tables(
             found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
@@ -195,7 +186,7 @@ class _Import:
     def _check_rows(self, found: Match, said: Fields) -> None:
         """See that the tables have a row for each piece, before anything is made as large as config.json says."""
         for table, size in (("src_table", said["src_vocab_size"]), ("tgt_table", said["tgt_vocab_size"])):
-            name = found.sources[table].sources[0] if table in found.sources else None
+            name = found.sources[table].source if table in found.sources else None
             rows = self.weights.tensors[name].shape[:1] if name else (size.value,)
             if rows != (size.value,):
                 raise CheckpointError(
@@ -237,11 +228,7 @@ class _Import:
 
 
 def config_of(said: Fields, *, label: str) -> ModelConfig:
-    """The config of these fields.
-
-    Raises:
-        CheckpointError: A value is refused, or two contradict each other; says where the value comes from.
-    """
+    """The config of these fields; a CheckpointError says where a value that is refused comes from."""
     try:
         return ModelConfig(**{name: one.value for name, one in said.items()})
     except ConfigError as error:
@@ -255,7 +242,11 @@ def config_of(said: Fields, *, label: str) -> ModelConfig:
 
 def reported(said: Fields) -> list[Field]:
     """The fields that a report lists: those that are not at their default."""
-    return [Field(name, one.how, one.value, one.evidence) for name, one in said.items() if not _default(name, one)]
+    return [
+        Field(name, one.how, one.value, one.evidence)
+        for name, one in said.items()
+        if name not in _DEFAULTS or _DEFAULTS[name] != one.value
+    ]
 
 
 def at_most(length: Known) -> Known:
@@ -275,10 +266,3 @@ def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
     banned = tuple(i for i in ids["banned_ids"].value if i != said["pad_id"].value)
     said["banned_ids"] = replace(ids["banned_ids"], value=banned)
     return said
-
-
-_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
-
-
-def _default(name: str, one: Known) -> bool:
-    return name in _DEFAULTS and _DEFAULTS[name] == one.value

@@ -15,8 +15,8 @@ from transformer.errors import CheckpointError, TokenizerError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers.huggingface.config_settings import Fields, Known, inferred
 from transformer.importers.report import Choice, Field
-from transformer.text import added, languages, library, vocabulary_files
-from transformer.text.options import Options, options_of_config
+from transformer.text import languages, library, vocabulary_files
+from transformer.text.options import CONFIG, FILES, Options, options_of_config
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import FAMILIES, Vocabularies
 from transformer.text.vocabulary_files import Files
@@ -57,8 +57,7 @@ class Chosen:
     """The tokenizers of a folder."""
 
     vocabularies: Vocabularies | None  # as they are stored; None while a language is asked
-    source: AnyTokenizer | None  # the tokenizers; None while a language is asked
-    target: AnyTokenizer | None  # the tokenizers; None while a language is asked
+    source: AnyTokenizer | None  # the tokenizer of the source; None while a language is asked
     asked: tuple[Field, ...] = ()  # the languages, if they are asked
     languages: tuple[str, ...] = ()  # those to choose from; none where a model has but one pair
     notes: tuple[Sentence, ...] = ()  # sentences about the choice
@@ -67,19 +66,13 @@ class Chosen:
 def choose(
     files: FolderFiles, names: tuple[str, ...], sizes: tuple[int, int], answers: Mapping[str, Any], special: set[int]
 ) -> Chosen:
-    """Find and open the tokenizers.
+    """Find and open the tokenizers, of families that the model may have, first choice first.
 
-    Args:
-        names: Families of tokenizers that the model may have, first choice first.
-        sizes: Rows of both tables of embeddings.
-        answers: Of the user: `source_language` and `target_language`.
-        special: Ids without a text, for a model without a tokenizer.
-
-    Raises:
-        CheckpointError: A file of them cannot be used.
+    `sizes` are the rows of both tables of embeddings; `special` are the ids without a text, for a model without a
+    tokenizer.
     """
     try:
-        content = {one: files.read(one, limit=MAX_TOKENIZER) for one in added.FILES if files.has(one)}
+        content = {one: files.read(one, limit=MAX_TOKENIZER) for one in FILES if files.has(one)}
         said = _class(content)
         names = _families(said, names)
         name = _first(files, names)
@@ -95,13 +88,13 @@ def choose(
             why = say("the files know many languages, and the text does not say which it is in")
             choices = tuple(Choice(code) for code in codes)
             questions = tuple(Field(key, "asked", None, why, choices) for key in LANGUAGES)
-            return Chosen(None, None, None, questions, codes)
+            return Chosen(None, None, questions, codes)
         options = replace(options, source_language=source_language, target_language=target_language)
         made = Vocabularies(name, options, content)
-        source, target = made.open()
+        source, _ = made.open()
     except TokenizerError as error:
         raise CheckpointError("{label}: {problem}", label=files.name, problem=error.sentence) from error
-    return Chosen(made, source, target, languages=codes, notes=(_without(said),) if name == "raw" else ())
+    return Chosen(made, source, languages=codes, notes=(_without(said),) if name == "raw" else ())
 
 
 def _families(said: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -116,7 +109,7 @@ def _families(said: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _class(content: Files) -> str:
     """What tokenizer_config.json calls the tokenizer; empty if it does not."""
-    record = vocabulary_files.json_record(content, added.CONFIG) if added.CONFIG in content else {}
+    record = vocabulary_files.json_record(content, CONFIG) if CONFIG in content else {}
     said = record.get("tokenizer_class")
     return said if isinstance(said, str) else ""
 
@@ -153,12 +146,12 @@ def _options(name: str, names: tuple[str, ...], content: Files, sizes: tuple[int
 
 def _check_codes(content: Files) -> None:
     """Refuse a list of languages that is not known here: all ids of languages would be wrong."""
-    said = vocabulary_files.json_record(content, added.CONFIG).get(CODES_KEY) if added.CONFIG in content else None
+    said = vocabulary_files.json_record(content, CONFIG).get(CODES_KEY) if CONFIG in content else None
     if said not in (None, "m2m100"):
         raise TokenizerError(
             "{file}: {key}: found {found}, expected m2m100; the ids of other languages are not known here, so import "
             "another model.",
-            file=added.CONFIG,
+            file=CONFIG,
             key=CODES_KEY,
             found=shown(said),
         )
@@ -172,11 +165,7 @@ def _codes(name: str, names: tuple[str, ...], options: Options, content: Files) 
 
 
 def around(chosen: Chosen, ids: Fields) -> Fields:
-    """What the tokenizers put around a text, as fields of a config.
-
-    Args:
-        ids: The ids that the folder's other files say, by the names of our config.
-    """
+    """What the tokenizers put around a text, as fields of a config; `ids` are what other files say."""
     source = chosen.source
     if source is None or chosen.vocabularies is None or chosen.vocabularies.family == "raw":
         return {}

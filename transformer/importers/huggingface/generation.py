@@ -2,16 +2,119 @@
 
 It stands in generation_config.json, or in older folders among the keys of config.json.
 
-Source: transformers 5.23, `GenerationConfig`.
+Source: transformers 5.23, `GenerationConfig` and what `generate` makes of it: counts of new pieces win over counts of
+all tokens, and of several forced ends the smallest id is the likeliest.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from transformer.importers.huggingface.config_settings import Known
-from transformer.importers.huggingface.writing import BAD_WORDS, KEYS, SUPPRESSED, ids_of, rules_of
+from transformer.errors import CheckpointError, shown
+from transformer.importers.huggingface.config_settings import Fields, Known
+from transformer.model.config_writing import MAX_COUNT
 from words import Sentence, say
+
+SUPPRESSED, BAD_WORDS = "suppress_tokens", "bad_words_ids"
+# The field of our config -> the key that says it.
+KEYS: Mapping[str, str] = {
+    "banned_ids": BAD_WORDS,
+    "banned_sequences": BAD_WORDS,
+    "first_banned_ids": "begin_suppress_tokens",
+    "no_repeat_ngram": "no_repeat_ngram_size",
+    "repetition_penalty": "repetition_penalty",
+    "min_length": "min_length",
+    "min_new": "min_new_tokens",
+    "max_length": "max_length",
+    "max_new": "max_new_tokens",
+    "forced_end_id": "forced_eos_token_id",
+}
+Ids = Callable[[Any, str], tuple[int, ...]]
+
+
+def rules_of(record: Mapping[str, Any], ends: tuple[int, ...], *, label: str) -> dict[str, Any]:
+    """The values of the fields in `KEYS`; one of another kind than its key calls for is refused.
+
+    The record is what generation_config.json holds, or config.json; `ends` are the ids that end an output, which
+    nothing but length keeps back.
+    """
+    read = _Reader(record, label)
+    words = read.words(BAD_WORDS)
+    single = {word[0] for word in words if len(word) == 1} | set(read.ids(SUPPRESSED))
+    min_new, max_new = read.count("min_new_tokens"), read.count("max_new_tokens")
+    forced = read.ids("forced_eos_token_id")
+    return {
+        "banned_ids": tuple(sorted(single - set(ends))),
+        "banned_sequences": tuple(word for word in words if len(word) > 1),
+        "first_banned_ids": read.ids("begin_suppress_tokens"),
+        "no_repeat_ngram": read.count("no_repeat_ngram_size") or 0,
+        "repetition_penalty": read.number("repetition_penalty", 1.0),
+        "min_length": 0 if min_new is not None else read.count("min_length") or 0,
+        "min_new": min_new or 0,
+        "max_length": None if max_new is not None else read.count("max_length", least=1),
+        "max_new": read.count("max_new_tokens", least=1),
+        "forced_end_id": min(forced, default=None),
+    }
+
+
+class _Reader:
+    """The values of one record, each of the kind that its key calls for."""
+
+    def __init__(self, record: Mapping[str, Any], label: str) -> None:
+        self._record, self._label = record, label
+
+    def count(self, key: str, *, least: int = 0) -> int | None:
+        found = self._record.get(key)
+        if found is not None and (type(found) is not int or not least <= found <= MAX_COUNT):
+            raise self._refused(
+                key, found, say("a whole number from {least} to {most:,}", least=least, most=MAX_COUNT)
+            )
+        return found
+
+    def number(self, key: str, absent: float) -> float:
+        found = self._record.get(key)
+        if found is None:
+            return absent
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0.01 <= found <= 100:
+            raise self._refused(key, found, say("a number from {least:g} to {most:g}", least=0.01, most=100))
+        return float(found)
+
+    def ids(self, key: str) -> tuple[int, ...]:
+        """One id or a list of them."""
+        return ids_of(self._record.get(key), key, self._label)
+
+    def words(self, key: str) -> list[tuple[int, ...]]:
+        """Lists of ids; a list may hold one twice."""
+        found = self._record.get(key)
+        if found is None:
+            return []
+        if not isinstance(found, list) or not all(isinstance(word, list) and word for word in found):
+            raise self._refused(key, found, say("lists of ids"))
+        for word in found:
+            ids_of(word, key, self._label)
+        return list(dict.fromkeys(tuple(word) for word in found))
+
+    def _refused(self, key: str, found: object, expected: Sentence) -> CheckpointError:
+        return CheckpointError(
+            "{label}: {key}: found {found}, expected {expected}.",
+            label=self._label,
+            key=key,
+            found=shown(found),
+            expected=expected,
+        )
+
+
+def ids_of(value: Any, key: str, label: str) -> tuple[int, ...]:
+    """One id or a list of them, each once; what is no id is refused."""
+    if value is None:
+        return ()
+    found = value if isinstance(value, list) else [value]
+    for i in found:
+        if type(i) is not int or not 0 <= i <= MAX_COUNT:
+            raise CheckpointError(
+                "{label}: {key}: found {found}, expected an id.", label=label, key=key, found=shown(i)
+            )
+    return tuple(dict.fromkeys(found))
+
 
 FILE = "generation_config.json"
 
@@ -43,29 +146,18 @@ OLD_FORCED = "force_bos_token_to_be_generated"  # how the first configs of BART 
 IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED, OLD_FORCED, "sep_token_id"})
 
 
-@dataclass(frozen=True)
-class Generation:
-    """How a model writes."""
-
-    values: Mapping[str, Known]  # of the fields of our config that it decides
-    notes: tuple[Sentence, ...]  # what is not carried out here
-
-
 def read_generation(
     own: Mapping[str, Any] | None, config: Mapping[str, Any], ids: Mapping[str, int | None], *, label: str
-) -> Generation:
-    """What both files say.
+) -> tuple[Fields, tuple[Sentence, ...]]:
+    """The fields that both files decide, and what is not carried out here.
 
-    Args:
-        own: What generation_config.json holds, None if there is none.
-        ids: What a family's models have where neither file says it, by transformers' names.
-
-    Raises:
-        CheckpointError: Something is no id.
+    `own` is what generation_config.json holds, None if there is none; `ids` are what a family's models have where
+    neither file says it, by transformers' names. Refuses what is no id.
     """
     file = FILE if own is not None else "config.json"
     of_config = {name: value for name, value in config.items() if own is None or name in READ[:4]}
-    record = {**ids, **of_config, **_said(own or {})}  # null in config.json: there is no such piece
+    own_said = {name: value for name, value in (own or {}).items() if value is not None}
+    record = {**ids, **of_config, **own_said}  # null in config.json: there is no such piece
     at = f"{label}/{file}"
     ends = ids_of(record.get("eos_token_id"), "eos_token_id", at)
     if own is None and config.get(OLD_FORCED) is True:
@@ -85,7 +177,7 @@ def read_generation(
     if not record.get(BAD_WORDS):
         keys["banned_ids"] = SUPPRESSED
     known = {name: Known(value, _evidence(keys[name], own or {}, of_config)) for name, value in values.items()}
-    return Generation(known, tuple(_notes(own if own is not None else config, file, whole=own is not None)))
+    return known, tuple(_notes(own if own is not None else config, file, whole=own is not None))
 
 
 def _evidence(key: str, own: Mapping[str, Any], config: Mapping[str, Any]) -> Sentence:
@@ -94,10 +186,6 @@ def _evidence(key: str, own: Mapping[str, Any], config: Mapping[str, Any]) -> Se
     if key in config:
         return say("{key} in {file}", key=key, file="config.json")
     return say("all models of this family have it")
-
-
-def _said(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if value is not None}
 
 
 def _notes(record: Mapping[str, Any], file: str, *, whole: bool) -> Iterator[Sentence]:

@@ -1,19 +1,25 @@
 """What the key tables of all families share: rules from pairs of names, and tables that a file may hold twice.
 
 A file may have the table of embeddings once, or again for each stack and for the output. Its rules call these tables
-by their roles; which of them the model needs is settled when the file is there.
+by their roles; which of them the model needs is settled when the file is there. It may also hold tables of positions
+although a formula gives them: models that were trained in 16 bits hold them rounded, and their own program uses them
+so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from transformer.errors import CheckpointError, shown
+from transformer.importers import keys
 from transformer.importers.huggingface.config_settings import Fields, Known, Settings, inferred
 from transformer.importers.keys import Match, Rule, Taken, Unused
 from transformer.importers.reshapes import AS_IS, Reshape
 from transformer.importers.weights import Weights
+from transformer.model.features import SinusoidLayout
+from transformer.model.positions import table_of
 from words import Sentence, joined, say
 
 # The roles of a table.
@@ -25,7 +31,7 @@ MASK = say("it is a mask, made anew for each text")
 FORMULA = say("a formula gives it")
 CLASSES = say("it is a head for another task")
 
-ONE_ROW = Reshape(lambda tensors, _: (tensors[0].flatten(),), say("as one row"))
+ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("as one row"))
 
 
 def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
@@ -38,11 +44,8 @@ def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshap
 def joined_rules(name: str, layer: str, *, prefixes: Iterable[str], reshape: Reshape) -> Iterator[Rule]:
     """Rules for queries, keys and values that a file holds as one tensor, weights and biases.
 
-    Args:
-        name: What the file calls it, without its prefix and without weight or bias.
-        layer: What a layer's names begin with in the model.
-        prefixes: What its names may begin with.
-        reshape: How it is split.
+    `name` is what the file calls it, without its prefix and without weight or bias; `layer` is what a layer's names
+    begin with in the model.
     """
     for prefix in prefixes:
         for kind in ("weight", "bias"):
@@ -62,16 +65,10 @@ def settle_tables(
 ) -> tuple[Match, Fields]:
     """Say which tables the model has: one for both sides or two, and one more for the output or not.
 
-    Args:
-        found: The match, with roles among its targets.
-        settings: The config, whose `tie_word_embeddings` decides where the file has one table only.
-        tied: What it is where the config does not have it.
-        has_output: Whether the model gives logits.
-
-    Raises:
-        CheckpointError: A table is missing, or a copy is none.
+    The match has roles among its targets. The config's `tie_word_embeddings`, or else `tied`, decides where the file
+    has one table only. A table that is missing is refused, and so is a copy that is none.
     """
-    names = {target: one.sources[0] for target, one in found.sources.items() if target.startswith("?")}
+    names = {target: one.source for target, one in found.sources.items() if target.startswith("?")}
     tie = settings.flag("tie_word_embeddings", tied)
     one_output = has_output and OUTPUT in names
     if one_output and tie.value and not names.keys() & {INPUT, SOURCE, TARGET}:
@@ -133,7 +130,7 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
 
 def _sought(found: Match, role: str) -> str:
     """The names that a table of this role may have."""
-    return joined(", ", [shown(rule.sources[0]) for rule in found.table.rules if rule.targets == (role,)])
+    return joined(", ", [shown(rule.source) for rule in found.table.rules if rule.targets == (role,)])
 
 
 def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], copies: Mapping[str, str]) -> Match:
@@ -142,15 +139,15 @@ def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], co
     kept: list[Taken] = []
     ignored = dict(found.ignored)
     for one in found.taken:
-        role = role_of.get(one.sources[0])
+        role = role_of.get(one.source)
         if role is not None and role in targets:
             kept.append(replace(one, targets=(targets[role],)))
         elif role is not None and role in copies:
-            ignored[one.sources[0]] = say("it is a copy of {name}", name=copies[role])
+            ignored[one.source] = say("it is a copy of {name}", name=copies[role])
         elif role is None:
             kept.append(one)
         else:
-            ignored[one.sources[0]] = CLASSES
+            ignored[one.source] = CLASSES
     return replace(found, taken=tuple(kept), ignored=ignored)
 
 
@@ -160,3 +157,35 @@ def _equal(name: str, other: str, weights: Weights) -> bool:
     if weights.tensors[name].shape != weights.tensors[other].shape:
         return False
     return torch.equal(weights.read(name), weights.read(other))
+
+
+TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
+CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
+
+
+def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Match, Fields]:
+    """Leave stored sinusoids out if they are those of the formula, or use them as they are."""
+    there = [name for name in TABLES if name in found.sources]
+    if said["positions"].value != "sinusoidal" or not there:
+        return found, {}
+    taken, shapes = [found.sources[name] for name in there], keys.shapes(found, weights, {})
+    stored = [one.reshape.apply(weights.read(one.source), {})[0] for one in taken]
+    fits = all(shapes[name][1:] == (said["d_model"].value,) for name in there)
+    layout = said["sinusoid_layout"].value
+    apart = torch.tensor([_apart(table, layout) for table in stored] if fits else [torch.inf])
+    if not apart.any():
+        return found.without(there, FORMULA), {}
+    why = say(
+        "the file holds sinusoids that differ from the formula's by up to {most:.1g}, and they are used",
+        most=float(apart.max()),
+    )
+    return found, {"positions": inferred("learned", why), "sinusoid_layout": inferred("interleaved", why)}
+
+
+def _apart(table: Tensor, layout: SinusoidLayout) -> float:
+    """By how much a table differs from the formula's; 0 where rounding explains it, NaN where it holds one."""
+    if table.dim() != 2:
+        return torch.inf
+    differences = (table - table_of(layout, *table.shape)).abs().amax(dim=1)  # [position]
+    allowed = CLOSE + COARSE * torch.arange(len(table))
+    return 0.0 if (differences <= allowed).all() else float(differences.max())

@@ -39,16 +39,11 @@ def rotary(
     share_key: str = "",
     base_key: str = "rope_theta",
 ) -> Known:
-    """The numbers of rotary positions.
+    """The numbers of rotary positions; refuses an unknown kind of scaling or number of it.
 
-    Args:
-        base: The base where no key says it.
-        share: How much of a head turns where no key says it; None: all, whatever the keys say.
-        share_key: What version 4 calls it.
-        base_key: What version 4 calls the base; one among the numbers of the positions wins over it.
-
-    Raises:
-        CheckpointError: A kind of scaling or a number of it is unknown.
+    `base` and `share`, how much of a head turns, are what they are where no key says it; without a share all turns,
+    whatever the keys say. `share_key` and `base_key` are what version 4 calls them; a base among the numbers of the
+    positions wins over it.
     """
     new, old = (record_of(settings, key, settings.raw(key)) for key in (NEW, SCALED))
     key, said = (SCALED, old) if old else (NEW, new)  # an empty one says nothing
@@ -67,11 +62,9 @@ def rotary(
 def of_record(
     settings: Settings, key: str, said: Mapping[str, Any], *, base: float, whole: bool = True
 ) -> dict[str, Any]:
-    """The numbers of one record of them, as `Rotary` takes them.
+    """The numbers of one record of them, as `Rotary` takes them; `base` if the record does not say it.
 
-    Args:
-        base: The base, if the record does not say it.
-        whole: A head turns as a whole, so that no record may say a share of it.
+    Where a head turns as a whole, no record may say a share of it.
     """
     kind = said.get("rope_type", said.get("type", "default"))
     if not isinstance(kind, str) or kind not in KINDS:
@@ -101,11 +94,7 @@ def of_record(
 
 
 def made(numbers: Mapping[str, Any], settings: Settings, key: str) -> Rotary:
-    """The record of them.
-
-    Raises:
-        CheckpointError: A number is refused.
-    """
+    """The record of them; a number that makes no sense is refused."""
     try:
         return Rotary(**numbers)
     except ValueError as error:
@@ -122,11 +111,7 @@ def _ratio(settings: Settings, key: str, values: Mapping[str, Any]) -> float:
 
 
 def record_of(settings: Settings, key: str, found: Any) -> Mapping[str, Any]:
-    """The record that was found at a key; empty where there is none.
-
-    Raises:
-        CheckpointError: There is something else.
-    """
+    """The record that was found at a key; empty where there is none. Something else is refused."""
     if found is not None and not isinstance(found, Mapping):
         raise settings.refused(key, found, say("an object"))
     return found or {}

@@ -6,8 +6,15 @@ The names are those of transformers 5.23.
 
 from collections.abc import Iterator
 
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Settings, fixed
-from transformer.importers.huggingface.family import Family, Present
+from transformer.importers.huggingface.config_settings import (
+    ACTIVATIONS,
+    Family,
+    Fields,
+    Known,
+    Present,
+    Settings,
+    always,
+)
 from transformer.importers.huggingface.renaming import INPUT, OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table, Unused
 from transformer.model.config import MAX_LAYERS
@@ -74,7 +81,7 @@ def mt5(settings: Settings, _: Present) -> Fields:
 
 def _shared(settings: Settings, absent: str = "relu") -> Fields:
     settings.expect("is_decoder", False)
-    layers, size = settings.whole("num_layers", least=1, most=MAX_LAYERS), settings.whole("vocab_size", least=1)
+    layers = settings.whole("num_layers", least=1, most=MAX_LAYERS)
     gated = str(settings.raw("feed_forward_proj", absent)).startswith("gated-")
     activation = settings.word("feed_forward_proj", absent, names=GATED if gated else PLAIN)
     # Newer versions write what follows from feed_forward_proj, and read it where it stands.
@@ -90,26 +97,21 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
         "d_head": settings.whole("d_kv", least=1),
         "n_heads": settings.whole("num_heads", least=1),
         "d_ff": settings.whole("d_ff", least=1),
-        "src_vocab_size": size,
-        "tgt_vocab_size": size,
+        **settings.vocabulary(),
         "max_len": settings.whole("n_positions", Known(MAX_LEN, why), least=1),
-        "norm": fixed("pre"),
-        "norm_kind": fixed("rms"),
-        "final_norm": fixed(True),
+        **always(norm="pre", norm_kind="rms", final_norm=True),
         "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
         "activation": activation,
         "gated": Known(gated, activation.evidence),
-        "bias": fixed(False),
-        "positions": fixed("relative"),
+        **always(bias=False, positions="relative"),
         "relative_buckets": settings.whole("relative_attention_num_buckets", 32, least=1),
         "relative_distance": settings.whole("relative_attention_max_distance", 128, least=1),
-        "score_scale": fixed(1.0),
-        "scale_embedding": fixed(False),
+        **always(score_scale=1.0, scale_embedding=False),
     }
 
 
 _IDS = {"pad_token_id": 0, "decoder_start_token_id": 0}
 FAMILIES = {
-    "t5": Family("T5", lambda _: T5, t5, ids=_IDS, vocabularies=("t5",)),
-    "mt5": Family("mT5", lambda _: T5, mt5, ids=_IDS, vocabularies=("t5",)),
+    "t5": Family("T5", T5, t5, ids=_IDS, vocabularies=("t5",)),
+    "mt5": Family("mT5", T5, mt5, ids=_IDS, vocabularies=("t5",)),
 }

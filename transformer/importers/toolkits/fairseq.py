@@ -18,8 +18,7 @@ from typing import Any
 
 from transformer.errors import CheckpointError, shown
 from transformer.importers.huggingface import bart_like
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, fixed
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from transformer.importers.huggingface.renaming import FORMULA, OUTPUT, SOURCE, TARGET, renamed, unused
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import SPLIT_ROWS, cut_rows
@@ -140,6 +139,7 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
     options.expect("no_decoder_final_norm", False, *([] if pre.value else [True]))
     learned = options.same("encoder_learned_pos", "decoder_learned_pos", False, flag=True)
     none = options.flag("no_token_positional_embeddings", False)
+    unscaled = options.flag("no_scale_embedding", False)
     inner = options.whole("encoder_ffn_embed_dim", 2048, least=1)
     made = {
         "n_encoder_layers": options.whole("encoder_layers", 6, least=1, most=MAX_LAYERS),
@@ -152,16 +152,14 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
         "activation": options.word("activation_fn", "relu", names=FUNCTIONS),
         "norm": Known("pre" if pre.value else "post", pre.evidence),
         "final_norm": pre,
-        "norm_eps": fixed(1e-5),
-        "bias": fixed(True),
+        **always(norm_eps=1e-5, bias=True),
         "embedding_norm": options.flag("layernorm_embedding", False),
-        "scale_embedding": _turned(options.flag("no_scale_embedding", False)),
+        "scale_embedding": Known(not unscaled.value, unscaled.evidence),
         "positions": Known("learned" if learned.value else "sinusoidal", learned.evidence),
         "sinusoid_layout": fixed("interleaved" if none.value or learned.value else "fairseq"),
         "max_len": _length(options),
         **{name: fixed(SPECIAL.index(piece)) for name, piece in IDS.items()},
-        "append_source_eos": fixed(True),
-        "prepend_source_bos": fixed(False),
+        **always(append_source_eos=True, prepend_source_bos=False),
     }
     if none.value:
         made["positions"] = Known("none", none.evidence)
@@ -170,10 +168,6 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
 
 
 IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
-
-
-def _turned(flag: Known) -> Known:
-    return Known(not flag.value, flag.evidence)
 
 
 def _length(options: Options) -> Known:

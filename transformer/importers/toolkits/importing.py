@@ -17,13 +17,11 @@ from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
 from transformer.importers import handed_pieces, keys
-from transformer.importers.accounts import account
+from transformer.importers.accounts import account, check_agreement
 from transformer.importers.handed_pieces import Given, Tokenizers
 from transformer.importers.huggingface.config_settings import Fields, fixed, inferred
-from transformer.importers.huggingface.expected_tensors import check_agreement
 from transformer.importers.huggingface.folder import at_most, config_of, reported
-from transformer.importers.huggingface.renaming import OUTPUT, settle_tables
-from transformer.importers.huggingface.sinusoids import settle_sinusoids
+from transformer.importers.huggingface.renaming import OUTPUT, settle_sinusoids, settle_tables
 from transformer.importers.imported import Content, Imported
 from transformer.importers.toolkits import fairseq, joeynmt, marian, opennmt
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
@@ -51,14 +49,9 @@ def import_toolkit(
 ) -> Imported:
     """Read what a toolkit saved.
 
-    Args:
-        answers: None is asked for, so each is refused.
-        also: Tokenizers; a toolkit's own list of pieces is read instead.
-        open_again: Opens the file.
-
-    Raises:
-        CheckpointError: It is damaged, something is missing or left over, or it asks for arithmetic that this program
-            does not have; names the option or the tensor.
+    Nothing is asked, so each answer is refused; and so are tokenizers, as a toolkit's own list of pieces is read. A
+    CheckpointError names the option or the tensor that is damaged, missing, left over, or that asks for arithmetic
+    that this program does not have.
     """
     weights = place.weights
     _check_alone(toolkit, weights.label, answers, also)

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from transformer.errors import CheckpointError
-from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, fixed
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from transformer.importers.huggingface.renaming import OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED
@@ -115,14 +114,10 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         "activation": _one(options, "activation", FUNCTIONS, "relu"),
         "norm": norm,
         "final_norm": Known("encoder.final_norm.weight" in present, say("its tensors are in the file"), "inferred"),
-        "norm_eps": fixed(1e-6),
-        "bias": fixed(True),
+        **always(norm_eps=1e-6, bias=True),
         "scale_embedding": _scale(options),
-        "positions": fixed("sinusoidal"),
-        "sinusoid_layout": fixed("interleaved"),
-        "max_len": fixed(LENGTH),
-        "append_source_eos": fixed(True),
-        "prepend_source_bos": fixed(False),
+        **always(positions="sinusoidal", sinusoid_layout="interleaved", max_len=LENGTH),
+        **always(append_source_eos=True, prepend_source_bos=False),
         **_ids(options, pieces),
     }
     for stack in ("encoder", "decoder"):

@@ -40,11 +40,7 @@ class _Words(_Loader):
 
 
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
-    """A YAML file of settings.
-
-    Raises:
-        CheckpointError: It is damaged, or nested too deeply.
-    """
+    """A YAML file of settings; refused if it is damaged, or nested too deeply."""
     if len(content) > MAX_SETTINGS:
         raise CheckpointError(
             "{label}: has {n:,} bytes of settings; at most {most:,} are read.",
@@ -78,11 +74,7 @@ def _fits(value: Any, depth: int) -> bool:
 
 
 def lines(place: Place, name: str) -> list[str]:
-    """The lines of a text file, without what ends them.
-
-    Raises:
-        CheckpointError: It is no text in UTF-8, or has too many lines.
-    """
+    """The lines of a text file, without what ends them; refused if it is no text in UTF-8, or has too many lines."""
     label = place.files.label(name)
     try:
         text = place.files.read(name, limit=MAX_TOKENIZER).decode("utf-8-sig")
@@ -110,11 +102,7 @@ def lines(place: Place, name: str) -> list[str]:
 
 
 def by_ids(place: Place, name: str) -> tuple[str, ...]:
-    """The pieces of a YAML file of `piece: id`, in the order of their ids.
-
-    Raises:
-        CheckpointError: A line is none, or the ids are not those from 0 on.
-    """
+    """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
     label, found, slow = place.files.label(name), dict[int, str](), 0
     for number, line in enumerate(lines(place, name), start=1):
         if not line.strip() or line.lstrip().startswith("#") or line.strip() == "---":
@@ -146,11 +134,7 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
 
 
 def in_order(found: dict[int, str], *, label: str) -> tuple[str, ...]:
-    """Pieces by their ids, which go from 0 without gaps.
-
-    Raises:
-        CheckpointError: An id is missing.
-    """
+    """Pieces by their ids, which go from 0 without gaps."""
     missing = next((i for i in range(len(found)) if i not in found), None)
     if missing is not None or not found:
         raise CheckpointError(

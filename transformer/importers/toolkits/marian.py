@@ -20,16 +20,14 @@ import torch
 
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
-from transformer.importers.huggingface.config_settings import Fields, Known, fixed, inferred
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import Fields, Known, Present, always, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FOR_BOTH, TRANSPOSED, Reshape
 from transformer.importers.toolkits.lists import MAX_SETTINGS, by_ids, lines, settings
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
-from transformer.importers.weights import Weights
 from transformer.model.config import MAX_LAYERS
-from transformer.text.making import sentencepiece
+from transformer.text.vocabularies import sentencepiece
 from words import Sentence, say
 
 CONFIG = "special:model.yml"
@@ -56,9 +54,11 @@ WITHOUT_EFFECT = (
 ATTENTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
 
 
-def _with_zeros(tensors: Any, _: Any, *, rows: int, value: float = 0.0, turned: bool = False) -> tuple[torch.Tensor]:
+def _with_zeros(
+    tensor: torch.Tensor, _: Any, *, rows: int, value: float = 0.0, turned: bool = False
+) -> tuple[torch.Tensor]:
     """A table, or a bias, with further rows at its end."""
-    table = tensors[0].t() if turned else tensors[0]
+    table = tensor.t() if turned else tensor
     table = table.flatten() if value else table
     more = torch.full((rows - len(table), *table.shape[1:]), value, device=table.device)
     return (torch.cat((table, more)),)
@@ -117,10 +117,6 @@ def _norm(theirs: str, ours: str, end: str = "") -> Iterator[Rule]:
     yield Rule.of(f"{theirs}_ln_bias{end}", f"{ours}.bias", reshape=ONE_ROW)
 
 
-def _recognises(weights: Weights) -> bool:
-    return CONFIG in weights.evidence or "decoder_ff_logit_out_b" in weights.tensors
-
-
 def _options(place: Place) -> dict[str, Any]:
     label = place.weights.label
     if CONFIG not in place.weights.evidence:
@@ -160,15 +156,12 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         "activation": options.word("transformer-ffn-activation", "swish", names=FUNCTIONS),
         "norm": fixed("post"),
         "final_norm": _operations(options, "transformer-postprocess-top"),
-        "norm_eps": fixed(1e-6),
-        "bias": fixed(True),
+        **always(norm_eps=1e-6, bias=True),
         "embedding_norm": _operations(options, "transformer-postprocess-emb"),
         "scale_embedding": inferred(not learned, positions),
         "positions": inferred("learned" if learned else "sinusoidal", positions),
         "sinusoid_layout": fixed("interleaved" if learned else "tensor2tensor"),
-        "max_len": fixed(LENGTH),
-        "append_source_eos": fixed(True),
-        "prepend_source_bos": fixed(False),
+        **always(max_len=LENGTH, append_source_eos=True, prepend_source_bos=False),
         **_ids(options, pieces),
     }
     options.check_asked(("",), WITHOUT_EFFECT)
@@ -179,14 +172,8 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     """`</s>` is 0, what is unknown 1 and never written; the row of zeros is behind all pieces."""
     start = max(options.raw("dim-vocabs"))
     unknown = None if pieces is None or UNKNOWN not in pieces.source[:2] or UNKNOWN not in pieces.target[:2] else 1
-    return {
-        "pad_id": fixed(start),
-        "decoder_start_id": fixed(start),
-        "bos_id": fixed(None),
-        "eos_id": fixed(0),
-        "unk_id": fixed(unknown),
-        "banned_ids": fixed(() if unknown is None else (unknown,)),
-    }
+    banned = () if unknown is None else (unknown,)
+    return always(pad_id=start, decoder_start_id=start, bos_id=None, eos_id=0, unk_id=unknown, banned_ids=banned)
 
 
 def _check_depth(options: Options) -> None:
@@ -275,5 +262,11 @@ def _vocabulary(place: Place, name: str) -> tuple[str, ...]:
 
 
 TOOLKIT = Toolkit(
-    "Marian", _recognises, _options, _pieces, _table, _fields, ("tied-embeddings", "tied-embeddings-all")
+    "Marian",
+    lambda weights: CONFIG in weights.evidence or "decoder_ff_logit_out_b" in weights.tensors,
+    _options,
+    _pieces,
+    _table,
+    _fields,
+    ("tied-embeddings", "tied-embeddings-all"),
 )

@@ -14,13 +14,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from transformer.errors import CheckpointError
-from transformer.importers.huggingface.config_settings import Fields, Known, fixed, inferred
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import Fields, Known, Present, always, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import FLATTENED
-from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit
-from transformer.importers.weights import Weights
+from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
 from transformer.model.config import MAX_LAYERS
 from words import Sentence, say
 
@@ -86,16 +84,6 @@ _TABLES = {
 }
 
 
-def _recognises(weights: Weights) -> bool:
-    opt = weights.evidence.get("opt")
-    return isinstance(opt, Mapping) and "decoder_type" in opt
-
-
-def _options(place: Place) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = place.weights.evidence["opt"]
-    return found
-
-
 def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
     for key, expected in EXPECTED.items():
         options.expect(key, expected)
@@ -115,19 +103,15 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         "d_ff": options.whole("transformer_ff", 2048, least=1),
         "activation": options.word("pos_ffn_activation_fn", "relu", names=FUNCTIONS),
         "gated": seen("ffn.gate_proj.weight"),
-        "norm": fixed("pre"),
-        "final_norm": fixed(True),
+        **always(norm="pre", final_norm=True),
         "norm_eps": options.number("norm_eps", 1e-6),
         "bias": fixed(True),
         "attention_bias": seen("self_attn.q_proj.bias"),
         "attention_output_bias": seen("self_attn.out_proj.bias"),
         "ffn_bias": seen("ffn.down_proj.bias"),
-        "scale_embedding": fixed(True),
-        "positions": fixed("sinusoidal"),
+        **always(scale_embedding=True, positions="sinusoidal"),
         "sinusoid_layout": options.word("position_encoding_type", "SinusoidalInterleaved", names=LAYOUTS),
-        "max_len": fixed(LENGTH),
-        "append_source_eos": fixed(False),
-        "prepend_source_bos": fixed(False),
+        **always(max_len=LENGTH, append_source_eos=False, prepend_source_bos=False),
         **_ids(options, pieces),
     }
 
@@ -156,15 +140,16 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
             "{label}: has no vocabulary, which says the ids of its special pieces; save the whole checkpoint.",
             label=options.label,
         )
-    label, both = options.label, {"pad_id": PAD, "unk_id": UNKNOWN}
-    found = {name: fixed(pieces.id_of(piece, label=label)) for name, piece in both.items()}
+    label = options.label
     target = Pieces(pieces.target, pieces.target)
     start = options.raw("decoder_start_token", START)
-    return found | {
-        "bos_id": fixed(target.id_of(START, label=label)),
-        "eos_id": fixed(target.id_of(END, label=label)),
-        "decoder_start_id": fixed(target.id_of(start if isinstance(start, str) else START, label=label)),
-    }
+    return always(
+        pad_id=pieces.id_of(PAD, label=label),
+        unk_id=pieces.id_of(UNKNOWN, label=label),
+        bos_id=target.id_of(START, label=label),
+        eos_id=target.id_of(END, label=label),
+        decoder_start_id=target.id_of(start if isinstance(start, str) else START, label=label),
+    )
 
 
 def _pieces(options: Options, place: Place) -> Pieces | Sentence:
@@ -195,8 +180,8 @@ def _list(vocabulary: Any, side: str) -> tuple[str, ...]:
 
 TOOLKIT = Toolkit(
     "OpenNMT-py",
-    _recognises,
-    _options,
+    lambda weights: "decoder_type" in part(weights.evidence, "opt"),
+    lambda place: place.weights.evidence["opt"],
     _pieces,
     lambda options, _: _TABLES[options.raw("pos_ffn_activation_fn") in GATED],
     _fields,

@@ -7,8 +7,7 @@ from typing import Any
 
 from transformer.errors import CheckpointError, shown
 from transformer.files.files import FolderFiles
-from transformer.importers.huggingface.config_settings import Fields, Settings
-from transformer.importers.huggingface.family import Present
+from transformer.importers.huggingface.config_settings import Fields, Present, Settings
 from transformer.importers.keys import Table
 from transformer.importers.weights import Weights
 from words import Sentence, say
@@ -28,22 +27,14 @@ class Options(Settings):
         return say("the options of its training do not have {key}, which means this", key=key)
 
     def refuse(self, *keys: str) -> None:
-        """Refuse what each of these keys asks for, unless it says that it is not used.
-
-        Raises:
-            CheckpointError: One is used.
-        """
+        """Refuse what each of these keys asks for, unless it says that it is not used."""
         for key in keys:
             found = self.raw(key)
             if found not in NOTHING:
                 raise self.refused(key, found, say("nothing, or that it is not used"))
 
     def check_asked(self, prefixes: tuple[str, ...], without_effect: Collection[str] = ()) -> None:
-        """Refuse keys of unknown meaning among those that begin so.
-
-        Raises:
-            CheckpointError: There are some.
-        """
+        """Refuse keys of unknown meaning among those that begin so."""
         others = {key for key in self.keys() if not key.startswith(prefixes)}
         self.check_all_asked({*others, *without_effect})
 
@@ -81,11 +72,7 @@ class Pieces:
     models: tuple[str, str] | None = None
 
     def id_of(self, piece: str, *, label: str) -> int:
-        """The id of a special piece, the same on both sides.
-
-        Raises:
-            CheckpointError: A side does not have it, or they differ.
-        """
+        """The id of a special piece, the same on both sides; CheckpointError if a side lacks it, or they differ."""
         found = [names.index(piece) if piece in names else None for names in (self.source, self.target)]
         if found[0] is None or found[0] != found[1]:
             raise CheckpointError(

@@ -13,7 +13,7 @@ from transformer.checkpoint.save import save
 from transformer.importers.huggingface.folder import import_folder
 from transformer.tap import Recorder, tap_of
 
-LENGTH, PADDED = 22, 17  # tokens of the rows of a batch
+LENGTH, PADDING = 22, 5  # most tokens of the rows of a batch; those of the second that are padding
 KINDS = {
     "encoder_attentions": "encoder.{}.self_attn.weights",
     "decoder_attentions": "decoder.{}.self_attn.weights",
@@ -93,7 +93,7 @@ def batch(vocabulary, pad, *, seed=1, length=LENGTH):
     torch.manual_seed(seed)
     ids = torch.randint(5, vocabulary - 10, (2, length))  # the last ids of some are padding
     mask = torch.ones_like(ids)
-    mask[1, PADDED:] = 0
+    mask[1, length - PADDING :] = 0
     return (ids if pad is None else ids.masked_fill(mask == 0, pad)), mask
 
 
@@ -101,9 +101,10 @@ def batch(vocabulary, pad, *, seed=1, length=LENGTH):
 def compare(theirs, ours, *, pad):
     """Logits and all maps of a padded batch, of tokens that are no padding."""
     config, model = ours.config, ours.model
-    source, mask = batch(config.src_vocab_size, pad)
+    length = min(LENGTH, config.max_len - 3)
+    source, mask = batch(config.src_vocab_size, pad, length=length)
     both = bool(config.n_encoder_layers and config.n_decoder_layers)
-    target = batch(config.tgt_vocab_size, None, seed=2, length=LENGTH + 3)[0]
+    target = batch(config.tgt_vocab_size, None, seed=2, length=length + 3)[0]
     more = {"decoder_input_ids": target} if both else {}
     expected = theirs(input_ids=source, attention_mask=mask, output_attentions=True, **more)
     recorder = Recorder(["*weights"])
@@ -151,6 +152,7 @@ def written_by(theirs, source, *, new, pad=None, **settings):
 def compare_greedy(theirs, ours, *, new=14, n=4, **settings):
     """What both write, for a few sources."""
     for source in sources_of(ours, n):
+        new = min(new, ours.config.max_len - 1 - (0 if theirs.config.is_encoder_decoder else source.size(1)))
         query = ours.query(" ".join(map(str, source[0].tolist())), max_new=new)
         expected = written_by(theirs, source, new=new, pad=ours.config.pad_id, **settings)
         assert list(ours.run(query).tgt_ids) == expected

@@ -1,22 +1,10 @@
-"""Marian, BART, mBART, Pegasus and M2M100 folders: the numbers and the outputs of transformers."""
+"""Marian, BART, mBART, Pegasus and M2M100 folders: what their config says, other ways to save them, and refusals."""
 
 import json
 
 import pytest
 import torch
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    M2M100Config,
-    M2M100ForConditionalGeneration,
-    MarianConfig,
-    MarianModel,
-    MarianMTModel,
-    MBartConfig,
-    MBartForConditionalGeneration,
-    PegasusConfig,
-    PegasusForConditionalGeneration,
-)
+from transformers import MarianModel, MarianMTModel
 
 from tests.transformer.importers.huggingface.parity import (
     change,
@@ -27,36 +15,18 @@ from tests.transformer.importers.huggingface.parity import (
     saved,
     tiny,
 )
+from tests.transformer.importers.huggingface.tiny_families import model_of
 from tests.transformer.text import foreign
 from transformer.errors import CheckpointError
 from transformer.importers.huggingface.folder import import_folder
 from transformer.model.positions import halves_table
 
-SIZES = {
-    "vocab_size": 61,
-    "d_model": 24,
-    "encoder_layers": 2,
-    "decoder_layers": 3,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 40,
-    "decoder_ffn_dim": 40,
-    "max_position_embeddings": 48,
-}
 MARIAN_IDS = {"pad_token_id": 60, "eos_token_id": 0, "decoder_start_token_id": 60}
-FAIRSEQ_IDS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
-OTHERS = {
-    "bart": (BartForConditionalGeneration, BartConfig, FAIRSEQ_IDS | {"decoder_start_token_id": 2}),
-    "mbart": (MBartForConditionalGeneration, MBartConfig, FAIRSEQ_IDS | {"decoder_start_token_id": 2}),
-    "pegasus": (PegasusForConditionalGeneration, PegasusConfig,
-                {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}),
-    "m2m": (M2M100ForConditionalGeneration, M2M100Config, FAIRSEQ_IDS | {"decoder_start_token_id": 2}),
-}  # fmt: skip
+FAIRSEQ_IDS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
 
 
-def marian(kind=MarianMTModel, **changes):
-    sizes = SIZES | MARIAN_IDS | {"scale_embedding": True, "activation_function": "swish"}
-    return tiny(kind, MarianConfig(**({"decoder_vocab_size": 61} | sizes | changes)))
+def marian(**changes):
+    return model_of("marian", "swish, scaled", **changes)
 
 
 def test_marian_as_it_is_saved_now(tmp_path):
@@ -95,7 +65,7 @@ def test_marian_with_a_vocabulary_for_each_side(tmp_path):
 
 def test_marian_without_its_head(tmp_path):
     """The names have no prefix then, and there is no bias."""
-    folder = saved(marian(MarianModel), tmp_path / "m", **MARIAN_IDS)
+    folder = saved(tiny(MarianModel, marian().config), tmp_path / "m", **MARIAN_IDS)
     ours = opened(folder)
     assert not ours.config.output_bias
     compare(MarianMTModel.from_pretrained(folder, attn_implementation="eager"), ours, pad=60)
@@ -117,34 +87,17 @@ def test_marian_with_its_tokenizer(tmp_path):
     assert ours.config.unk_id == 1
 
 
-@pytest.mark.parametrize("activation", ["gelu", "relu"])
-@pytest.mark.parametrize("name", OTHERS)
-def test_the_others(tmp_path, name, activation):
-    kind, config, ids = OTHERS[name]
-    scaled = activation == "relu"
-    model = tiny(kind, config(**(SIZES | ids), activation_function=activation, scale_embedding=scaled))
-    folder = saved(model, tmp_path / "m", **ids, forced_bos_token_id=5)
-    ours = opened(folder)
-    assert ours.config.forced_ids == (5,)
-    compare(model, ours, pad=ids["pad_token_id"])
-    compare_greedy(model, ours, forced_bos_token_id=5, forced_eos_token_id=None, **ids)
+def test_a_piece_that_comes_first_is_said(tmp_path):
+    assert opened(saved(model_of("bart", "gelu"), tmp_path / "m", forced_bos_token_id=5)).config.forced_ids == (5,)
 
 
-@pytest.mark.parametrize("name", ["marian", *OTHERS])
-def test_a_decoder_with_heads_and_widths_of_its_own(tmp_path, name):
-    own = {"decoder_attention_heads": 2, "decoder_ffn_dim": 28}
-    if name == "marian":
-        ids, model = MARIAN_IDS, marian(**own)
-    else:
-        kind, config, ids = OTHERS[name]
-        model = tiny(kind, config(**(SIZES | ids | own)))
-    ours = opened(saved(model, tmp_path / "m", **ids))
+@pytest.mark.parametrize("family", ["marian", "bart", "mbart", "pegasus", "m2m_100"])
+def test_a_decoder_with_heads_and_widths_of_its_own(tmp_path, family):
+    ours = opened(saved(model_of(family, "own decoder"), tmp_path / "m", eos_token_id=2))
     encoder, decoder = ours.config.of("encoder"), ours.config.of("decoder")
     assert (encoder.n_heads, encoder.d_head, encoder.d_ff) == (4, 6, 40)
     assert (decoder.n_heads, decoder.d_head, decoder.d_ff) == (2, 12, 28)
     assert ours.config.count_parameters() == sum(one.numel() for one in ours.model.parameters())
-    compare(model, ours, pad=ids["pad_token_id"])
-    compare_greedy(model, ours, forced_eos_token_id=None, **ids)
 
 
 def test_heads_that_do_not_fit_the_width_are_refused(tmp_path):
@@ -175,8 +128,7 @@ def test_where_a_field_was_found_is_said(tmp_path):
 
 def test_languages_are_asked(tmp_path):
     files = foreign.fairseq()
-    kind, config, ids = OTHERS["mbart"]
-    folder = saved(tiny(kind, config(**(SIZES | ids | {"vocab_size": 260}))), tmp_path / "m", **ids)
+    folder = saved(model_of("mbart", vocab_size=260), tmp_path / "m", **FAIRSEQ_IDS)
     for name, content in files.items():
         (folder / name).write_bytes(content)
     asked = import_folder(folder)
@@ -188,8 +140,7 @@ def test_languages_are_asked(tmp_path):
 
 
 def test_a_list_of_languages_that_is_not_known_is_refused(tmp_path):
-    kind, config, ids = OTHERS["m2m"]
-    folder = saved(tiny(kind, config(**(SIZES | ids))), tmp_path / "m", **ids)
+    folder = saved(model_of("m2m_100"), tmp_path / "m", **FAIRSEQ_IDS)
     said = json.dumps({"tokenizer_class": "M2M100Tokenizer", "language_codes": "wmt21"}).encode()
     for name, content in {**foreign.m2m100(), "tokenizer_config.json": said}.items():
         (folder / name).write_bytes(content)

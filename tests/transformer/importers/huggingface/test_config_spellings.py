@@ -11,18 +11,14 @@ import random
 import pytest
 import torch
 
-from tests.transformer.importers.huggingface.parity import CLOSE, tiny, written_by
-from tests.transformer.importers.huggingface.tiny_families import FAMILIES
+from tests.transformer.importers.huggingface.parity import CLOSE, written_by
+from tests.transformer.importers.huggingface.tiny_families import FAMILIES, model_of
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import save
 from transformer.errors import CheckpointError
 from transformer.importers.huggingface.folder import import_folder
 
 LENGTH, WRITTEN = 13, 24  # tokens that are read, and the most that are written where no table of positions ends
-OWN = {"t5": {"num_layers": 2, "decoder_start_token_id": 0}, "mt5": {"num_layers": 2, "decoder_start_token_id": 0},
-       "mbart": {"decoder_start_token_id": 2}, "qwen2": {"max_window_layers": 1, "sliding_window": 4},
-       "smollm3": {"use_sliding_window": True, "sliding_window": 4}}  # fmt: skip
-ROTARY = ("llama", "mistral", "qwen2", "qwen3", "smollm3", "gemma", "gemma2", "gemma3_text", "gpt_neox")
 LINEAR, YARN = {"rope_type": "linear", "factor": 3.0}, {"rope_type": "yarn", "factor": 4.0}
 LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 SPELLINGS = (
@@ -67,7 +63,7 @@ def variants(name, record):
             yield f"null {gone}", record | {gone: None}
     changes = [one for one in SWITCHES if set(one) & set(record)] + [{"forced_bos_token_id": 5}]
     yield from ((str(one), record | one) for one in changes)
-    if name in ROTARY:
+    if "rope_parameters" in FAMILIES[name].config().to_dict():
         bare = {key: value for key, value in record.items() if key != "rope_parameters"}
         for one in SPELLINGS:
             bases = (record, bare) if name == "llama" else (draw.choice((record, bare)),)
@@ -81,8 +77,8 @@ def variants(name, record):
 def families_of():
     """Each change, and the families whose config can have it."""
     found = {}
-    for name, (_, config, sizes) in FAMILIES.items():
-        record = config(**sizes | OWN.get(name, {})).to_diff_dict()
+    for name, row in FAMILIES.items():
+        record = row.config(**row.sizes).to_diff_dict()
         for change in dict(variants(name, record)):
             found.setdefault(change, []).append(name)
     return found
@@ -97,9 +93,8 @@ def is_tried(change, name):
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["some", "every"])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_variant_is_equal_or_refused(tmp_path, name, every):
-    kind, config, sizes = FAMILIES[name]
-    folder = tmp_path / "m"
-    tiny(kind, config(**sizes | OWN.get(name, {}))).save_pretrained(folder)
+    kind, folder = FAMILIES[name].model, tmp_path / "m"
+    model_of(name).save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     record, compared, wrong = json.loads((folder / "config.json").read_text()), 0, []
     for change, variant in variants(name, record):
@@ -172,8 +167,7 @@ def difference(theirs, ours):
 
 
 def test_what_is_dynamic_beyond_the_training_is_said(tmp_path):
-    kind, config, sizes = FAMILIES["llama"]
     rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 500.0}
-    tiny(kind, config(**sizes | {"rope_parameters": rope})).save_pretrained(tmp_path / "m")
+    model_of("llama", rope_parameters=rope).save_pretrained(tmp_path / "m")
     notes = " ".join(import_folder(tmp_path / "m").report.notes)
     assert "scaled dynamically: beyond 16 tokens" in notes

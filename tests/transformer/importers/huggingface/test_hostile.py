@@ -7,10 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.transformer.importers.huggingface.parity import saved, tiny
-from tests.transformer.importers.huggingface.tiny_families import FAMILIES as SMALL
+from tests.transformer.importers.huggingface.parity import saved
+from tests.transformer.importers.huggingface.tiny_families import FAMILIES, model_of
 from transformer.errors import CheckpointError
-from transformer.importers.huggingface.families import FAMILIES
 from transformer.importers.huggingface.folder import import_folder
 
 VALUES = [None, True, 0, -5, 7, 2**31, 10**30, 0.5, 1e300, "x", [1], [], {}, {"rope_type": "yarn", "factor": 0},
@@ -20,10 +19,9 @@ GENERATION = ["min_length", "repetition_penalty", "bad_words_ids", "forced_eos_t
 CASES = 16
 
 
-@pytest.fixture(scope="module", params=SMALL)
+@pytest.fixture(scope="module", params=FAMILIES)
 def folder(request, tmp_path_factory):
-    kind, config, sizes = SMALL[request.param]
-    made = saved(tiny(kind, config(**sizes)), tmp_path_factory.mktemp(request.param) / "m", eos_token_id=2)
+    made = saved(model_of(request.param), tmp_path_factory.mktemp(request.param) / "m", eos_token_id=2)
     assert json.loads((made / "config.json").read_text())["model_type"] == request.param
     return made
 
@@ -39,10 +37,6 @@ def refusal(folder):
     assert "\n" not in said
     assert len(said) < 1200
     return said
-
-
-def test_each_family_is_here():
-    assert set(SMALL) == set(FAMILIES)
 
 
 def test_tensors_that_are_wrong_are_named(folder):

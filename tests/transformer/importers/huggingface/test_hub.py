@@ -63,7 +63,7 @@ def test_a_folder_of_the_hub(tmp_path, name):
     kind, folder = config["model_type"], tmp_path / "m"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    model = tiny(FAMILIES[kind][0], AutoConfig.from_pretrained(folder), seed=len(name))
+    model = tiny(FAMILIES[kind].model, AutoConfig.from_pretrained(folder), seed=len(name))
     model.save_pretrained(folder)
     for one in folder.glob("generation_config.json"):
         one.unlink()
