@@ -22,7 +22,7 @@ const SIZES = [[40, 17], [26, 14], [20, 13], [17, 12], [0, 11]];
  * @param {View} view
  */
 export function roomOf(view) {
-  const isLarge = view.large.isOpen(), own = Math.round(ROOM * typeScale(isLarge));
+  const isLarge = view.under.isLarge(), own = Math.round(ROOM * typeScale(isLarge));
   if (isLarge) return Math.max(LEAST_ROOM, window.innerHeight - 180 * typeScale(isLarge));
   const left = roomUnder(view.scroll) - BELOW;
   return left < LEAST_ROOM ? own : Math.min(left, own);
@@ -32,7 +32,7 @@ export function roomOf(view) {
 export function layOut(view) {
   view.width = view.scroll.clientWidth;
   if (!view.width) return;  // in a closed tab: the size observer calls again when it opens
-  const isLarge = view.large.isOpen();
+  const isLarge = view.under.isLarge();
   const scale = view.scale = typeScale(isLarge);
   const room = view.room = roomOf(view);
   // On a wide page few rows would be a flat band of nearly level lines.

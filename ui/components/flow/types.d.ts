@@ -1,8 +1,7 @@
 // What the modules of the flow view hand to each other.
 
-import type { Foot } from "../common/foot.js";
-import type { Large } from "../common/large.js";
 import type { FlowPayload, Pin, Side } from "../common/payloads.js";
+import type { Under } from "../common/under.js";
 
 export type Both<Value> = Record<Side, Value>;
 
@@ -17,10 +16,11 @@ export interface Model {
   levels: number;
 }
 
-export interface Line {
+/** A query and a key. */
+export type Pair = Both<number>;
+
+export interface Line extends Pair {
   head: number;
-  query: number;
-  key: number;
   weight: number;
 }
 
@@ -72,7 +72,7 @@ export interface Seen {
   shown: number[];
   chosen: Chosen;
   focus: Pin | null;
-  pair: { query: number; key: number } | null;
+  pair: Pair | null;
 }
 
 export interface Look {
@@ -92,13 +92,12 @@ export interface View extends Seen {
   title: HTMLElement;
   readout: HTMLElement;
   count: HTMLElement;
-  under: Foot;
+  under: Under;
   heads: HTMLElement;
   chips: HTMLElement;
   slider: HTMLInputElement;
   cutText: HTMLElement;
   follow: HTMLButtonElement;
-  large: Large;
   axes: Both<HTMLElement>;
   lists: Both<HTMLElement>;
   tokens: Both<HTMLElement[]>;

@@ -1,8 +1,7 @@
 // @ts-check
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
-import { make } from "../common/dom.js";
-import { makeLarge } from "../common/large.js";
+import { make, set } from "../common/dom.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
@@ -18,8 +17,7 @@ import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
 import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
-import { makeUnder, refreshTools } from "./tools.js";
-import { askedRanges } from "./zoom.js";
+import { addTools, askedRanges, refreshTools } from "./tools.js";
 
 /** @import { Component, PlotlyPayload } from "../common/payloads.js" */
 /** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
@@ -87,7 +85,7 @@ function prepared(view, { data, layout }) {
   enlarge(figure, scale);
   markStep(view, figure.layout);
   Object.assign(figure.layout, { width, height, autosize: false });
-  fitTitle(figure.layout, width, view.large.isOpen(), scale);
+  fitTitle(figure.layout, width, view.under.isLarge(), scale);
   fitHeads(figure.layout, width);
   // A finger that drags means to scroll the page, not to zoom the chart.
   if (byFinger()) figure.layout.dragmode = false;
@@ -146,7 +144,7 @@ async function draw(view) {
 /** @param {View} view */
 async function drawOnce(view) {
   view.width = Math.floor(view.root.clientWidth);
-  view.scale = typeScale(view.large.isOpen());
+  view.scale = typeScale(view.under.isLarge());
   view.height = heightOf(view);
   if (!view.width) return;  // in a closed tab or expander: the size observer calls again when it opens
   const figure = parsedFigure(view.data.figure);
@@ -204,7 +202,7 @@ async function react(view, plotly, figure) {
  * @param {View} view
  */
 function ownHeight(view) {
-  return Math.round(view.data.height * typeScale(view.large.isOpen()));
+  return Math.round(view.data.height * typeScale(view.under.isLarge()));
 }
 
 /**
@@ -223,7 +221,7 @@ function fitted(view) {
  * @param {View} view
  */
 function heightOf(view) {
-  if (!view.large.isOpen()) return view.data.fit ? fitted(view) : ownHeight(view);
+  if (!view.under.isLarge()) return view.data.fit ? fitted(view) : ownHeight(view);
   // A picture whose parts have a size of their own is not squeezed: it scrolls.
   const least = view.plot.layout?.meta?.fixed_height ? ownHeight(view) : 200;
   return Math.max(least, Math.floor(view.root.clientHeight));
@@ -231,9 +229,7 @@ function heightOf(view) {
 
 /** @param {View} view */
 function placed(view) {
-  const isLarge = view.large.isOpen();
-  view.root.style.height = isLarge ? "" : `${heightOf(view)}px`;
-  view.under.expand.hidden = isLarge;
+  view.root.style.height = view.under.isLarge() ? "" : `${heightOf(view)}px`;
   draw(view);
 }
 
@@ -250,24 +246,18 @@ function resized(view) {
 /** @param {HTMLElement} frame */
 function create(frame) {
   const root = make("div", "gf-chart");
-  const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot")));
+  const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     frame, root, plot, note: make("div", "gf-chart-note"),
     clicks: 0, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
-  view.under = makeUnder(view);
   root.append(plot, view.note);
   view.edges = makeEdges(view);
   view.mapByKeyboard = makeKeyboard(view, (event) => report(view, event));
-  frame.append(root, view.under.foot);
-  view.large = makeLarge(frame, [root, view.under.foot], {
-    className: "gf-chart-dialog", name: () => view.data.name, opener: () => view.under.button,
-    changed: () => placed(view),
-  });
+  addTools(view, () => placed(view));
   refreshTools(view, false);
   view.note.hidden = true;
   root.dataset.waits = say("Loading the chart…");
-  plot.setAttribute("role", "img");
   return view;
 }
 
@@ -279,7 +269,7 @@ function show(view, { data: { payload: data }, setTriggerValue }) {
   Object.assign(view, { data, setTriggerValue });
   view.root.dataset.clickable = String(data.clickable);
   view.under.tell(data.caption);
-  for (const named of [view.plot, view.large.dialog, view.under.tools]) named.setAttribute("aria-label", data.alt);
+  for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": data.alt });
   placed(view);
 }
 

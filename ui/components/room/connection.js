@@ -47,13 +47,14 @@ export function keep(code, what, is) {
 }
 
 /**
- * Hear of the room that the page is in, now and at every change; what comes back ends that.
+ * Hear of the room that the page is in, now and at every change, until the signal comes.
  * @param {(known: Known) => void} hear
+ * @param {AbortSignal} gone
  */
-export function listen(hear) {
+export function listen(hear, gone) {
   listeners.add(hear);
+  gone.addEventListener("abort", () => listeners.delete(hear));
   if (connection) hear(connection.known);
-  return () => { listeners.delete(hear); };
 }
 
 /**

@@ -25,13 +25,13 @@ function told(known) {
   return phase === "vote" ? say("Vote: {time}", { time }) : say("Discuss with your neighbours: {time}", { time });
 }
 
-/** A line that counts down; it is drawn anew each second, while something is timed.
+/**
+ * A line that counts down; it is drawn anew each second, while something is timed.
+ * @param {AbortSignal} gone
  * @returns {Timer}
  */
-export function makeTimer() {
-  const element = make("span", "gf-room-timer");
-  element.setAttribute("role", "timer");
-  element.hidden = true;
+export function makeTimer(gone) {
+  const element = make("span", "gf-room-timer", "", { role: "timer", hidden: "" });
   /** @type {Known | null} */
   let latest = null;
   let again = 0;
@@ -46,5 +46,6 @@ export function makeTimer() {
     latest = known;
     draw();
   };
-  return { element, hear, forget: () => clearTimeout(again) };
+  gone.addEventListener("abort", () => clearTimeout(again));
+  return { element, hear };
 }

@@ -53,7 +53,6 @@ export interface Known {
 export interface Timer {
   element: HTMLElement;
   hear: (known: Known | null) => void;
-  forget: () => void;
 }
 
 export interface View {
@@ -65,5 +64,4 @@ export interface View {
   report: (version: string) => void;
   leave: () => void;
   payload: RoomPayload | null;
-  forget: () => void;
 }
