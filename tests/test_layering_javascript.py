@@ -124,7 +124,11 @@ BODY = "  g();\n" * 59
         ("ui/components/flow/a.js", 'const x = import("../plotly/grid.js");\n', "belongs in common"),
         ("ui/components/flow/a.js", 'button.title = "Close it";\n', "without say"),
         ("ui/components/flow/a.js", 'x.setAttribute("aria-label", `Head ${n}`);\n', "without say"),
-        ("ui/components/flow/a.js", 'make("p", "gf-x", "", { role: "img", "aria-label": "Heads" });\n', "without say"),
+        (
+            "ui/components/flow/a.js",
+            'make("p", "gf-x", "", { role: "img", "aria-label": "Heads" });\n',
+            "without say",
+        ),
         ("ui/components/flow/a.js", 'set(x, { title: "Close it" });\n', "without say"),
         ("ui/components/flow/a.js", 'x.append(make("span", "gf-x", "Heads"));\n', "without say"),
         ("ui/components/flow/a.js", "x.title = say(`Head ${n}`);\n", "other than a literal"),
