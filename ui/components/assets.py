@@ -42,17 +42,6 @@ COMPONENTS = {
 }
 """The module that is each component."""
 
-STYLES = {
-    "common": "common/tokens.css",
-    "plotly": "plotly/view.css",
-    "stepper": "stepper/view.css",
-    "flow": "flow/view.css",
-    "present": "present/view.css",
-    "glossary": "glossary/view.css",
-    "lessons": "lessons/view.css",
-    "room": "room/view.css",
-}
-
 _LOADER = "common/loader.js"
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
@@ -71,7 +60,7 @@ def modules() -> dict[str, str]:
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
-        "STYLES": {folder: read_asset(name) for folder, name in STYLES.items()},
+        "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sorted(FOLDER.glob("*/*.css"))},
     }
     served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
     return {name: read_asset(name) for name in names if name != _LOADER} | {"common/served.js": served}

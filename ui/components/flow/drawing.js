@@ -94,10 +94,7 @@ function drawTokens(view, side) {
   });
 }
 
-/**
- * @param {View} view
- * @returns {Look}
- */
+/** @param {View} view */
 export function appearance(view) {
   const plain = cssVariable(view.root, "--st-text-color", "#31333f");
   const sideOf = (/** @type {string} */ name) =>

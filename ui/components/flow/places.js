@@ -4,7 +4,7 @@
 import { isOpen, pairsOf, SIDES, weightOf } from "./weights.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { Line, Model, Rows, Scene, Seen } from "./types.js" */
+/** @import { Line, Model, Rows, Seen } from "./types.js" */
 
 const BLOCK_MOST = 11;
 
@@ -16,7 +16,6 @@ const BLOCK_MOST = 11;
  * @param {number} room
  * @param {number} widest
  * @param {number} [scale]
- * @returns {Rows}
  */
 export function placeRows(model, room, widest, scale = 1) {
   const most = Math.max(model.queries, model.keys, 1);
@@ -29,14 +28,8 @@ export function placeRows(model, room, widest, scale = 1) {
   return { pitch, height, query: column(model.queries), key: column(model.keys) };
 }
 
-/**
- * @param {Rows} rows
- * @param {Side} side
- * @param {number} index
- */
-export function rowCentre(rows, side, index) {
-  return rows[side].start + (index + 0.5) * rows[side].pitch;
-}
+/** @type {(rows: Rows, side: Side, index: number) => number} */
+export const rowCentre = (rows, side, index) => rows[side].start + (index + 0.5) * rows[side].pitch;
 
 /**
  * Each head has its own lane in a row, so that lines of several heads between two pieces lie side by side.
@@ -54,7 +47,6 @@ export function laneOf(head, heads, pitch) {
  * @param {Seen} seen
  * @param {number} width
  * @param {Rows} rows
- * @returns {Scene}
  */
 export function scene(seen, width, rows) {
   const { model, focus } = seen;

@@ -21,25 +21,13 @@ export function colourOf(view, head) {
 }
 
 /** @param {View} view */
-export function titleOf({ data: { kind, layer } }) {
-  return say("{kind}, {layer}", { kind, layer });
-}
+export const titleOf = ({ data: { kind, layer } }) => say("{kind}, {layer}", { kind, layer });
 
-/**
- * @param {View} view
- * @param {Pin} place
- */
-export function pieceAt({ data }, { side, index }) {
-  return (side === "query" ? data.queries : data.keys)[index];
-}
+/** @type {(view: View, place: Pin) => string} */
+export const pieceAt = ({ data }, { side, index }) => (side === "query" ? data.queries : data.keys)[index];
 
-/**
- * @param {View} view
- * @param {Pin} place
- */
-function quoted(view, place) {
-  return pieceText(pieceAt(view, place), "gf-flow-quoted");
-}
+/** @type {(view: View, place: Pin) => HTMLElement} */
+const quoted = (view, place) => pieceText(pieceAt(view, place), "gf-flow-quoted");
 
 /**
  * A head in its colour, and what it gives.
@@ -56,9 +44,7 @@ function swatched(view, head, ...rest) {
 }
 
 /** @param {number} weight */
-function bold(weight) {
-  return make("b", "", weight.toFixed(3));
-}
+const bold = (weight) => make("b", "", weight.toFixed(3));
 
 /**
  * What is looked at, in words.

@@ -29,9 +29,7 @@ const ANCHORS = { query: "end", key: "start" };
 const MIDDLE = 460;
 
 /** @param {number} number */
-function rounded(number) {
-  return Math.round(number * 100) / 100;
-}
+const rounded = (number) => Math.round(number * 100) / 100;
 
 /**
  * @param {Scene} drawn
@@ -114,25 +112,17 @@ export function svgPicture(picture) {
 }
 
 /**
- * The picture is of what stays: the pinned piece, not the one that the mouse happens to be on.
- * @param {View} view
- * @param {() => void} act
- */
-function steady(view, act) {
-  const { pointed } = view;
-  view.pointed = null;
-  update(view);
-  act();
-  view.pointed = pointed;
-  update(view);
-}
-
-/**
+ * Save what stays: the pinned piece, not the one that the mouse happens to be on.
  * @param {View} view
  * @param {"svg" | "png"} format
  */
 export function saveDrawing(view, format) {
-  steady(view, () => savePicture(view.data.file, format, pictureOf(view)));
+  const { pointed } = view;
+  view.pointed = null;
+  update(view);
+  savePicture(view.data.file, format, pictureOf(view));
+  view.pointed = pointed;
+  update(view);
 }
 
 /** @param {string} text */

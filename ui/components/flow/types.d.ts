@@ -2,19 +2,17 @@
 
 import type { FlowPayload, Pin, Side } from "../common/payloads.js";
 import type { Under } from "../common/under.js";
+import type { appearance } from "./drawing.js";
+import type { placeRows, scene } from "./places.js";
+import type { chooseLines, decode } from "./weights.js";
+
+export type Model = ReturnType<typeof decode>;
+export type Chosen = ReturnType<typeof chooseLines>;
+export type Rows = ReturnType<typeof placeRows>;
+export type Scene = ReturnType<typeof scene>;
+export type Look = ReturnType<typeof appearance>;
 
 export type Both<Value> = Record<Side, Value>;
-
-/** The weights as whole steps [head, query, key] of 1 / levels; masked cells are closed in `open` and hold 0. */
-export interface Model {
-  queries: number;
-  keys: number;
-  heads: number;
-  cells: number;
-  open: Uint8Array;
-  steps: Uint16Array;
-  levels: number;
-}
 
 /** A query and a key. */
 export type Pair = Both<number>;
@@ -24,48 +22,6 @@ export interface Line extends Pair {
   weight: number;
 }
 
-/** The lines to draw, weakest first, and what is left out: see `chooseLines`. */
-export interface Chosen {
-  lines: Line[];
-  all: number;
-  crowded: boolean;
-  share: number;
-  cut: number;
-}
-
-export interface Column {
-  pitch: number;
-  start: number;
-}
-
-export interface Rows extends Both<Column> {
-  pitch: number;
-  height: number;
-}
-
-export interface DrawnLine {
-  head: number;
-  x0: number;
-  y0: number;
-  x1: number;
-  y1: number;
-  alpha: number;
-}
-
-export interface Block {
-  head: number;
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-  alpha: number;
-}
-
-export interface Scene {
-  lines: DrawnLine[];
-  blocks: Block[];
-}
-
 /** What decides a scene. */
 export interface Seen {
   model: Model;
@@ -73,17 +29,6 @@ export interface Seen {
   chosen: Chosen;
   focus: Pin | null;
   pair: Pair | null;
-}
-
-export interface Look {
-  colours: string[];
-  faint: string;
-  background: string;
-  text: string;
-  query: string;
-  key: string;
-  line: number;
-  size: number;
 }
 
 export interface View extends Seen {

@@ -4,7 +4,7 @@
 import { bitsOf, unpackSteps } from "../common/unpack.js";
 
 /** @import { FlowPayload, Pin, Side } from "../common/payloads.js" */
-/** @import { Chosen, Line, Model, Pair } from "./types.js" */
+/** @import { Line, Model, Pair } from "./types.js" */
 
 export const MOST_LINES = 6000;  // more take a second to paint, and nobody can tell them apart
 /** @type {Side[]} */
@@ -13,7 +13,6 @@ export const SIDES = ["query", "key"];
 /**
  * The weights as whole steps [head, query, key] of 1 / levels; masked cells are closed in `open` and hold 0.
  * @param {Pick<FlowPayload, "queries" | "keys" | "heads" | "weights" | "open">} data
- * @returns {Model}
  */
 export function decode(data) {
   const [queries, keys, heads] = [data.queries.length, data.keys.length, data.heads];
@@ -33,22 +32,12 @@ export function decode(data) {
   return { queries, keys, heads, cells, open, steps, levels: data.weights.levels };
 }
 
-/**
- * @param {Model} model
- * @param {number} head
- * @param {Pair} pair
- */
-export function weightOf(model, head, { query, key }) {
-  return model.steps[head * model.cells + query * model.keys + key] / model.levels;
-}
+/** @type {(model: Model, head: number, pair: Pair) => number} */
+export const weightOf = ({ steps, cells, keys, levels }, head, { query, key }) =>
+  steps[head * cells + query * keys + key] / levels;
 
-/**
- * @param {Model} model
- * @param {Pair} pair
- */
-export function isOpen(model, { query, key }) {
-  return model.open[query * model.keys + key] === 1;
-}
+/** @type {(model: Model, pair: Pair) => boolean} */
+export const isOpen = ({ open, keys }, { query, key }) => open[query * keys + key] === 1;
 
 /**
  * A piece with each of the other side.
@@ -112,7 +101,6 @@ function tally(model, shown, cells) {
  * @param {number[]} shown heads
  * @param {number} threshold
  * @param {Pin | null} focus
- * @returns {Chosen}
  */
 export function chooseLines(model, shown, threshold, focus) {
   const cells = cellsOf(model, focus);

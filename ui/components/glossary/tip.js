@@ -97,7 +97,7 @@ function hover(view, event) {
   if (marked || isOn(view, at)) {
     stays(view);
     if (marked) showTip(view.tip, marked);
-  } else if (view.tip.shown && !view.leaving && !hasFocus(view)) {
+  } else if (view.tip.shown && !view.leaving && !document.activeElement?.classList.contains("gf-term-stop")) {
     view.leaving = setTimeout(() => {
       view.leaving = undefined;
       hideTip(view.tip);
@@ -140,15 +140,5 @@ function pointedAt(view, at, { clientX: x, clientY: y }) {
     x >= left && x <= right && y >= top && y <= bottom));
 }
 
-/**
- * @param {View} view
- * @param {EventTarget} at
- */
-function isOn(view, at) {
-  return at instanceof Node && view.tip.element.contains(at);
-}
-
-/** @param {View} view */
-function hasFocus(view) {
-  return document.activeElement?.classList.contains("gf-term-stop") && view.tip.shown !== null;
-}
+/** @type {(view: View, at: EventTarget) => boolean} */
+const isOn = ({ tip }, at) => at instanceof Node && tip.element.contains(at);

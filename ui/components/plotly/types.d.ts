@@ -56,16 +56,6 @@ export interface Plotly {
   Fx: { unhover(plot: Plot): void };
 }
 
-export interface Theme {
-  dark: boolean;
-  text: string;
-  background: string;
-  panel: string;
-  border: string;
-  font: string;
-  headingFont: string;
-}
-
 export interface View {
   frame: HTMLElement;
   root: HTMLElement;

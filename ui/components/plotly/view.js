@@ -5,7 +5,7 @@ import { make, set } from "../common/dom.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
-import { roomUnder, whatMakesRoom } from "../common/room.js";
+import { fittedHeight, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
 import { say } from "../common/words.js";
 import { makeEdges } from "./edges.js";
@@ -23,7 +23,6 @@ import { addTools, askedRanges, refreshTools } from "./tools.js";
 /** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
 
 const MOST_GROWN = 1.3;
-const BELOW = 8;
 const SCROLL_BAR = 14;
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
@@ -40,10 +39,6 @@ function note(view, sentence) {
   delete view.root.dataset.waits;
   view.plot.style.display = "none";
   refreshTools(view, false);
-}
-
-function byFinger() {
-  return matchMedia("(pointer: coarse)").matches;
 }
 
 /**
@@ -88,7 +83,7 @@ function prepared(view, { data, layout }) {
   fitTitle(figure.layout, width, view.under.isLarge(), scale);
   fitHeads(figure.layout, width);
   // A finger that drags means to scroll the page, not to zoom the chart.
-  if (byFinger()) figure.layout.dragmode = false;
+  if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
   view.links = layout.meta?.links;
   view.labelled = fitAllTicks(figure.layout, view.ticks, view.plot, width, height, scale);
@@ -137,7 +132,7 @@ async function draw(view) {
     await drawOnce(view);
   }
   view.drawing = false;
-  if (view.gone) discard(view);
+  if (view.gone) view.plotly?.purge(view.plot);
   else moveMark(view);
 }
 
@@ -198,33 +193,19 @@ async function react(view, plotly, figure) {
 // ---------------------------------------------------------------- room
 
 /**
- * The height that a chart asks for: what Python says, grown with the letters.
+ * The height of a chart: its own, which Python says, grown with the letters, or what the window has; in the large view
+ * all there is.
  * @param {View} view
  */
-function ownHeight(view) {
-  return Math.round(view.data.height * typeScale(view.under.isLarge()));
-}
-
-/**
- * What the window has left under all that stands above a chart; its own height where that is too little, as it is
- * for a chart that nobody sees before scrolling.
- * @param {View} view
- */
-function fitted(view) {
-  const height = ownHeight(view);
-  const room = roomUnder(view.frame) - BELOW;
-  return room < view.data.fit ? height : Math.min(room, Math.round(height * MOST_GROWN));
-}
-
-/**
- * The height of a chart: its own or what the window has, or all there is in the large view.
- * @param {View} view
- */
-function heightOf(view) {
-  if (!view.under.isLarge()) return view.data.fit ? fitted(view) : ownHeight(view);
+function heightOf({ data, frame, plot, root, under }) {
+  const own = Math.round(data.height * typeScale(under.isLarge()));
+  if (!under.isLarge()) {
+    const fits = { own, least: data.fit, most: Math.round(own * MOST_GROWN) };
+    return data.fit ? fittedHeight(frame, fits) : own;
+  }
   // A picture whose parts have a size of their own is not squeezed: it scrolls.
-  const least = view.plot.layout?.meta?.fixed_height ? ownHeight(view) : 200;
-  return Math.max(least, Math.floor(view.root.clientHeight));
+  const least = plot.layout?.meta?.fixed_height ? own : 200;
+  return Math.max(least, Math.floor(root.clientHeight));
 }
 
 /** @param {View} view */
@@ -276,15 +257,7 @@ function show(view, { data: { payload: data }, setTriggerValue }) {
 /** @param {View} view */
 function close(view) {
   view.gone = true;
-  if (!view.drawing) discard(view);
-}
-
-/**
- * Free what Plotly holds; never while it draws.
- * @param {View} view
- */
-function discard(view) {
-  view.plotly?.purge(view.plot);
+  if (!view.drawing) view.plotly?.purge(view.plot);  // else once it is drawn: Plotly is never purged while it draws
 }
 
 export const component = mount({

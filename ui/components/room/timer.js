@@ -4,7 +4,7 @@
 import { make } from "../common/dom.js";
 import { say } from "../common/words.js";
 
-/** @import { Known, Timer } from "./types.js" */
+/** @import { Known } from "./types.js" */
 
 const SECOND_MS = 1000;
 
@@ -28,7 +28,6 @@ function told(known) {
 /**
  * A line that counts down; it is drawn anew each second, while something is timed.
  * @param {AbortSignal} gone
- * @returns {Timer}
  */
 export function makeTimer(gone) {
   const element = make("span", "gf-room-timer", "", { role: "timer", hidden: "" });

@@ -134,7 +134,10 @@ function draw(view) {
   const known = latest?.code === payload.code ? latest : null;
   const there = known?.standing === "there" && payload.role === "student";
   const away = Boolean(kept(payload.code, "away"));
-  said.textContent = known && payload.role === "teacher" ? sayTeacher(known) : sayStanding(known, payload, away);
+  const { code } = payload;
+  said.textContent = known?.standing === "there" && payload.role === "teacher"
+    ? sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", known.counts?.students ?? 0, { code })
+    : sayStanding(known, payload, away);
   // A projector has other things to say, as long as all is well.
   view.root.classList.toggle("gf-room-quiet", payload.role === "viewer" && known?.standing === "there");
   const gone = isGone(known) && payload.role !== "viewer";
@@ -163,14 +166,6 @@ function drawBallot({ ballot, payload }, state) {
     }
     if (open.few) ballot.append(say("Few votes are shown, too: others may tell from them who chose what."));
   } else ballot.append(say("Your teacher asks for your vote."));
-}
-
-/** @param {Known} known */
-function sayTeacher(known) {
-  if (known.standing !== "there") return sayStanding(known, known, false);
-  const { code, counts } = known;
-  return sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", counts?.students ?? 0,
-    { code });
 }
 
 /**
@@ -223,14 +218,6 @@ function show(view, { data: { payload }, setTriggerValue }) {
   draw(view);
 }
 
-/**
- * Nothing shall lie under the line (`ui/shared/page_style.py`).
- * @param {View} view
- */
-function tellHeight({ root }) {
-  document.documentElement.style.setProperty(HEIGHT, `${Math.ceil(root.getBoundingClientRect().height)}px`);
-}
-
 /** @param {View} view */
 function begin({ payload }) {
   if (!payload) return;
@@ -242,7 +229,10 @@ function begin({ payload }) {
 }
 
 export const component = mount({
-  styles: "room", className: "gf-room", create, show, watched: (view) => [view.root], resized: tellHeight,
+  styles: "room", className: "gf-room", create, show, watched: (view) => [view.root],
+  // Nothing shall lie under the line (`ui/shared/page_style.py`).
+  resized: ({ root }) =>
+    document.documentElement.style.setProperty(HEIGHT, `${Math.ceil(root.getBoundingClientRect().height)}px`),
   close: (view) => {
     if (current !== view) return;
     current = null;

@@ -65,18 +65,11 @@ function onFocus(event) {
   else clicked.delete(at);
 }
 
-/**
- * Whether the focus was left behind by a click.
- * @param {Event} event
- */
-function isLeftOver(event) {
-  return clicked.has(event.composedPath()[0]);
-}
+/** @param {Event} event whether the focus was left behind by a click */
+const isLeftOver = (event) => clicked.has(event.composedPath()[0]);
 
 /** @param {Element} element */
-function isShown(element) {
-  return Boolean(element.getClientRects().length);
-}
+const isShown = (element) => Boolean(element.getClientRects().length);
 
 /**
  * Whether the key belongs to something else: a field, a widget that uses arrows itself, or an open dialog.
@@ -143,12 +136,14 @@ function pick(view, index) {
  */
 export function watchSource(view) {
   const list = view.sourceList;
+  /** @param {Event} event */
+  const placeOf = (event) => view.sourceChips.findIndex((chip) => event.composedPath().includes(chip));
   list.addEventListener("click", (event) => {
-    const index = placeOf(view, event);
+    const index = placeOf(event);
     if (index >= 0 && canPick(view)) pick(view, index);
   });
   list.addEventListener("keydown", (event) => {
-    const index = placeOf(view, event);
+    const index = placeOf(event);
     if (index < 0 || !canPick(view)) return;
     const to = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: Infinity }[event.key];
     if (to !== undefined && !isLeftOver(event)) view.sourceChips[clamped(to, view.sourceChips.length)].focus();
@@ -158,12 +153,4 @@ export function watchSource(view) {
     event.preventDefault();
     event.stopPropagation();
   });
-}
-
-/**
- * @param {View} view
- * @param {Event} event
- */
-function placeOf(view, event) {
-  return view.sourceChips.findIndex((chip) => event.composedPath().includes(chip));
 }
