@@ -22,7 +22,8 @@ FUNCTION = re.compile(
     r"(?:(?:async )?function\b ?(?P<name>\w*)\(|(?:const (?P<const>\w+) = )?.*=> \{$)"
 )
 BARE = re.compile(
-    r'(?:\b(?:textContent|title) = |"(?:aria-label|aria-valuetext|title)", |make(?:Button)?\("[^"]*", "[^"]*", )'
+    r'(?:\b(?:textContent|title) = |"(?:aria-label|aria-valuetext|title)"[,:] |\b(?:title|placeholder): '
+    r'|make(?:Button)?\("[^"]*", "[^"]*", )'
     r'["`][^"`]*[A-Za-z]{2}[^"`]*["`]'
 )
 COMPUTED = re.compile(r"\bsay(?:N|Nodes)?\((?!\s*\")[^)]*\)")
@@ -123,6 +124,12 @@ BODY = "  g();\n" * 59
         ("ui/components/flow/a.js", 'const x = import("../plotly/grid.js");\n', "belongs in common"),
         ("ui/components/flow/a.js", 'button.title = "Close it";\n', "without say"),
         ("ui/components/flow/a.js", 'x.setAttribute("aria-label", `Head ${n}`);\n', "without say"),
+        (
+            "ui/components/flow/a.js",
+            'make("p", "gf-x", "", { role: "img", "aria-label": "Heads" });\n',
+            "without say",
+        ),
+        ("ui/components/flow/a.js", 'set(x, { title: "Close it" });\n', "without say"),
         ("ui/components/flow/a.js", 'x.append(make("span", "gf-x", "Heads"));\n', "without say"),
         ("ui/components/flow/a.js", "x.title = say(`Head ${n}`);\n", "other than a literal"),
         ("ui/components/flow/a.js", 'x.title = say(\n  open ? "Close" : "Open");\n', "other than a literal"),

@@ -20,14 +20,10 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import plotly
 
 from charts.theme import DARK_COLORS
-from ui.state import language
-from words import ENGLISH, said_throughout
-from words.browser import browser_words
 
 FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
@@ -45,17 +41,6 @@ COMPONENTS = {
     "room_counts": "room/wall.js",
 }
 """The module that is each component."""
-
-STYLES = {
-    "common": "common/tokens.css",
-    "plotly": "plotly/view.css",
-    "stepper": "stepper/view.css",
-    "flow": "flow/view.css",
-    "present": "present/view.css",
-    "glossary": "glossary/view.css",
-    "lessons": "lessons/view.css",
-    "room": "room/view.css",
-}
 
 _LOADER = "common/loader.js"
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
@@ -75,7 +60,7 @@ def modules() -> dict[str, str]:
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
-        "STYLES": {folder: read_asset(name) for folder, name in STYLES.items()},
+        "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sorted(FOLDER.glob("*/*.css"))},
     }
     served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
     return {name: read_asset(name) for name in names if name != _LOADER} | {"common/served.js": served}
@@ -83,11 +68,7 @@ def modules() -> dict[str, str]:
 
 @cache
 def script() -> str:
-    """All modules as one, each a function that is called once, after those that it imports.
-
-    Raises:
-        graphlib.CycleError: If modules import each other.
-    """
+    """All modules as one, each a function that is called once, after those that it imports; never each other."""
     parts = {name: _as_function(name, text) for name, text in modules().items()}
     graph = {name: [_beside(name, path) for _, path in _IMPORT.findall(text)] for name, text in modules().items()}
     ordered = [parts[name] for name in TopologicalSorter(graph).static_order()]
@@ -115,11 +96,7 @@ def script_file() -> str:
 
 @cache
 def loader(name: str) -> str:
-    """The inline script of a component: it loads the served one, once a browser page.
-
-    Args:
-        name: A key of `COMPONENTS`.
-    """
+    """The inline script of one of `COMPONENTS`: it loads the served one, once a browser page."""
     return _COMMENT.sub("", read_asset(_LOADER)).replace("SCRIPT", script_file()).replace("NAME", name)
 
 
@@ -132,34 +109,11 @@ def link() -> str:
     return f"<app/static/{script_file()}>; rel=modulepreload; fetchpriority=low"
 
 
-def wrapped(payload: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What to give a component as its data. Every payload passes here.
-
-    Streamlit looks at each value of the outermost dict for a table, so there is only one. For another language than
-    English a payload also holds `lang`, its tag, and `words`, which `common/words.js` describes.
-    """
-    if (spoken := language.current()) == ENGLISH:
-        return {"payload": payload}
-    return {"payload": said_throughout(payload, spoken) | {"lang": language.tag(), "words": browser_words(spoken)}}
-
-
-def ignore() -> None:
-    """Do nothing: Streamlit only keeps state and returns events that have a callback."""
-
-
 def ensure_static(folder: Path = STATIC) -> Path:
     """Put Plotly's script and ours into the folder Streamlit serves, unless they are there already.
 
-    Each appears whole or not at all, so several servers may start at once.
-
-    Args:
-        folder: The `static` folder beside `app.py`.
-
-    Returns:
-        The path of Plotly's script.
-
-    Raises:
-        OSError: If the folder cannot be written to.
+    Each appears whole or not at all, so several servers may start at once. An OSError says that the folder cannot be
+    written to; what is given back is the path of Plotly's script.
     """
     _provide(folder / script_file(), script().encode())
     source = files("plotly").joinpath("package_data", "plotly.min.js")

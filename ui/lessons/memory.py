@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from ui.components.lessons.view import lesson_memory
+from ui.components.lessons.view import lesson_memory, remembered
 from ui.lessons import leading
 from ui.state import lesson, predictions
 from ui.state.predictions import Key, Prediction
@@ -46,9 +46,7 @@ def mount(page: str) -> None:
 
 def _heard() -> None:
     """Callback: the browser says what it remembers; what the session knows goes before it."""
-    state = st.session_state.get(MEMORY)
-    told = state.get("answers") if isinstance(state, dict) else None
-    if isinstance(told, str):
+    if told := remembered(MEMORY):
         known = predictions.kept()
         predictions.keep(dict(read(told)) | dict(known))
         leading.news()

@@ -10,7 +10,7 @@ from functools import partial
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
-from ui.components.room.counts import room_counts
+from ui.components.room.view import room_counts
 from ui.lessons import answering, ballot, leading
 from ui.room import polling
 from ui.server.public import LEAST_VOTES, Opened, Public, Question

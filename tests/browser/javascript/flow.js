@@ -18,6 +18,8 @@ const MODEL = decode({
   open: base64(Uint8Array.of(0b11111000)),
 });
 
+const pair = (/** @type {number} */ query, /** @type {number} */ key) => ({ query, key });
+
 // ---------------------------------------------------------------- weights
 
 test("steps left out are 0", () => {
@@ -33,9 +35,9 @@ test("without bits every place passes", () => {
 });
 
 test("weights stand where they are open", () => {
-  equal([isOpen(MODEL, 0, 2), isOpen(MODEL, 1, 2)], [true, false]);
-  equal([weightOf(MODEL, 0, 0, 0), weightOf(MODEL, 1, 1, 1), weightOf(MODEL, 0, 1, 2)], [1, 1, 0]);
-  close(weightOf(MODEL, 1, 0, 1), 0.4, 1e-5);
+  equal([isOpen(MODEL, pair(0, 2)), isOpen(MODEL, pair(1, 2))], [true, false]);
+  equal([weightOf(MODEL, 0, pair(0, 0)), weightOf(MODEL, 1, pair(1, 1)), weightOf(MODEL, 0, pair(1, 2))], [1, 1, 0]);
+  close(weightOf(MODEL, 1, pair(0, 1)), 0.4, 1e-5);
 });
 
 test("a weight is never written as 0.00, nor as 1.00 when it is less", () => {

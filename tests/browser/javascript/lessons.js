@@ -1,7 +1,7 @@
 // @ts-check
 // What a browser remembers of answers.
 
-import { merged, readRows } from "../../../ui/components/lessons/rows.js";
+import { merged, readRows } from "../../../ui/components/lessons/view.js";
 import { equal, test } from "./harness.js";
 
 /** @import { LessonRow } from "../../../ui/components/common/payloads.js" */

@@ -1,9 +1,9 @@
 // @ts-check
 
 import { make } from "../../../ui/components/common/dom.js";
-import { makeLarge } from "../../../ui/components/common/large.js";
 import { mount } from "../../../ui/components/common/mount.js";
 import { tellStep } from "../../../ui/components/common/step.js";
+import { makeUnder } from "../../../ui/components/common/under.js";
 import { say } from "../../../ui/components/common/words.js";
 import { equal, test } from "./harness.js";
 
@@ -16,14 +16,14 @@ function staged() {
   const parent = make("div");
   document.body.append(parent);
   const component = mount({
-    styles: "flow", className: "gf-test", watched: () => [],
+    styles: "flow", className: "gf-test",
     create: (root) => {
       seen.push("create");
       root.append(say("Close"));
       return root;
     },
     show: () => { seen.push("show"); },
-    resized: () => {}, stepped: () => { seen.push("stepped"); }, close: () => { seen.push("close"); },
+    stepped: () => { seen.push("stepped"); }, close: () => { seen.push("close"); },
   });
   const call = (/** @type {Spoken} */ payload) =>
     component({ data: { payload }, parentElement: parent, setStateValue: () => {}, setTriggerValue: () => {} });
@@ -104,19 +104,21 @@ test("its styles reach where it lives, once", () => {
   again.parent.remove();
 });
 
-test("parts move into the large view and come back, and so does the focus", async () => {
-  const [home, part, opener] = [make("div"), make("p"), make("button")];
-  part.append(opener);
-  home.append(part, make("i"));
+test("a picture and its foot move into the large view and come back, and so does the focus", async () => {
+  const [home, part] = [make("div"), make("p")];
   document.body.append(home);
   let changes = 0;
-  const large = makeLarge(home, [part], { className: "x", name: () => "", opener: () => opener, changed: () => { changes += 1; } });
-  large.open();
-  equal([large.isOpen(), part.parentElement === large.dialog, changes], [true, true, 1]);
-  const closed = new Promise((resolve) => { large.dialog.addEventListener("close", resolve); });
-  large.close();
+  const { dialog, foot, button, expand, isLarge } = makeUnder(home, part, {
+    className: "x", name: () => "", changed: () => { changes += 1; }, data: () => {}, picture: () => {},
+  });
+  expand.click();
+  equal([isLarge(), part.parentElement === dialog, foot.parentElement === dialog, changes], [true, true, true, 1]);
+  equal(expand.hidden, true);
+  const closed = new Promise((resolve) => { dialog.addEventListener("close", resolve); });
+  dialog.close();
   await closed;
-  equal([large.isOpen(), home.firstElementChild === part, changes, home.style.height], [false, true, 2, ""]);
-  equal(document.activeElement === opener, true);
+  equal([part, foot, dialog].map((child) => Array.from(home.children).indexOf(child)), [0, 1, 2]);
+  equal([isLarge(), changes, home.style.height, expand.hidden], [false, 2, "", false]);
+  equal(document.activeElement === button, true);
   home.remove();
 });

@@ -1,10 +1,10 @@
 // @ts-check
 
 import { make } from "../../../ui/components/common/dom.js";
-import { makeLarge } from "../../../ui/components/common/large.js";
 import { isPresenting, largeType, present, presentedAddress, typeScale } from "../../../ui/components/common/present.js";
-import { followStatus, offerStatus } from "../../../ui/components/common/step.js";
-import { endsIt, togglesIt } from "../../../ui/components/present/keys.js";
+import { followStatus, moveStep, offerStepper } from "../../../ui/components/common/step.js";
+import { makeUnder } from "../../../ui/components/common/under.js";
+import { endsIt, togglesIt } from "../../../ui/components/present/view.js";
 import { close, equal, test } from "./harness.js";
 
 const later = () => new Promise((resolve) => { setTimeout(resolve, 5); });
@@ -84,7 +84,9 @@ test("escape ends it only where nothing is open that it would close", () => {
 
 test("what a stepper says is shown where it is followed, as it changes, until it is not", async () => {
   const [said, other, shown] = [make("p", "", "Step 1"), make("p", "", "of b"), make("p")];
-  const withdraw = [offerStatus({ name: () => "stepper", said }), offerStatus({ name: () => "b-stepper", said: other })];
+  const gone = new AbortController();
+  offerStepper({ name: () => "stepper", said, move: () => {} }, gone.signal);
+  offerStepper({ name: () => "b-stepper", said: other, move: () => {} }, gone.signal);
   const end = followStatus("map", shown);
   equal(shown.textContent, "Step 1");
   said.replaceChildren(make("b", "", "Step 2"), " reads");
@@ -93,21 +95,34 @@ test("what a stepper says is shown where it is followed, as it changes, until it
   followStatus("b-map", shown)();
   equal(shown.textContent, "of b");
   end();
-  for (const one of withdraw) one();
+  gone.abort();
   followStatus("map", shown)();
   equal(shown.textContent, "");
 });
 
 test("the large view says the step, in large letters", () => {
-  const [home, part, said] = [make("div"), make("p"), make("p", "", "Step 4 of 9")];
+  const [home, said, gone] = [make("div"), make("p", "", "Step 4 of 9"), new AbortController()];
   document.body.append(home);
-  home.append(part);
-  const withdraw = offerStatus({ name: () => "stepper", said });
-  const large = makeLarge(home, [part], { className: "x", name: () => "map", opener: () => part, changed: () => {} });
-  large.open();
-  equal(large.dialog.querySelector(".gf-status")?.textContent, "Step 4 of 9");
-  equal(large.dialog.style.getPropertyValue("--gf-rem"), `${largeType(innerWidth, innerHeight)}px`);
-  large.close();
-  withdraw();
+  offerStepper({ name: () => "stepper", said, move: () => {} }, gone.signal);
+  const { dialog, expand } = makeUnder(home, make("p"), {
+    className: "x", name: () => "map", changed: () => {}, data: () => {}, picture: () => {},
+  });
+  expand.click();
+  equal(dialog.querySelector(".gf-status")?.textContent, "Step 4 of 9");
+  equal(dialog.style.getPropertyValue("--gf-rem"), `${largeType(innerWidth, innerHeight)}px`);
+  dialog.close();
+  gone.abort();
   home.remove();
+});
+
+test("only the page's own stepper is moved from outside, and none that is gone", () => {
+  /** @type {unknown[]} */
+  const moves = [];
+  const gone = new AbortController();
+  for (const name of ["stepper", "b-stepper"]) {
+    offerStepper({ name: () => name, said: make("p"), move: (...told) => moves.push([name, ...told]) }, gone.signal);
+  }
+  equal([moveStep(3, 50), moves], [true, [["stepper", 3, 50]]]);
+  gone.abort();
+  equal([moveStep(4, 0), moves.length], [false, 1]);
 });

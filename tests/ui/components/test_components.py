@@ -2,6 +2,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from graphlib import CycleError
 
 import numpy as np
@@ -15,10 +16,15 @@ from charts.rounding import shortened
 from tests.pages.reading import numbers
 from tests.ui.unpacking import numbers_of
 from ui.components import assets
-from ui.components.flow.view import encoded
+from ui.components.element import Element
+from ui.components.flow.view import Flow, flow_view
+from ui.components.glossary.view import glossary_list, glossary_marks
+from ui.components.lessons.view import lesson_memory
 from ui.components.packing import FINE_LEVELS
-from ui.components.plotly.view import figure_json, parse_click
-from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step
+from ui.components.plotly.view import figure_json, parse_click, plotly_view
+from ui.components.present.view import presenter
+from ui.components.room.view import room_bar, room_counts
+from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step, stepper
 from ui.state.click import Click
 
 RUN = StepperRun(
@@ -116,27 +122,49 @@ def test_pages_fetch_our_script_ahead():
     assert assets.link() == f"<app/static/{assets.script_file()}>; rel=modulepreload; fetchpriority=low"
 
 
-PAYLOADS = {
-    "PlotlyPayload": "plotly/view.py",
-    "PresenterPayload": "present/view.py",
-    "StepperPayload": "stepper/stepper.py",
-    "FlowPayload": "flow/view.py",
-    "GlossaryMarksPayload": "glossary/view.py",
-    "RoomPayload": "room/view.py",
-    "RoomCountsPayload": "room/counts.py",
+def ignore():
+    pass
+
+
+FLOW = Flow(
+    "s", "Kind", "layer 1", ("a",), ("b",), "Q", "K", "target", "source", np.ones((1, 1, 1)), np.ones((1, 1)) > 0
+)
+DRAWN = {
+    "PlotlyPayload": partial(plotly_view, {"data": [], "layout": {}}, alt="a", height=1),
+    "PresenterPayload": lambda key: presenter(),
+    "StepperPayload": partial(stepper, RUN, step=0),
+    "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
+    "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
+    "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
+    "LessonMemoryPayload": partial(lesson_memory, [], forgotten=0, opened="", look=(), on_news=ignore),
+    "RoomPayload": partial(room_bar, "K7MPR4", role="viewer"),
+    "RoomCountsPayload": room_counts,
 }
+TYPES = assets.read_asset("common/payloads.d.ts")
 
 
-@pytest.mark.parametrize(("interface", "path"), PAYLOADS.items())
-def test_the_types_of_a_payload_name_what_python_sends(interface, path):
-    types = assets.read_asset("common/payloads.d.ts")
-    body = re.search(rf"interface {interface} extends Spoken {{\n(.*?)\n}}", types, flags=re.DOTALL).group(1)
-    typed = set(re.findall(r"^  (\w+):", body, flags=re.MULTILINE))
-    sent = re.search(r"    payload = {\n(.*?)\n    }", assets.read_asset(path), flags=re.DOTALL).group(1)
-    named = set(re.findall(r'^        "(\w+)":', sent, flags=re.MULTILINE))
-    if "**encoded(" in sent:
-        named |= set(encoded(np.ones((1, 1, 1)), np.ones((1, 1), dtype=bool)))
-    assert typed == named
+def typed(interface):
+    body = re.search(rf"interface {interface} (?:extends Spoken )?{{\n(.*?)\n}}", TYPES, flags=re.DOTALL)[1]
+    return set(re.findall(r"^  (\w+)\??:", body, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sent = []
+    monkeypatch.setattr(Element, "draw", lambda _, payload, **__: sent.append(payload) or {})
+    draw(key="k")
+    assert [set(payload) for payload in sent] == [typed(interface)]
+    json.dumps(sent)
+
+
+def test_the_types_of_a_run_name_what_python_sends():
+    assert set(RUN.plain) == typed("SentRun")
+    assert {name for chip in RUN.plain["target"] for name in chip} <= typed("TargetChip")
+    assert set(RUN.plain["shading"]) == typed("Packed")
+
+
+def test_every_payload_is_compared():
+    assert set(re.findall(r"interface (\w+) extends Spoken", TYPES)) == set(DRAWN)
 
 
 # ---------------------------------------------------------------- charts to the browser and back

@@ -57,19 +57,33 @@ export function pen(canvas, options) {
   return /** @type {any} */ (canvas.getContext("2d", options));
 }
 
+/** @typedef {Record<string, string | number | boolean>} Attributes */
+
+/**
+ * Give an element attributes.
+ * @template {Element} Some
+ * @param {Some} element
+ * @param {Attributes} attributes
+ */
+export function set(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  return element;
+}
+
 /**
  * Make an element; text goes in as text, never as markup.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {string} [className]
  * @param {string} [text]
+ * @param {Attributes} [attributes]
  * @returns {HTMLElementTagNameMap[Tag]}
  */
-export function make(tag, className = "", text = "") {
+export function make(tag, className = "", text = "", attributes = {}) {
   const element = document.createElement(tag);
   if (className) element.className = className;
   if (text) element.textContent = text;
-  return element;
+  return set(element, attributes);
 }
 
 /**
@@ -77,14 +91,35 @@ export function make(tag, className = "", text = "") {
  * @param {string} className
  * @param {string} text
  * @param {string} title
- * @param {() => void} act
+ * @param {(event: MouseEvent) => void} act
+ * @param {Attributes} [attributes]
  */
-export function makeButton(className, text, title, act) {
-  const button = make("button", className, text);
-  button.type = "button";
-  button.title = title;
+export function makeButton(className, text, title, act, attributes = {}) {
+  const button = make("button", className, text, { type: "button", title, ...attributes });
   button.addEventListener("click", act);
   return button;
+}
+
+/**
+ * Make a part of a drawing.
+ * @param {string} tag
+ * @param {Attributes} attributes
+ * @param {string} [text]
+ */
+export function makeSvg(tag, attributes, text = "") {
+  const element = set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
+  if (text) element.textContent = text;
+  return element;
+}
+
+/**
+ * The sign on a button.
+ * @param {string} path in a square of 24
+ */
+export function icon(path) {
+  const svg = makeSvg("svg", { viewBox: "0 0 24 24", "aria-hidden": true });
+  svg.append(makeSvg("path", { d: path }));
+  return svg;
 }
 
 /**

@@ -26,16 +26,13 @@ function restore() {
   }
 }
 
-/** Begin; what is given back ends it. */
-export function keepFolds() {
+/** @param {AbortSignal} signal ends it */
+export function keepFolds(signal) {
   page = location.pathname;
   const watching = new MutationObserver((changes) => {
     if (changes.some(({ target }) => target instanceof Element && target.closest(MENU))) restore();
   });
   watching.observe(document.body, { childList: true, subtree: true });
-  document.addEventListener("click", remember, true);
-  return () => {
-    watching.disconnect();
-    document.removeEventListener("click", remember, true);
-  };
+  document.addEventListener("click", remember, { capture: true, signal });
+  signal.addEventListener("abort", () => watching.disconnect());
 }

@@ -2,6 +2,8 @@
 // Opens a page of the app in place, as one entry of the browser's history; a click on a link of the menu or of a lesson does so.
 // Asked of Python, another page with parameters would be two entries.
 
+import { isPlain } from "./keys.js";
+
 const FOLLOWED = ".st-key-menu a, .gf-ways a";
 
 /**
@@ -20,13 +22,12 @@ export function openInPlace(address) {
 function follow(event) {
   const link = event.target instanceof Element ? event.target.closest(FOLLOWED) : null;
   if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button) return;
-  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;  // a new tab or window
+  if (!isPlain(event) || event.shiftKey) return;  // a new tab or window
   event.preventDefault();
   openInPlace(link.href);
 }
 
-/** Begin; what is given back ends it. */
-export function followLinks() {
-  document.addEventListener("click", follow);
-  return () => document.removeEventListener("click", follow);
+/** @param {AbortSignal} signal ends it */
+export function followLinks(signal) {
+  document.addEventListener("click", follow, { signal });
 }

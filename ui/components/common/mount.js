@@ -21,10 +21,10 @@ import { speak, spoken } from "./words.js";
  * @typedef {object} Part
  * @property {keyof typeof STYLES} styles
  * @property {string} className of the root
- * @property {(root: HTMLElement) => View} create fills the root
- * @property {(view: View) => HTMLElement[]} watched whose size matters
+ * @property {(root: HTMLElement, gone: AbortSignal) => View} create fills the root; the signal comes once it has left
  * @property {(view: View, component: Component<Payload>) => void} show
- * @property {(view: View) => void} resized
+ * @property {(view: View) => HTMLElement[]} [watched] whose size matters
+ * @property {(view: View) => void} [resized]
  * @property {(view: View) => void} [fontsCame]
  * @property {(view: View) => void} [stepped]
  * @property {(view: View) => void} [scaled] the presentation began or ended, or its letters have another size
@@ -80,21 +80,18 @@ export function mount(part) {
 function start(part, parent) {
   dress(parent, part.styles);
   const root = make("div", `gf-root ${part.className}`);
-  const view = part.create(root);
+  const ends = new AbortController();
+  const { signal } = ends;
+  const view = part.create(root, signal);
   parent.append(root);
-  let gone = false;
-  const sizes = new ResizeObserver(() => part.resized(view));
-  for (const element of part.watched(view)) sizes.observe(element);
-  document.fonts.ready.then(() => gone || part.fontsCame?.(view));
-  const onStep = () => part.stepped?.(view);
-  const onScale = () => part.scaled?.(view);
-  document.addEventListener(STEP_EVENT, onStep);
-  document.addEventListener(PRESENT_EVENT, onScale);
+  const sizes = new ResizeObserver(() => part.resized?.(view));
+  for (const element of part.watched?.(view) ?? []) sizes.observe(element);
+  document.fonts.ready.then(() => signal.aborted || part.fontsCame?.(view));
+  document.addEventListener(STEP_EVENT, () => part.stepped?.(view), { signal });
+  document.addEventListener(PRESENT_EVENT, () => part.scaled?.(view), { signal });
   const end = () => {
-    gone = true;
+    ends.abort();
     sizes.disconnect();
-    document.removeEventListener(STEP_EVENT, onStep);
-    document.removeEventListener(PRESENT_EVENT, onScale);
     root.remove();
     part.close?.(view);
   };

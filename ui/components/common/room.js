@@ -1,16 +1,20 @@
 // @ts-check
 // How much of the window is left for what a page is about.
 
+const BELOW = 8;
 const SCROLLER = "[data-testid='stMain']";
 const PAGE = "[data-testid='stMainBlockContainer']";
 
 /**
- * The height that the window has left under all that stands above an element, before anybody scrolls.
+ * The height that the window has left under all that stands above an element, before anybody scrolls, and no more than
+ * `most`; its own where that is too little, as it is for what nobody sees before scrolling.
  * @param {HTMLElement} element
+ * @param {{ own: number, least: number, most: number }} heights
  */
-export function roomUnder(element) {
+export function fittedHeight(element, { own, least, most }) {
   const scrolled = element.closest(SCROLLER)?.scrollTop ?? 0;
-  return Math.floor(window.innerHeight - element.getBoundingClientRect().top - scrolled);
+  const left = Math.floor(window.innerHeight - element.getBoundingClientRect().top - scrolled) - BELOW;
+  return left < least ? own : Math.min(left, most);
 }
 
 /**

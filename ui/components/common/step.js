@@ -26,21 +26,28 @@ export function currentStep(name = "") {
 }
 
 /**
- * A stepper says in an element what its step reads and predicts.
- * @typedef {{ name: () => string | undefined, said: HTMLElement }} Teller
+ * What a stepper offers: an element in which it says what its step reads and predicts, and to be moved to a step, of
+ * which Python is told so many milliseconds later than usual.
+ * @typedef {{
+ *   name: () => string | undefined, said: HTMLElement, move: (step: number, after: number) => void
+ * }} Stepper
  */
 
-/** @type {Set<Teller>} */
-const tellers = new Set();
+/** @type {Set<Stepper>} */
+const steppers = new Set();
 
 /**
- * Offer what a stepper says; what comes back withdraws it.
- * @param {Teller} teller
+ * Offer a stepper, until it is gone.
+ * @param {Stepper} stepper
+ * @param {AbortSignal} gone
  */
-export function offerStatus(teller) {
-  tellers.add(teller);
-  return () => { tellers.delete(teller); };
+export function offerStepper(stepper, gone) {
+  steppers.add(stepper);
+  gone.addEventListener("abort", () => steppers.delete(stepper));
 }
+
+/** @param {string} run */
+const stepperOf = (run) => Array.from(steppers).findLast((one) => runOf(one.name() ?? "") === run);
 
 /**
  * Show what the stepper of a component's run says, now and at every step, until the function is called that comes back.
@@ -48,7 +55,7 @@ export function offerStatus(teller) {
  * @param {HTMLElement} shown
  */
 export function followStatus(name, shown) {
-  const told = Array.from(tellers).findLast((teller) => runOf(teller.name() ?? "") === runOf(name));
+  const told = stepperOf(runOf(name));
   const copy = () => shown.replaceChildren(...Array.from(told?.said.childNodes ?? [], (node) => node.cloneNode(true)));
   const watcher = new MutationObserver(copy);
   if (told) watcher.observe(told.said, { childList: true, characterData: true, subtree: true });
@@ -57,31 +64,14 @@ export function followStatus(name, shown) {
 }
 
 /**
- * Moves a stepper to a step; Python is told so many milliseconds later than usual.
- * @typedef {{ name: () => string | undefined, move: (step: number, after: number) => void }} Mover
- */
-
-/** @type {Set<Mover>} */
-const movers = new Set();
-
-/**
- * Offer to move a stepper; what comes back withdraws it.
- * @param {Mover} mover
- */
-export function offerMove(mover) {
-  movers.add(mover);
-  return () => { movers.delete(mover); };
-}
-
-/**
  * Move the stepper of the page's own run, from outside; whether there is one.
  * @param {number} step from 0
  * @param {number} after
  */
 export function moveStep(step, after) {
-  const mover = Array.from(movers).findLast((one) => runOf(one.name() ?? "") === "");
-  mover?.move(step, after);
-  return mover !== undefined;
+  const stepper = stepperOf("");
+  stepper?.move(step, after);
+  return stepper !== undefined;
 }
 
 /**

@@ -4,7 +4,7 @@
 import { everyHead, KEPT, pinned, same, shownHeads } from "./choices.js";
 import { update } from "./drawing.js";
 
-/** @import { Side } from "../common/payloads.js" */
+/** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /**
@@ -13,8 +13,7 @@ import { update } from "./drawing.js";
  */
 export function hide(view, heads) {
   KEPT.hidden = heads;
-  update(view);
-  tell(view);
+  chosen(view);
 }
 
 /**
@@ -30,63 +29,53 @@ export function toggleHead(view, head, alone) {
 }
 
 /**
- * What is pointed at, by mouse or by keyboard.
+ * What is pointed at, by mouse or by keyboard; nothing in one of the columns leaves what is pointed at in the other.
  * @param {View} view
  * @param {Side} side
- * @param {number | null} index
+ * @param {Pin | null} place
  */
-export function point(view, side, index) {
-  if (index === null && view.pointed?.side !== side) return;
-  if (view.pointed?.side === side && view.pointed.index === index) return;
-  view.pointed = index === null ? null : { side, index };
+export function point(view, side, place) {
+  if (!place && view.pointed?.side !== side) return;
+  if (same(view.pointed, place)) return;
+  view.pointed = place;
   update(view);
 }
 
 /**
  * @param {View} view
- * @param {Side} side
- * @param {number} index
+ * @param {Pin} place
  */
-export function togglePin(view, side, index) {
-  const wanted = { side, index };
-  const letsGo = same(pinned(view), wanted);
-  view.following = false;
-  view.pin = letsGo ? null : wanted;
+export function togglePin(view, place) {
+  const letsGo = same(pinned(view), place);
   if (letsGo) view.pointed = null;
-  update(view);
-  tell(view);
+  chosen(view, { following: false, pin: letsGo ? null : place });
 }
 
 /** @param {View} view */
 export function letGo(view) {
-  view.pin = null;
-  view.following = false;
-  update(view);
-  tell(view);
+  chosen(view, { following: false, pin: null });
 }
 
 /** @param {View} view */
 export function toggleFollowing(view) {
-  view.following = !view.following;
-  if (view.following) view.pin = null;
-  update(view);
-  tell(view);
+  chosen(view, { following: !view.following, pin: view.following ? view.pin : null });
 }
 
 /**
- * Tell Python what is chosen; it says in the next data what it has heard. No head at all is said as all of them: an
- * address that shows nothing would help nobody.
+ * Draw what is chosen, and tell Python, which says in the next data what it has heard. No head at all is said as all of
+ * them: an address that shows nothing would help nobody.
  * @param {View} view
+ * @param {Partial<View>} [choice]
  */
-function tell(view) {
+function chosen(view, choice = {}) {
+  Object.assign(view, choice);
+  update(view);
   const shown = shownHeads(view);
   const some = shown.length < view.model.heads && !view.data.together ? shown : [];
   if (!view.data.together) KEPT.shown = some.join(" ");
   if (!view.data.reports) return;
   view.sent += 1;
   view.stamp = `${view.mount} ${view.sent}`;
-  view.setStateValue("pin", {
-    side: view.pin?.side ?? null, index: view.pin?.index ?? null, shown: some, following: view.following,
-    stamp: view.stamp,
-  });
+  const { side = null, index = null } = view.pin ?? {};
+  view.setStateValue("pin", { side, index, shown: some, following: view.following, stamp: view.stamp });
 }

@@ -47,10 +47,5 @@ export function pinned(view) {
   return view.pin;
 }
 
-/**
- * @param {Pin | null} one
- * @param {Pin | null} other
- */
-export function same(one, other) {
-  return one?.side === other?.side && one?.index === other?.index;
-}
+/** @type {(one: Pin | null, other: Pin | null) => boolean} */
+export const same = (one, other) => one?.side === other?.side && one?.index === other?.index;

@@ -1,13 +1,16 @@
 // @ts-check
-// The two columns of pieces: made once, filled for new data.
+// The two columns of pieces: made once, filled for new data, and moved over by keyboard. One piece of each is reached
+// with Tab, the one that had the focus last.
 
 import { make, pieceText } from "../common/dom.js";
+import { clamped, isPlain } from "../common/keys.js";
 import { say } from "../common/words.js";
-import { point, togglePin } from "./acts.js";
-import { focusToken, indexOf, onFocus, onKey } from "./keys.js";
+import { letGo, point, togglePin } from "./acts.js";
+import { OTHER, pinned } from "./choices.js";
+import { rowCentre } from "./places.js";
 import { SIDES } from "./weights.js";
 
-/** @import { Side } from "../common/payloads.js" */
+/** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /**
@@ -15,18 +18,80 @@ import { SIDES } from "./weights.js";
  * @param {Side} side
  */
 export function makeColumn(view, side) {
-  const list = make("div", `gf-flow-column gf-flow-${side}`);
-  list.setAttribute("role", "listbox");
-  list.addEventListener("pointerover", (event) => event.pointerType === "mouse" && point(view, side, indexOf(event)));
+  const list = make("div", `gf-flow-column gf-flow-${side}`, "", { role: "listbox" });
+  /** @type {(event: Event) => Pin | null} the piece that an event is about, null beside all pieces */
+  const placeOf = ({ target }) => {
+    const at = target instanceof Element ? target.closest(".gf-flow-token") : null;
+    return at instanceof HTMLElement ? { side, index: Number(at.dataset.index) } : null;
+  };
+  list.addEventListener("pointerover", (event) => event.pointerType === "mouse" && point(view, side, placeOf(event)));
   list.addEventListener("pointerleave", () => point(view, side, null));
-  list.addEventListener("focusin", (event) => onFocus(view, side, event));
+  list.addEventListener("focusin", (event) => {
+    const place = placeOf(event);
+    if (!place) return;
+    view.tokens[side].forEach((made, index) => { made.tabIndex = index === place.index ? 0 : -1; });
+    if (event.target instanceof Element && event.target.matches(":focus-visible")) point(view, side, place);
+  });
   list.addEventListener("focusout", () => point(view, side, null));
   list.addEventListener("click", (event) => {
-    const index = indexOf(event);
-    if (index !== null) togglePin(view, side, index);
+    const place = placeOf(event);
+    if (place) togglePin(view, place);
   });
-  list.addEventListener("keydown", (event) => onKey(view, side, event));
+  list.addEventListener("keydown", (event) => {
+    const place = placeOf(event);
+    if (!place || !isPlain(event) || !pressed(view, place, event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
   return list;
+}
+
+/** @type {Record<string, (index: number) => number>} */
+const MOVES = {
+  ArrowUp: (index) => index - 1,
+  ArrowDown: (index) => index + 1,
+  PageUp: (index) => index - 10,
+  PageDown: (index) => index + 10,
+  Home: () => 0,
+  End: () => Infinity,
+};
+
+/**
+ * What a key does on a piece; whether it means something here, as all arrows do.
+ * @param {View} view
+ * @param {Pin} place
+ * @param {string} key
+ */
+function pressed(view, place, key) {
+  const { side, index } = place;
+  if (key === "Enter" || key === " ") togglePin(view, place);
+  else if (key === "Escape" && pinned(view)) letGo(view);
+  else if (key === (side === "key" ? "ArrowLeft" : "ArrowRight")) focusToken(view, beside(view, place));
+  else if (MOVES[key]) focusToken(view, { side, index: MOVES[key](index) });
+  else return key.startsWith("Arrow");
+  return true;
+}
+
+/**
+ * The piece of the other column at the same height.
+ * @param {View} view
+ * @param {Pin} place
+ * @returns {Pin}
+ */
+function beside({ rows }, { side, index }) {
+  const other = OTHER[side];
+  if (!rows) return { side: other, index };
+  const { start, pitch } = rows[other];
+  return { side: other, index: Math.round((rowCentre(rows, side, index) - start) / pitch - 0.5) };
+}
+
+/**
+ * @param {View} view
+ * @param {Pin} place
+ */
+function focusToken(view, { side, index }) {
+  const tokens = view.tokens[side];
+  tokens[clamped(index, tokens.length)]?.focus();
 }
 
 /**
@@ -34,10 +99,7 @@ export function makeColumn(view, side) {
  * @param {number} index
  */
 function token(text, index) {
-  const made = make("div", "gf-flow-token");
-  made.setAttribute("role", "option");
-  made.tabIndex = index ? -1 : 0;
-  made.dataset.index = String(index);
+  const made = make("div", "gf-flow-token", "", { role: "option", tabindex: index ? -1 : 0, "data-index": index });
   made.append(pieceText(text, "gf-flow-piece"), make("span", "gf-flow-value"));
   return made;
 }
@@ -59,5 +121,5 @@ export function fillColumns(view) {
     }
     view.lists[side].replaceChildren(...view.tokens[side]);
   }
-  if (at) focusToken(view, at.side, at.index);
+  if (at) focusToken(view, at);
 }

@@ -1,16 +1,15 @@
 // @ts-check
 // Draws what has changed: lines, marks on the pieces, and what is said about them.
 
-import { cssVariable, pen } from "../common/dom.js";
+import { cssVariable, pen, set } from "../common/dom.js";
 import { say } from "../common/words.js";
-import { paintCanvas } from "./canvas.js";
-import { everyHead, KEPT, pinned, shownHeads, stepRow } from "./choices.js";
+import { everyHead, KEPT, pinned, same, shownHeads, stepRow } from "./choices.js";
 import { rowCentre, scene } from "./places.js";
-import { colourOf, drawCount, drawReadout, pieceAt } from "./readout.js";
+import { colourOf, drawCount, pieceAt, readout } from "./readout.js";
 import { chooseLines, formatWeight, meansOf, SIDES } from "./weights.js";
 
 /** @import { Side } from "../common/payloads.js" */
-/** @import { Look, View } from "./types.js" */
+/** @import { Look, Scene, View } from "./types.js" */
 
 /** @param {View} view */
 export function update(view) {
@@ -23,7 +22,7 @@ export function update(view) {
   drawChips(view);
   for (const side of SIDES) drawTokens(view, side);
   markStep(view);
-  drawReadout(view);
+  view.readout.replaceChildren(...readout(view));
   drawCount(view);
   paint(view);
   const { dataset } = view.root;
@@ -46,8 +45,7 @@ function look(view) {
   view.focus = beside ? pin : pointed ?? pin;
   view.pair = null;
   if (!beside) return;
-  const [query, key] = pin.side === "query" ? [pin.index, pointed.index] : [pointed.index, pin.index];
-  view.pair = { query, key };
+  view.pair = pin.side === "query" ? { query: pin.index, key: pointed.index } : { query: pointed.index, key: pin.index };
 }
 
 /** @param {View} view */
@@ -55,16 +53,15 @@ function drawChips(view) {
   view.heads.hidden = view.data.together;
   Array.from(view.chips.children).forEach((chip, head) => {
     if (chip instanceof HTMLElement) chip.style.setProperty("--head", colourOf(view, head));
-    chip.setAttribute("aria-pressed", String(view.shown.includes(head)));
-    chip.setAttribute("aria-label", say("Head {n}", { n: head + 1 }));
+    set(chip, { "aria-pressed": view.shown.includes(head), "aria-label": say("Head {n}", { n: head + 1 }) });
   });
   const weight = KEPT.threshold.toFixed(2);
   view.slider.value = String(KEPT.threshold);
   view.cutText.textContent = weight;
-  view.slider.setAttribute("aria-valuetext", say("weight {weight}", { weight }));
+  set(view.slider, { "aria-valuetext": say("weight {weight}", { weight }) });
   const stepped = view.data.row_of_step.length > 0;
   view.follow.hidden = !stepped;
-  view.follow.setAttribute("aria-pressed", String(view.following && stepped));
+  set(view.follow, { "aria-pressed": view.following && stepped });
 }
 
 /** @param {View} view */
@@ -84,23 +81,20 @@ function drawTokens(view, side) {
   view.tokens[side].forEach((made, index) => {
     const mean = means?.[index] ?? null;
     const closed = means !== null && mean === null && shown.length > 0;
-    const isPinned = pin?.side === side && pin.index === index;
-    made.classList.toggle("gf-flow-focus", focus?.side === side && focus.index === index);
+    const isPinned = same(pin, { side, index });
+    made.classList.toggle("gf-flow-focus", same(focus, { side, index }));
     made.classList.toggle("gf-flow-pinned", isPinned);
     made.classList.toggle("gf-flow-closed", closed);
     made.style.setProperty("--weight", Math.sqrt(mean ?? 0).toFixed(3));
     const value = made.lastElementChild;
     if (value) value.textContent = closed ? say("masked") : mean === null ? "" : formatWeight(mean);
-    made.setAttribute("aria-selected", String(isPinned));
-    const piece = pieceAt(view, side, index);
+    set(made, { "aria-selected": isPinned });
+    const piece = pieceAt(view, { side, index });
     made.title = closed ? say("{piece} (masked: it may not be looked at)", { piece }) : piece;
   });
 }
 
-/**
- * @param {View} view
- * @returns {Look}
- */
+/** @param {View} view */
 export function appearance(view) {
   const plain = cssVariable(view.root, "--st-text-color", "#31333f");
   const sideOf = (/** @type {string} */ name) =>
@@ -133,6 +127,41 @@ export function paint(view) {
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
   paintCanvas(context, view.painted, appearance(view), view.scroll.scrollTop, height);
+}
+
+/**
+ * Paint what is in view: `top` is how far it is scrolled, `height` what is seen.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Scene} drawn
+ * @param {Look} how
+ * @param {number} top
+ * @param {number} height
+ */
+function paintCanvas(context, drawn, how, top, height) {
+  context.lineWidth = how.line;
+  context.lineCap = "butt";
+  for (const line of drawn.lines) {
+    const [y0, y1] = [line.y0 - top, line.y1 - top];
+    if ((y0 < 0 && y1 < 0) || (y0 > height && y1 > height)) continue;
+    const bend = (line.x1 - line.x0) * 0.4;
+    context.globalAlpha = line.alpha;
+    context.strokeStyle = how.colours[line.head];
+    context.beginPath();
+    context.moveTo(line.x0, y0);
+    context.bezierCurveTo(line.x0 + bend, y0, line.x1 - bend, y1, line.x1, y1);
+    context.stroke();
+  }
+  for (const block of drawn.blocks) {
+    const y = block.y - top;
+    if (y + block.height < 0 || y > height) continue;
+    context.globalAlpha = 1;
+    context.fillStyle = how.faint;
+    context.fillRect(block.x, y, block.width, block.height);
+    context.globalAlpha = block.alpha;
+    context.fillStyle = how.colours[block.head];
+    context.fillRect(block.x, y, block.width, block.height);
+  }
+  context.globalAlpha = 1;
 }
 
 /**

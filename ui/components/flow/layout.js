@@ -3,7 +3,7 @@
 
 import { cssVariable, pen } from "../common/dom.js";
 import { typeScale } from "../common/present.js";
-import { roomUnder } from "../common/room.js";
+import { fittedHeight } from "../common/room.js";
 import { update } from "./drawing.js";
 import { placeRows, rowCentre } from "./places.js";
 import { SIDES } from "./weights.js";
@@ -12,27 +12,24 @@ import { SIDES } from "./weights.js";
 
 const ROOM = 560;
 const LEAST_ROOM = 240;
-const BELOW = 8;
 /** Letters fit rows of at least so many pixels. */
 const SIZES = [[40, 17], [26, 14], [20, 13], [17, 12], [0, 11]];
 
 /**
- * The height for the lines: what the window has left, so that all of them are seen at once; its own where that is too
- * little, as it is for what nobody sees before scrolling.
+ * The height for the lines: what the window has left, so that all of them are seen at once.
  * @param {View} view
  */
 export function roomOf(view) {
-  const isLarge = view.large.isOpen(), own = Math.round(ROOM * typeScale(isLarge));
+  const isLarge = view.under.isLarge(), own = Math.round(ROOM * typeScale(isLarge));
   if (isLarge) return Math.max(LEAST_ROOM, window.innerHeight - 180 * typeScale(isLarge));
-  const left = roomUnder(view.scroll) - BELOW;
-  return left < LEAST_ROOM ? own : Math.min(left, own);
+  return fittedHeight(view.scroll, { own, least: LEAST_ROOM, most: own });
 }
 
 /** @param {View} view */
 export function layOut(view) {
   view.width = view.scroll.clientWidth;
   if (!view.width) return;  // in a closed tab: the size observer calls again when it opens
-  const isLarge = view.large.isOpen();
+  const isLarge = view.under.isLarge();
   const scale = view.scale = typeScale(isLarge);
   const room = view.room = roomOf(view);
   // On a wide page few rows would be a flat band of nearly level lines.

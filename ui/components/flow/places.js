@@ -1,10 +1,10 @@
 // @ts-check
 // Where everything stands in the flow view: the pieces, and the lines and blocks between them.
 
-import { isOpen, SIDES, weightOf } from "./weights.js";
+import { isOpen, pairsOf, SIDES, weightOf } from "./weights.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { Block, Line, Model, Rows, Scene, Seen } from "./types.js" */
+/** @import { Line, Model, Rows, Seen } from "./types.js" */
 
 const BLOCK_MOST = 11;
 
@@ -16,7 +16,6 @@ const BLOCK_MOST = 11;
  * @param {number} room
  * @param {number} widest
  * @param {number} [scale]
- * @returns {Rows}
  */
 export function placeRows(model, room, widest, scale = 1) {
   const most = Math.max(model.queries, model.keys, 1);
@@ -29,14 +28,8 @@ export function placeRows(model, room, widest, scale = 1) {
   return { pitch, height, query: column(model.queries), key: column(model.keys) };
 }
 
-/**
- * @param {Rows} rows
- * @param {Side} side
- * @param {number} index
- */
-export function rowCentre(rows, side, index) {
-  return rows[side].start + (index + 0.5) * rows[side].pitch;
-}
+/** @type {(rows: Rows, side: Side, index: number) => number} */
+export const rowCentre = (rows, side, index) => rows[side].start + (index + 0.5) * rows[side].pitch;
 
 /**
  * Each head has its own lane in a row, so that lines of several heads between two pieces lie side by side.
@@ -50,24 +43,14 @@ export function laneOf(head, heads, pitch) {
 }
 
 /**
- * @param {number} width
- * @param {number} heads
- * @param {number} pitch
- */
-function blockSize(width, heads, pitch) {
-  return Math.max(2, Math.min(BLOCK_MOST, pitch - 5, (width * 0.2) / heads));
-}
-
-/**
  * What stands between the two columns for the given width: lines, and the blocks of the other side.
  * @param {Seen} seen
  * @param {number} width
  * @param {Rows} rows
- * @returns {Scene}
  */
 export function scene(seen, width, rows) {
   const { model, focus } = seen;
-  const size = blockSize(width, model.heads, rows.pitch);
+  const size = Math.max(2, Math.min(BLOCK_MOST, rows.pitch - 5, (width * 0.2) / model.heads));
   const strip = model.heads * size + 10;
   // Blocks stand on the other side of what is looked at; where there are none the lines reach the pieces.
   const [left, right] = SIDES.map((side) => (focus && focus.side !== side ? strip : 5));
@@ -105,16 +88,9 @@ function alphaOf({ pair, focus }, line) {
 function blocksOf({ model, shown }, focus, width, rows, size) {
   const side = focus.side === "query" ? "key" : "query";
   const tall = Math.max(4, Math.min(rows[side].pitch - 5, 16));
-  /** @type {Block[]} */
-  const blocks = [];
-  for (let other = 0; other < (side === "key" ? model.keys : model.queries); other += 1) {
-    const [query, key] = side === "key" ? [focus.index, other] : [other, focus.index];
-    if (!isOpen(model, query, key)) continue;
-    const y = rowCentre(rows, side, other) - tall / 2;
-    for (const head of shown) {
-      const x = side === "key" ? width - model.heads * size - 4 + head * size : 5 + head * size;
-      blocks.push({ head, x, y, width: size - 1, height: tall, alpha: Math.sqrt(weightOf(model, head, query, key)) });
-    }
-  }
-  return blocks;
+  const left = side === "key" ? width - model.heads * size - 4 : 5;
+  return pairsOf(model, focus).filter((pair) => isOpen(model, pair)).flatMap((pair) => shown.map((head) => ({
+    head, x: left + head * size, y: rowCentre(rows, side, pair[side]) - tall / 2, width: size - 1, height: tall,
+    alpha: Math.sqrt(weightOf(model, head, pair)),
+  })));
 }

@@ -4,9 +4,9 @@
 import { make, pieceText } from "../common/dom.js";
 import { asNumber, inARow, say, sayN, sayNodes } from "../common/words.js";
 import { OTHER } from "./choices.js";
-import { isOpen, MOST_LINES, weightOf } from "./weights.js";
+import { isOpen, MOST_LINES, SIDES, weightOf } from "./weights.js";
 
-/** @import { Pin, Side } from "../common/payloads.js" */
+/** @import { Pin } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 const LISTED = 5;
@@ -21,27 +21,13 @@ export function colourOf(view, head) {
 }
 
 /** @param {View} view */
-export function titleOf({ data: { kind, layer } }) {
-  return say("{kind}, {layer}", { kind, layer });
-}
+export const titleOf = ({ data: { kind, layer } }) => say("{kind}, {layer}", { kind, layer });
 
-/**
- * @param {View} view
- * @param {Side} side
- * @param {number} index
- */
-export function pieceAt({ data }, side, index) {
-  return (side === "query" ? data.queries : data.keys)[index];
-}
+/** @type {(view: View, place: Pin) => string} */
+export const pieceAt = ({ data }, { side, index }) => (side === "query" ? data.queries : data.keys)[index];
 
-/**
- * @param {View} view
- * @param {Side} side
- * @param {number} index
- */
-function quoted(view, side, index) {
-  return pieceText(pieceAt(view, side, index), "gf-flow-quoted");
-}
+/** @type {(view: View, place: Pin) => HTMLElement} */
+const quoted = (view, place) => pieceText(pieceAt(view, place), "gf-flow-quoted");
 
 /**
  * A head in its colour, and what it gives.
@@ -58,17 +44,13 @@ function swatched(view, head, ...rest) {
 }
 
 /** @param {number} weight */
-function bold(weight) {
-  return make("b", "", weight.toFixed(3));
-}
+const bold = (weight) => make("b", "", weight.toFixed(3));
 
-/** @param {View} view */
-export function drawReadout(view) {
-  view.readout.replaceChildren(...readout(view));
-}
-
-/** @param {View} view */
-function readout(view) {
+/**
+ * What is looked at, in words.
+ * @param {View} view
+ */
+export function readout(view) {
   const { focus, pair, shown, model } = view;
   if (!focus && !shown.length) return [say("No head is shown. Press a head, or All.")];
   if (!focus) {
@@ -77,32 +59,24 @@ function readout(view) {
   }
   const begin = make("span", "gf-flow-begin");
   if (pair) {
-    const both = { query: quoted(view, "query", pair.query), key: quoted(view, "key", pair.key) };
-    const open = isOpen(model, pair.query, pair.key);
-    if (!open) {
-      begin.append(...sayNodes("{query} may not look at {key}", both));
+    const [query, key] = SIDES.map((side) => quoted(view, { side, index: pair[side] }));
+    if (!isOpen(model, pair)) {
+      begin.append(...sayNodes("{query} may not look at {key}", { query, key }));
       return [begin, say("It is masked.")];
     }
-    begin.append(...sayNodes("{query} looks at {key}", both));
-    return [begin, ...shown.map((head) => swatched(view, head, bold(weightOf(model, head, pair.query, pair.key))))];
+    begin.append(...sayNodes("{query} looks at {key}", { query, key }));
+    return [begin, ...shown.map((head) => swatched(view, head, bold(weightOf(model, head, pair))))];
   }
-  const piece = quoted(view, focus.side, focus.index);
-  const other = OTHER[focus.side];
+  const piece = quoted(view, focus);
+  const side = OTHER[focus.side];
   const items = view.chosen.lines.slice(-LISTED).reverse().map((line) =>
-    swatched(view, line.head, quoted(view, other, line[other]), bold(line.weight)));
-  begin.append(...beginning(view.focus, piece, items.length));
+    swatched(view, line.head, quoted(view, { side, index: line[side] }), bold(line.weight)));
+  const beginning = !items.length
+    ? sayNodes("{piece} has no line: all its weights are below the threshold", { piece })
+    : side === "key" ? sayNodes("{piece} looks most at", { piece })
+    : sayNodes("{piece} is looked at most by", { piece });
+  begin.append(...beginning);
   return [begin, ...items];
-}
-
-/**
- * @param {Pin | null} focus
- * @param {Node} piece
- * @param {number} found
- */
-function beginning(focus, piece, found) {
-  if (!found) return sayNodes("{piece} has no line: all its weights are below the threshold", { piece });
-  if (focus?.side === "query") return sayNodes("{piece} looks most at", { piece });
-  return sayNodes("{piece} is looked at most by", { piece });
 }
 
 /** @param {number} share */

@@ -1,11 +1,15 @@
 // @ts-check
-// The flow view as a picture of its own, as SVG.
+// The flow view as a picture of its own.
 
+import { makeSvg, pen, visible } from "../common/dom.js";
+import { savePicture } from "../common/save.js";
 import { say } from "../common/words.js";
-import { rowCentre } from "./places.js";
+import { appearance, update } from "./drawing.js";
+import { rowCentre, scene } from "./places.js";
+import { titleOf } from "./readout.js";
 
 /** @import { Pin, Side } from "../common/payloads.js" */
-/** @import { Both, Look, Rows, Scene } from "./types.js" */
+/** @import { Both, Look, Rows, Scene, View } from "./types.js" */
 
 /**
  * @typedef {object} Picture
@@ -21,43 +25,29 @@ import { rowCentre } from "./places.js";
  * @property {Look} look
  */
 
-const SVG = "http://www.w3.org/2000/svg";
 const ANCHORS = { query: "end", key: "start" };
-
-/**
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {string} [text]
- */
-function element(tag, attributes, text) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
+const MIDDLE = 460;
 
 /** @param {number} number */
-function rounded(number) {
-  return Math.round(number * 100) / 100;
-}
+const rounded = (number) => Math.round(number * 100) / 100;
 
 /**
  * @param {Scene} drawn
  * @param {Look} look
  */
 function svgLines(drawn, look) {
-  const group = element("g", { fill: "none", "stroke-width": look.line });
+  const group = makeSvg("g", { fill: "none", "stroke-width": look.line });
   for (const line of drawn.lines) {
     const bend = (line.x1 - line.x0) * 0.4;
     const [x0, y0, x1, y1] = [line.x0, line.y0, line.x1, line.y1].map(rounded);
     const path = `M${x0} ${y0}C${rounded(x0 + bend)} ${y0} ${rounded(x1 - bend)} ${y1} ${x1} ${y1}`;
     const stroke = { stroke: look.colours[line.head], "stroke-opacity": rounded(line.alpha) };
-    group.append(element("path", { d: path, ...stroke }));
+    group.append(makeSvg("path", { d: path, ...stroke }));
   }
   for (const block of drawn.blocks) {
     const box = { x: rounded(block.x), y: rounded(block.y), width: rounded(block.width), height: block.height };
-    group.append(element("rect", { ...box, fill: look.faint }));
-    group.append(element("rect", { ...box, fill: look.colours[block.head], "fill-opacity": rounded(block.alpha) }));
+    group.append(makeSvg("rect", { ...box, fill: look.faint }));
+    group.append(makeSvg("rect", { ...box, fill: look.colours[block.head], "fill-opacity": rounded(block.alpha) }));
   }
   return group;
 }
@@ -69,11 +59,11 @@ function svgLines(drawn, look) {
  */
 function svgColumn({ rows, focus, look, texts }, side, x) {
   const font = { "font-family": "monospace", "font-size": look.size };
-  const group = element("g", { fill: look[side], "text-anchor": ANCHORS[side], ...font });
+  const group = makeSvg("g", { fill: look[side], "text-anchor": ANCHORS[side], ...font });
   texts[side].forEach((text, index) => {
     const y = rowCentre(rows, side, index) + look.size * 0.35;
     const weight = focus?.side === side && focus.index === index ? "bold" : "normal";
-    group.append(element("text", { x, y: rounded(y), "font-weight": weight, "xml:space": "preserve" }, text));
+    group.append(makeSvg("text", { x, y: rounded(y), "font-weight": weight, "xml:space": "preserve" }, text));
   });
   return group;
 }
@@ -85,12 +75,12 @@ function svgColumn({ rows, focus, look, texts }, side, x) {
  * @param {number} width
  */
 function svgLegend(shown, look, width) {
-  const group = element("g", { "font-size": 12, fill: look.text });
+  const group = makeSvg("g", { "font-size": 12, fill: look.text });
   const each = Math.max(1, Math.floor((width - 16) / 74));
   shown.forEach((head, place) => {
     const [x, y] = [16 + (place % each) * 74, 50 + Math.floor(place / each) * 18];
-    group.append(element("rect", { x, y: y - 10, width: 11, height: 11, rx: 2, fill: look.colours[head] }));
-    group.append(element("text", { x: x + 16, y }, say("head {n}", { n: head + 1 })));
+    group.append(makeSvg("rect", { x, y: y - 10, width: 11, height: 11, rx: 2, fill: look.colours[head] }));
+    group.append(makeSvg("text", { x: x + 16, y }, say("head {n}", { n: head + 1 })));
   });
   return { group, height: Math.ceil(shown.length / each) * 18 };
 }
@@ -107,16 +97,53 @@ export function svgPicture(picture) {
   const height = top + rows.height + 34;
   const [end, begin] = [16 + spans.left, 16 + spans.left + spans.middle];
   const title = { x: 16, y: 26, "font-size": 17, "font-weight": 600, fill: look.text };
-  const root = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif" });
-  root.append(element("rect", { width, height, fill: look.background }), element("text", title, picture.title));
+  const root = makeSvg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif" });
+  root.append(makeSvg("rect", { width, height, fill: look.background }), makeSvg("text", title, picture.title));
   root.append(legend.group);
   for (const [side, x] of /** @type {[Side, number][]} */ ([["query", end], ["key", begin]])) {
     const heading = { x, y: top - 14, "font-size": 12, "font-weight": 600, fill: look[side] };
-    root.append(element("text", { ...heading, "text-anchor": ANCHORS[side] }, picture.axes[side]));
+    root.append(makeSvg("text", { ...heading, "text-anchor": ANCHORS[side] }, picture.axes[side]));
   }
-  const stage = element("g", { transform: `translate(${end} ${top})` });
+  const stage = makeSvg("g", { transform: `translate(${end} ${top})` });
   stage.append(svgLines(picture.scene, look));
   stage.append(svgColumn(picture, "query", -6), svgColumn(picture, "key", spans.middle + 6));
-  root.append(stage, element("text", { x: 16, y: height - 12, "font-size": 11, fill: look.text }, picture.note));
+  root.append(stage, makeSvg("text", { x: 16, y: height - 12, "font-size": 11, fill: look.text }, picture.note));
   return new XMLSerializer().serializeToString(root);
+}
+
+/**
+ * Save what stays: the pinned piece, not the one that the mouse happens to be on.
+ * @param {View} view
+ * @param {"svg" | "png"} format
+ */
+export function saveDrawing(view, format) {
+  const { pointed } = view;
+  view.pointed = null;
+  update(view);
+  savePicture(view.data.file, format, pictureOf(view));
+  view.pointed = pointed;
+  update(view);
+}
+
+/** @param {string} text */
+function cut(text) {
+  const letters = Array.from(visible(text));
+  return letters.length > 28 ? `${letters.slice(0, 27).join("")}…` : letters.join("");
+}
+
+/** @param {View} view */
+function pictureOf(view) {
+  const { data, rows } = view;
+  if (!rows) return "";
+  const context = pen(view.canvas);
+  context.font = `${view.textSize}px monospace`;
+  const texts = { query: data.queries.map(cut), key: data.keys.map(cut) };
+  /** @type {(column: string[], axis: string) => number} */
+  const widest = (column, axis) =>
+    Math.ceil(Math.max(axis.length * 7, ...column.map((text) => context.measureText(text).width))) + 10;
+  return svgPicture({
+    title: titleOf(view), note: view.note, axes: { query: data.query_axis, key: data.key_axis }, texts,
+    spans: { left: widest(texts.query, data.query_axis), middle: MIDDLE, right: widest(texts.key, data.key_axis) },
+    rows, scene: scene(view, MIDDLE, rows), shown: view.shown, focus: view.focus, look: appearance(view),
+  });
 }

@@ -1,69 +1,25 @@
 // What the modules of the flow view hand to each other.
 
-import type { Foot } from "../common/foot.js";
-import type { Large } from "../common/large.js";
 import type { FlowPayload, Pin, Side } from "../common/payloads.js";
+import type { Under } from "../common/under.js";
+import type { appearance } from "./drawing.js";
+import type { placeRows, scene } from "./places.js";
+import type { chooseLines, decode } from "./weights.js";
+
+export type Model = ReturnType<typeof decode>;
+export type Chosen = ReturnType<typeof chooseLines>;
+export type Rows = ReturnType<typeof placeRows>;
+export type Scene = ReturnType<typeof scene>;
+export type Look = ReturnType<typeof appearance>;
 
 export type Both<Value> = Record<Side, Value>;
 
-/** The weights as whole steps [head, query, key] of 1 / levels; masked cells are closed in `open` and hold 0. */
-export interface Model {
-  queries: number;
-  keys: number;
-  heads: number;
-  cells: number;
-  open: Uint8Array;
-  steps: Uint16Array;
-  levels: number;
-}
+/** A query and a key. */
+export type Pair = Both<number>;
 
-export interface Line {
+export interface Line extends Pair {
   head: number;
-  query: number;
-  key: number;
   weight: number;
-}
-
-/** The lines to draw, weakest first, and what is left out: see `chooseLines`. */
-export interface Chosen {
-  lines: Line[];
-  all: number;
-  crowded: boolean;
-  share: number;
-  cut: number;
-}
-
-export interface Column {
-  pitch: number;
-  start: number;
-}
-
-export interface Rows extends Both<Column> {
-  pitch: number;
-  height: number;
-}
-
-export interface DrawnLine {
-  head: number;
-  x0: number;
-  y0: number;
-  x1: number;
-  y1: number;
-  alpha: number;
-}
-
-export interface Block {
-  head: number;
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-  alpha: number;
-}
-
-export interface Scene {
-  lines: DrawnLine[];
-  blocks: Block[];
 }
 
 /** What decides a scene. */
@@ -72,18 +28,7 @@ export interface Seen {
   shown: number[];
   chosen: Chosen;
   focus: Pin | null;
-  pair: { query: number; key: number } | null;
-}
-
-export interface Look {
-  colours: string[];
-  faint: string;
-  background: string;
-  text: string;
-  query: string;
-  key: string;
-  line: number;
-  size: number;
+  pair: Pair | null;
 }
 
 export interface View extends Seen {
@@ -92,13 +37,12 @@ export interface View extends Seen {
   title: HTMLElement;
   readout: HTMLElement;
   count: HTMLElement;
-  under: Foot;
+  under: Under;
   heads: HTMLElement;
   chips: HTMLElement;
   slider: HTMLInputElement;
   cutText: HTMLElement;
   follow: HTMLButtonElement;
-  large: Large;
   axes: Both<HTMLElement>;
   lists: Both<HTMLElement>;
   tokens: Both<HTMLElement[]>;

@@ -2,19 +2,18 @@
 // Lines from queries to keys, one colour a head. Pointing, pinning, hiding heads and the threshold all happen here;
 // Python is told what an address keeps: the pinned piece, the heads that are shown, and following the step.
 
-import { make } from "../common/dom.js";
-import { makeFoot } from "../common/foot.js";
-import { makeLarge } from "../common/large.js";
+import { make, set } from "../common/dom.js";
 import { mount } from "../common/mount.js";
 import { whatMakesRoom } from "../common/room.js";
 import { press } from "../common/save.js";
+import { makeUnder } from "../common/under.js";
 import { fillHeads, makeFollow, makeHeads, makeThreshold } from "./bars.js";
 import { everyHead, KEPT, same } from "./choices.js";
 import { fillColumns, makeColumn } from "./columns.js";
 import { markStep, paint, reveal, update } from "./drawing.js";
 import { layOut, roomOf } from "./layout.js";
 import { titleOf } from "./readout.js";
-import { saveDrawing } from "./saving.js";
+import { saveDrawing } from "./svg.js";
 import { decode, SIDES } from "./weights.js";
 
 /** @import { Component, FlowPayload, Pin } from "../common/payloads.js" */
@@ -27,7 +26,6 @@ function stage(view) {
   heads.append(view.axes.query, view.title, view.axes.key);
   view.lists = { query: makeColumn(view, "query"), key: makeColumn(view, "key") };
   const middle = make("div", "gf-flow-middle");
-  view.canvas.setAttribute("role", "img");
   middle.append(view.canvas);
   view.stage.append(view.lists.query, middle, view.lists.key);
   view.scroll.append(view.stage);
@@ -39,21 +37,14 @@ function stage(view) {
 function create(root) {
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     root, mount: Math.random().toString(36).slice(2), sent: 0, pin: null, pointed: null, following: false,
-    body: make("div", "gf-flow-body"), title: make("div", "gf-flow-title"), readout: make("p", "gf-flow-readout"),
-    count: make("p", "gf-flow-count"), scroll: make("div", "gf-flow-scroll"),
-    stage: make("div", "gf-flow-stage"), canvas: make("canvas", "gf-flow-canvas"),
+    body: make("div", "gf-flow-body"), title: make("div", "gf-flow-title"),
+    readout: make("p", "gf-flow-readout", "", { "aria-live": "polite" }), count: make("p", "gf-flow-count"),
+    scroll: make("div", "gf-flow-scroll"), stage: make("div", "gf-flow-stage"),
+    canvas: make("canvas", "gf-flow-canvas", "", { role: "img" }),
   }));
-  view.readout.setAttribute("aria-live", "polite");
-  view.under = makeFoot({
-    open: () => view.large.open(), data: () => press(view.data.table), picture: (format) => saveDrawing(view, format),
-  });
-  const parts = [view.body, view.under.foot];
-  root.append(...parts);
-  view.large = makeLarge(root, parts, {
-    className: "gf-flow-dialog", name: () => view.data.name, opener: () => view.under.button, changed: () => {
-      view.under.expand.hidden = view.large.isOpen();
-      layOut(view);
-    },
+  view.under = makeUnder(root, view.body, {
+    className: "gf-flow-dialog", name: () => view.data.name, changed: () => layOut(view),
+    data: () => press(view.data.table), picture: (format) => saveDrawing(view, format),
   });
   const tools = make("div", "gf-flow-tools");
   tools.append(makeHeads(view), makeThreshold(view), makeFollow(view));
@@ -99,9 +90,9 @@ function show(view, { data: { payload: data }, setStateValue }) {
   for (const side of SIDES) {
     view.axes[side].textContent = data[`${side}_axis`];
     view.axes[side].dataset.side = view.lists[side].dataset.side = data[`${side}_side`];
-    view.lists[side].setAttribute("aria-label", data[`${side}_axis`]);
+    set(view.lists[side], { "aria-label": data[`${side}_axis`] });
   }
-  for (const named of [view.canvas, view.under.tools]) named.setAttribute("aria-label", data.alt);
+  for (const named of [view.canvas, view.under.tools]) set(named, { "aria-label": data.alt });
   view.under.tell(data.caption);
   fillHeads(view);
   fillColumns(view);

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import streamlit as st
 
 from charts.theme import HEAD_COLOURS, Colour
-from ui.components.assets import ignore, loader, wrapped
+from ui.components.element import Element, is_count, told
 from ui.components.packing import base64_of, packed
 
 Side = Literal["query", "key"]
 
-_MOUNT = st.components.v2.component("glassformer_flow_view", js=loader("flow_view"))
+_VIEW = Element("flow_view")
 
 
 @dataclass(frozen=True)
@@ -78,49 +77,26 @@ class Flow:
 def flow_view(
     flow: Flow,
     *,
-    key: str,
-    alt: str,
-    caption: str,
-    choice: Choice | None = None,
+    key: str,  # names this place on the page
+    alt: str,  # the view in one or two sentences, for people who cannot see it
+    caption: str,  # how to read it
+    choice: Choice | None = None,  # taken when it is news and the browser has not moved on meanwhile
+    # Called before the page runs again when the reader chose otherwise; `last_choice(key)` tells what. Without it
+    # Python is told nothing.
     on_choice: Callable[[], None] | None = None,
-    file: str = "",
-    table: str = "",
+    file: str = "",  # what its pictures are called, without their endings; its key if not given
+    table: str = "",  # a CSS selector of the button that saves its weights
 ) -> None:
-    """Draw the lines in place.
-
-    What the reader chose (a pinned piece, heads, the threshold) outlives a change of data.
-
-    Args:
-        flow: What to draw.
-        key: Names this place on the page.
-        alt: The view in one or two sentences, for people who cannot see it.
-        caption: How to read it.
-        choice: What is chosen. Taken when it is news and the browser has not moved on meanwhile.
-        on_choice: Called before the page runs again when the reader chose otherwise; `last_choice(key)` tells what.
-            Without it Python is told nothing.
-        file: What its pictures are called, without their endings; its key if not given.
-        table: A CSS selector of the button that saves its weights.
-    """
+    """Draw the lines in place. What the reader chose, such as heads or a threshold, outlives a change of data."""
     choice = choice or Choice()
-    payload = {
-        "sentence": flow.sentence,
-        "kind": flow.kind,
-        "layer": flow.layer,
-        "queries": flow.queries,
-        "keys": flow.keys,
-        "query_axis": flow.query_axis,
-        "key_axis": flow.key_axis,
-        "query_side": flow.query_side,
-        "key_side": flow.key_side,
-        "row_of_step": flow.row_of_step,
+    payload = {name: value for name, value in vars(flow).items() if name != "allowed"} | {
         **encoded(flow.weights, flow.allowed),
         "colours": HEAD_COLOURS,
-        "together": flow.together,
         "group": 1 if flow.together else flow.group,
         "output": dict(zip(("query", "key"), flow.output, strict=True)),
         "shown": choice.heads,
         "following": choice.following,
-        "pin": None if choice.pin is None else {"side": choice.pin.side, "index": choice.pin.index},
+        "pin": choice.pin and vars(choice.pin),
         "reports": on_choice is not None,
         "heard": _report(key).get("stamp"),
         "name": key,
@@ -129,52 +105,37 @@ def flow_view(
         "alt": alt,
         "caption": caption,
     }
-    _MOUNT(key=key, data=wrapped(payload), on_pin_change=on_choice or ignore)
+    _VIEW.draw(payload, key=key, hears={"pin": on_choice})
 
 
 def last_choice(key: str, *, n_heads: int, n_queries: int, n_keys: int) -> Choice:
-    """Read what is chosen; for use inside an `on_choice` callback.
-
-    Args:
-        key: The key given to `flow_view`.
-        n_heads: How many heads there are; others are left out.
-        n_queries, n_keys: How many pieces there are; a place outside is none.
-    """
+    """Read what is chosen, of so many heads and pieces; for use inside an `on_choice` callback."""
     report = _report(key)
-    told = report.get("shown")
-    heads = tuple(head for head in range(n_heads) if isinstance(told, list) and head in told)
+    shown = report.get("shown")
+    heads = tuple(head for head in range(n_heads) if isinstance(shown, list) and head in shown)
     if len(heads) == n_heads:
         heads = ()
-    return Choice(heads, _pin(report, n_queries, n_keys), following=report.get("following") is True)
-
-
-def _pin(report: dict[str, Any], n_queries: int, n_keys: int) -> Pin | None:
     side, index = report.get("side"), report.get("index")
-    if side not in ("query", "key") or isinstance(index, bool) or not isinstance(index, int):
-        return None
-    return Pin(side, index) if 0 <= index < (n_queries if side == "query" else n_keys) else None
+    pin = None
+    if side in ("query", "key") and is_count(index) and index < (n_queries if side == "query" else n_keys):
+        pin = Pin(side, index)
+    return Choice(heads, pin, following=report.get("following") is True)
+
+
+def _report(key: str) -> dict[str, Any]:
+    """What the browser last said; an empty dict for anything that is no report."""
+    report = told(key, "pin")
+    return report if isinstance(report, dict) else {}
 
 
 def encoded(weights: np.ndarray, allowed: np.ndarray) -> dict[str, Any]:
-    """Write the open cells of a layer as few bytes.
+    """Write the open cells of attention weights [head, query, key] as few bytes.
 
-    Args:
-        weights: Attention weights [head, query, key], 0 to 1.
-        allowed: Bool [query, key]; True = may attend.
-
-    Returns:
-        `heads`: how many there are; `weights`: what `packed` makes of [head, open cell], the open cells row by row;
-        `open`: base64 of a bit for each cell, highest bit first, or None if all are open.
+    `heads`: how many there are; `weights`: what `packed` makes of [head, open cell], the open cells row by row;
+    `open`: base64 of a bit for each cell, highest bit first, or None if all are open.
     """
     return {
         "heads": len(weights),
         "weights": packed(weights[:, allowed]),
         "open": None if allowed.all() else base64_of(np.packbits(allowed)),
     }
-
-
-def _report(key: str) -> dict[str, Any]:
-    """What the browser last said; an empty dict for anything that is no report."""
-    state = st.session_state.get(key)
-    report = state.get("pin") if isinstance(state, dict) else None
-    return report if isinstance(report, dict) else {}

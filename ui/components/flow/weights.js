@@ -4,7 +4,7 @@
 import { bitsOf, unpackSteps } from "../common/unpack.js";
 
 /** @import { FlowPayload, Pin, Side } from "../common/payloads.js" */
-/** @import { Chosen, Line, Model } from "./types.js" */
+/** @import { Line, Model, Pair } from "./types.js" */
 
 export const MOST_LINES = 6000;  // more take a second to paint, and nobody can tell them apart
 /** @type {Side[]} */
@@ -13,7 +13,6 @@ export const SIDES = ["query", "key"];
 /**
  * The weights as whole steps [head, query, key] of 1 / levels; masked cells are closed in `open` and hold 0.
  * @param {Pick<FlowPayload, "queries" | "keys" | "heads" | "weights" | "open">} data
- * @returns {Model}
  */
 export function decode(data) {
   const [queries, keys, heads] = [data.queries.length, data.keys.length, data.heads];
@@ -33,23 +32,23 @@ export function decode(data) {
   return { queries, keys, heads, cells, open, steps, levels: data.weights.levels };
 }
 
-/**
- * @param {Model} model
- * @param {number} head
- * @param {number} query
- * @param {number} key
- */
-export function weightOf(model, head, query, key) {
-  return model.steps[head * model.cells + query * model.keys + key] / model.levels;
-}
+/** @type {(model: Model, head: number, pair: Pair) => number} */
+export const weightOf = ({ steps, cells, keys, levels }, head, { query, key }) =>
+  steps[head * cells + query * keys + key] / levels;
+
+/** @type {(model: Model, pair: Pair) => boolean} */
+export const isOpen = ({ open, keys }, { query, key }) => open[query * keys + key] === 1;
 
 /**
+ * A piece with each of the other side.
  * @param {Model} model
- * @param {number} query
- * @param {number} key
+ * @param {Pin} focus
+ * @returns {Pair[]}
  */
-export function isOpen(model, query, key) {
-  return model.open[query * model.keys + key] === 1;
+export function pairsOf({ queries, keys }, { side, index }) {
+  return side === "query"
+    ? Array.from({ length: keys }, (_, key) => ({ query: index, key }))
+    : Array.from({ length: queries }, (_, query) => ({ query, key: index }));
 }
 
 /**
@@ -68,10 +67,10 @@ export function formatWeight(value) {
  * @param {Pin | null} focus
  */
 function cellsOf(model, focus) {
-  if (!focus) return Array.from({ length: model.cells }, (_, cell) => cell).filter((cell) => model.open[cell]);
-  const count = focus.side === "query" ? model.keys : model.queries;
-  const [first, stride] = focus.side === "query" ? [focus.index * model.keys, 1] : [focus.index, model.keys];
-  return Array.from({ length: count }, (_, other) => first + other * stride).filter((cell) => model.open[cell]);
+  const cells = focus
+    ? pairsOf(model, focus).map(({ query, key }) => query * model.keys + key)
+    : Array.from({ length: model.cells }, (_, cell) => cell);
+  return cells.filter((cell) => model.open[cell]);
 }
 
 /**
@@ -102,7 +101,6 @@ function tally(model, shown, cells) {
  * @param {number[]} shown heads
  * @param {number} threshold
  * @param {Pin | null} focus
- * @returns {Chosen}
  */
 export function chooseLines(model, shown, threshold, focus) {
   const cells = cellsOf(model, focus);
@@ -138,10 +136,8 @@ export function chooseLines(model, shown, threshold, focus) {
  * @param {Pin} focus
  */
 export function meansOf(model, shown, focus) {
-  const count = focus.side === "query" ? model.keys : model.queries;
-  return Array.from({ length: count }, (_, other) => {
-    const [query, key] = focus.side === "query" ? [focus.index, other] : [other, focus.index];
-    if (!isOpen(model, query, key) || !shown.length) return null;
-    return shown.reduce((sum, head) => sum + weightOf(model, head, query, key), 0) / shown.length;
+  return pairsOf(model, focus).map((pair) => {
+    if (!isOpen(model, pair) || !shown.length) return null;
+    return shown.reduce((sum, head) => sum + weightOf(model, head, pair), 0) / shown.length;
   });
 }

@@ -1,7 +1,8 @@
 // @ts-check
 // All terms of the glossary, with a field to search in and a link to where each is seen.
 
-import { make } from "../common/dom.js";
+import { make, set } from "../common/dom.js";
+import { isPlain } from "../common/keys.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { sayN, say, spoken } from "../common/words.js";
@@ -24,13 +25,10 @@ import { sayN, say, spoken } from "../common/words.js";
  * @returns {View}
  */
 function create(root) {
-  const [tools, search, count] = [make("div", "gf-glossary-tools"), make("input", "gf-glossary-search"),
-    make("span", "gf-glossary-count")];
-  const list = make("dl", "gf-glossary-list");
-  search.type = "search";
-  search.placeholder = say("Find a term");
-  search.setAttribute("aria-label", say("Find a term"));
-  count.setAttribute("aria-live", "polite");
+  const [tools, list] = [make("div", "gf-glossary-tools"), make("dl", "gf-glossary-list")];
+  const what = say("Find a term");
+  const search = make("input", "gf-glossary-search", "", { type: "search", placeholder: what, "aria-label": what });
+  const count = make("span", "gf-glossary-count", "", { "aria-live": "polite" });
   tools.append(search, count);
   root.append(tools, list);
   /** @type {View} */
@@ -49,7 +47,7 @@ function link(text, address, follow) {
   const element = make("a", "", text);
   element.href = address;
   element.addEventListener("click", (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (!isPlain(event) || event.shiftKey) return;
     event.preventDefault();
     follow();
   });
@@ -110,7 +108,7 @@ function show(view, component) {
  */
 function choose(view, chosen) {
   view.chosen = chosen;
-  for (const [id, row] of view.entries) row.setAttribute("aria-current", String(id === chosen));
+  for (const [id, row] of view.entries) set(row, { "aria-current": id === chosen });
   const row = view.entries.get(chosen);
   if (!row) return;
   if (row.hidden) {
@@ -120,6 +118,4 @@ function choose(view, chosen) {
   row.scrollIntoView({ block: "nearest" });
 }
 
-export const component = mount({
-  styles: "glossary", className: "gf-glossary", create, show, watched: () => [], resized: () => {},
-});
+export const component = mount({ styles: "glossary", className: "gf-glossary", create, show });

@@ -8,10 +8,9 @@
 
 import { mount } from "../common/mount.js";
 import { finder } from "./matching.js";
-import { listen } from "./pointing.js";
 import { renewStops } from "./stops.js";
 import { blockOf, eachText, isShown } from "./texts.js";
-import { hideTip, makeTip } from "./tip.js";
+import { hideTip, listen, makeTip } from "./tip.js";
 
 /** @import { Component, GlossaryMarksPayload } from "../common/payloads.js" */
 /** @import { Marked, View } from "./types.js" */
@@ -30,7 +29,7 @@ const PARTS = [
 function soon(view) {
   clearTimeout(view.timer);
   const idle = globalThis.requestIdleCallback ?? setTimeout;
-  view.timer = setTimeout(() => idle(() => view.ends.signal.aborted || mark(view)), QUIET_MS);
+  view.timer = setTimeout(() => idle(() => view.gone.aborted || mark(view)), QUIET_MS);
 }
 
 /** @param {View} view */
@@ -84,14 +83,14 @@ function watch(view, root) {
 
 /**
  * @param {HTMLElement} root
+ * @param {AbortSignal} gone
  * @returns {View}
  */
-function create(root) {
-  const ends = new AbortController();
+function create(root, gone) {
   /** @type {View} */
   const view = {
     tip: makeTip(root), terms: new Map(), find: null, said: "", marked: new Map(), stops: new Map(),
-    observer: new MutationObserver(() => soon(view)), watched: new WeakSet(), ends,
+    observer: new MutationObserver(() => soon(view)), watched: new WeakSet(), gone,
   };
   watch(view, document);
   listen(view);
@@ -115,12 +114,11 @@ function show(view, { data: { payload: { terms, apart } } }) {
 /** @param {View} view */
 function close(view) {
   clearTimeout(view.timer);
-  view.ends.abort();
   view.observer.disconnect();
   view.stops.forEach((stop) => stop.remove());
   CSS.highlights?.delete("gf-term");
 }
 
 export const component = mount({
-  styles: "glossary", className: "gf-glossary-marks", create, show, close, watched: () => [], resized: () => {},
+  styles: "glossary", className: "gf-glossary-marks", create, show, close,
 });

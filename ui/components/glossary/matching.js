@@ -29,7 +29,8 @@ export function finder(terms, apart) {
     const found = [];
     for (const { 0: form, index } of text.matchAll(all)) {
       const id = meant.get(form.toLowerCase());
-      const needed = isOneWord(form) && id ? company.get(id) : undefined;
+      const isOneWord = !/\s/.test(form);
+      const needed = isOneWord && id ? company.get(id) : undefined;
       if (id && (!needed || needed.test(block()))) found.push({ id, start: index, end: index + form.length });
     }
     return found;
@@ -43,11 +44,6 @@ export function finder(terms, apart) {
 export function formsOf({ name, also }) {
   const names = name.split(/\s*[(（]([^)）]+)[)）]/);
   return [...names, ...(also ?? "").split("|")].map((form) => form.trim().toLowerCase()).filter(Boolean);
-}
-
-/** @param {string} form */
-function isOneWord(form) {
-  return !/\s/.test(form);
 }
 
 /**

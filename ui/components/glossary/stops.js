@@ -60,11 +60,9 @@ function bringIntoView(range) {
  * @param {string} id
  */
 function makeStop(view, id) {
-  const stop = make("span", "gf-term-stop");
-  stop.tabIndex = 0;
-  stop.setAttribute("role", "note");
-  stop.setAttribute("aria-label", view.terms.get(id)?.name ?? "");
-  stop.setAttribute("aria-describedby", view.tip.element.id);
+  const stop = make("span", "gf-term-stop", "", {
+    role: "note", tabindex: 0, "aria-label": view.terms.get(id)?.name ?? "", "aria-describedby": view.tip.element.id,
+  });
   stop.addEventListener("focus", () => {
     const marked = [...view.marked.values()].flat().find(({ term }) => term.id === id);
     if (!marked) return;

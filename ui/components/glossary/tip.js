@@ -1,12 +1,13 @@
 // @ts-check
-// The definition of a term beside it, above all else on the page.
+// The definition of a term beside it, above all else on the page, and when it comes and goes.
 
 import { make } from "../common/dom.js";
 
-/** @import { Marked, Tip } from "./types.js" */
+/** @import { Marked, Tip, View } from "./types.js" */
 
 const GAP = 6;
 const EDGE = 8;
+const LEAVING_MS = 200;  // enough to move the mouse from the term onto its definition
 
 /**
  * Make it, closed.
@@ -14,10 +15,7 @@ const EDGE = 8;
  * @returns {Tip}
  */
 export function makeTip(root) {
-  const element = make("div", "gf-term-tip");
-  element.id = "gf-term-tip";
-  element.setAttribute("role", "tooltip");
-  element.popover = "manual";
+  const element = make("div", "gf-term-tip", "", { id: "gf-term-tip", role: "tooltip", popover: "manual" });
   const [name, text] = [make("b"), make("span")];
   element.append(name, text);
   root.append(element);
@@ -53,7 +51,7 @@ export function hideTip(tip) {
  * Put it under its term, or above where there is no room.
  * @param {Tip} tip
  */
-export function place(tip) {
+function place(tip) {
   const at = tip.shown?.range.getClientRects()[0];
   if (!at) return hideTip(tip);
   const { width, height } = tip.element.getBoundingClientRect();
@@ -68,3 +66,79 @@ function light(range) {
   if (range) CSS.highlights.set("gf-term-open", new Highlight(range));
   else CSS.highlights.delete("gf-term-open");
 }
+
+/**
+ * Mouse, finger and Escape: which term is meant, and when its definition comes and goes.
+ * @param {View} view
+ */
+export function listen(view) {
+  const options = { signal: view.gone };
+  document.addEventListener("pointermove", (event) => event.pointerType !== "touch" && hover(view, event), options);
+  document.addEventListener("click", (event) => tap(view, event), options);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !view.tip.shown) return;
+    event.preventDefault();  // a dialog behind it stays open
+    event.stopPropagation();
+    hideTip(view.tip);
+  }, { ...options, capture: true });
+  document.addEventListener("scroll", () => view.tip.shown && place(view.tip), { ...options, capture: true, passive: true });
+}
+
+/**
+ * @param {View} view
+ * @param {PointerEvent} event
+ */
+function hover(view, event) {
+  const at = event.composedPath()[0];
+  const marked = pointedAt(view, at, event);
+  if (view.pointed && view.pointed !== at) view.pointed.style.cursor = "";
+  view.pointed = at instanceof HTMLElement ? at : null;
+  if (view.pointed) view.pointed.style.cursor = marked ? "help" : "";
+  if (marked || isOn(view, at)) {
+    stays(view);
+    if (marked) showTip(view.tip, marked);
+  } else if (view.tip.shown && !view.leaving && !document.activeElement?.classList.contains("gf-term-stop")) {
+    view.leaving = setTimeout(() => {
+      view.leaving = undefined;
+      hideTip(view.tip);
+    }, LEAVING_MS);
+  }
+}
+
+/** @param {View} view */
+function stays(view) {
+  clearTimeout(view.leaving);
+  view.leaving = undefined;
+}
+
+/**
+ * @param {View} view
+ * @param {MouseEvent} event
+ */
+function tap(view, event) {
+  const at = event.composedPath()[0];
+  const marked = pointedAt(view, at, event);
+  if (marked) {
+    stays(view);
+    showTip(view.tip, marked);
+    // The control of a label would take the focus, and on a phone open its keyboard.
+    if (at instanceof Element && at.closest("label")) event.preventDefault();
+  } else if (!isOn(view, at)) {
+    hideTip(view.tip);
+  }
+}
+
+/**
+ * The marked term at a point.
+ * @param {View} view
+ * @param {EventTarget} at
+ * @param {MouseEvent} point
+ */
+function pointedAt(view, at, { clientX: x, clientY: y }) {
+  const here = at instanceof Element ? view.marked.get(at) : undefined;
+  return here?.find(({ range }) => [...range.getClientRects()].some(({ left, right, top, bottom }) =>
+    x >= left && x <= right && y >= top && y <= bottom));
+}
+
+/** @type {(view: View, at: EventTarget) => boolean} */
+const isOn = ({ tip }, at) => at instanceof Node && tip.element.contains(at);

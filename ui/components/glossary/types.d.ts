@@ -26,7 +26,7 @@ export interface View {
   stops: Map<string, HTMLElement>;
   observer: MutationObserver;
   watched: WeakSet<Node>;
-  ends: AbortController;
+  gone: AbortSignal;
   pointed?: HTMLElement | null;
   timer?: ReturnType<typeof setTimeout>;
   leaving?: ReturnType<typeof setTimeout>;

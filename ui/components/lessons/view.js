@@ -4,13 +4,37 @@
 
 import { mount } from "../common/mount.js";
 import { lookAt } from "./looking.js";
-import { merged, readRows } from "./rows.js";
 
-/** @import { LessonMemoryPayload } from "../common/payloads.js" */
+/** @import { Component, LessonMemoryPayload, LessonRow } from "../common/payloads.js" */
 
 const KEY = "glassformer-lessons";
+const MOST = 400;
 
 /** @typedef {{ forgotten: number | null }} View */
+
+/**
+ * The rows that a text holds; none if it is something else.
+ * @param {string} text
+ * @returns {LessonRow[]}
+ */
+export function readRows(text) {
+  try {
+    const rows = JSON.parse(text || "[]");
+    return Array.isArray(rows) ? rows.filter((row) => Array.isArray(row) && row.length === 5) : [];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Both, the newer for a step and a run that both have, and of too many the last ones.
+ * @param {LessonRow[]} older
+ * @param {LessonRow[]} newer
+ */
+export function merged(older, newer) {
+  const known = new Map([...older, ...newer].map((row) => [`${row[0]} ${row[1]}`, row]));
+  return [...known.values()].slice(-MOST);
+}
 
 /** What is remembered; nothing where the browser lets us remember nothing. */
 function stored() {
@@ -33,7 +57,7 @@ function store(text) {
 
 /**
  * @param {View} view
- * @param {import("../common/payloads.js").Component<LessonMemoryPayload>} component
+ * @param {Component<LessonMemoryPayload>} component
  */
 function show(view, { data: { payload: { rows, forgotten, open, look } }, setStateValue }) {
   lookAt(open, look);
@@ -45,10 +69,7 @@ function show(view, { data: { payload: { rows, forgotten, open, look } }, setSta
   if (isFirst && before) setStateValue("answers", before);
 }
 
-/** @type {import("../common/mount.js").Part<View, LessonMemoryPayload>} */
-const PART = {
-  styles: "lessons", className: "gf-lesson-memory", create: () => ({ forgotten: null }), show,
-  watched: () => [], resized: () => {},
-};
+/** @returns {View} */
+const create = () => ({ forgotten: null });
 
-export const component = mount(PART);
+export const component = mount({ styles: "lessons", className: "gf-lesson-memory", create, show });

@@ -8,36 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import streamlit as st
+from ui.components.element import Element, told_text
 
-from ui.components.assets import loader, wrapped
-
-_MOUNT = st.components.v2.component("glassformer_lesson_memory", js=loader("lesson_memory"))
+_MEMORY = Element("lesson_memory")
 
 
 def lesson_memory(
+    # Of each: the step, a digest of the run, the choice, whether it is right, a fingerprint of the question.
     rows: Sequence[Sequence[Any]],
     *,
     key: str,
-    forgotten: int,
-    opened: str,
-    look: Sequence[str],
+    forgotten: int,  # how often all was forgotten; when it grows, the browser forgets too
+    opened: str,  # the step that is open; "" for none
+    look: Sequence[str],  # keys of the charts that it points at
+    # Called when the browser has said what it remembers; `remembered(key)` tells it.
     on_news: Callable[[], None],
 ) -> None:
-    """Have the browser remember answers, and bring what a step points at into sight when it first stands there.
+    """Have the browser remember answers, and bring what a step points at into sight when it first stands there."""
+    payload = {"rows": [list(row) for row in rows], "forgotten": forgotten, "open": opened, "look": list(look)}
+    _MEMORY.draw(payload, key=key, hears={"answers": on_news})
 
-    Args:
-        rows: Of each: the step, a digest of the run, the choice, whether it is right, a fingerprint of the question.
-        key: Names this place on the page.
-        forgotten: How often all was forgotten; when it grows, the browser forgets too.
-        opened: The step that is open; "" for none.
-        look: Keys of the charts that it points at.
-        on_news: Called when the browser has said what it remembers; the component's state has it as `answers`.
-    """
-    payload = {
-        "rows": [list(row) for row in rows],
-        "forgotten": forgotten,
-        "open": opened,
-        "look": list(look),
-    }
-    _MOUNT(key=key, data=wrapped(payload), on_answers_change=on_news)
+
+def remembered(key: str) -> str:
+    """What the browser remembers; for use inside an `on_news` callback."""
+    return told_text(key, "answers")

@@ -5,7 +5,7 @@
 import { make } from "../common/dom.js";
 import { rawText } from "./numbers.js";
 
-/** @import { View } from "./types.js" */
+/** @import { Plot, View } from "./types.js" */
 
 const ROOM = 13;  // pixels that a name takes along its edge
 
@@ -26,11 +26,21 @@ export function named(count, size, at) {
  * @returns {{ point: (place: unknown) => void, leave: () => void }} a place that is not a cell's has no edges
  */
 export function makeEdges(view) {
-  const names = make("div", "gf-edges");
-  names.setAttribute("aria-hidden", "true");  // the numbers behind a chart are read as a table
+  const names = make("div", "gf-edges", "", { "aria-hidden": true });  // the numbers are read as a table
   view.root.append(names);
   const leave = () => names.replaceChildren();
   return { leave, point: (place) => names.replaceChildren(...(Array.isArray(place) ? around(view, place) : [])) };
+}
+
+/**
+ * Where the places of a chart are drawn on its node, in pixels; null as long as there are none.
+ * @param {Plot} plot
+ */
+export function pixelsOf({ _fullLayout: { xaxis, yaxis } = {} }) {
+  if (!xaxis?.l2p || !yaxis?.l2p) return null;
+  /** @type {(axis: any) => (at: number) => number} */
+  const along = (axis) => (at) => axis.l2p(at) + axis._offset;
+  return { x: along(xaxis), y: along(yaxis) };
 }
 
 /**
@@ -40,14 +50,11 @@ export function makeEdges(view) {
  */
 function around({ plot }, [row, column]) {
   const grid = plot.layout?.meta?.grid;
-  const { xaxis, yaxis } = plot._fullLayout ?? {};
-  if (!grid || !xaxis?.l2p || !yaxis?.l2p) return [];
+  const pixels = pixelsOf(plot);
+  if (!grid || !pixels) return [];
+  const { x, y } = pixels;
   const [rows, columns] = [grid.queries.length, grid.keys.length];
   const top = row - (row % rows), left = column - (column % columns);
-  /** @param {number} at */
-  const x = (at) => xaxis.l2p(at) + xaxis._offset;
-  /** @param {number} at */
-  const y = (at) => yaxis.l2p(at) + yaxis._offset;
   const edge = { x: x(left - 0.5), y: Math.min(y(top - 0.5), y(top + rows - 0.5)) };
   const queries = named(rows, Math.abs(y(1) - y(0)), row - top).map((one) =>
     name("gf-edge-query", grid.queries[one], one === row - top, edge.x, y(top + one)));

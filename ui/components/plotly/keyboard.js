@@ -5,8 +5,10 @@
 // Only the cell at hand is in the grid: its row and column are numbered, as ARIA allows for a grid of which a part is
 // in the document. The keys reach the stepper only where they mean nothing here.
 
-import { make } from "../common/dom.js";
+import { make, set } from "../common/dom.js";
+import { clamped } from "../common/keys.js";
 import { say } from "../common/words.js";
+import { pixelsOf } from "./edges.js";
 import { decoded, rawText } from "./numbers.js";
 
 /** @import { Plot, Trace, View } from "./types.js" */
@@ -27,7 +29,7 @@ export function moved(key, far, { row, column }, { rows, columns }) {
     Home: { row: far ? 0 : row, column: 0 }, End: { row: far ? last.row : row, column: last.column },
   }[key];
   if (!there) return null;
-  return { row: Math.min(Math.max(there.row, 0), last.row), column: Math.min(Math.max(there.column, 0), last.column) };
+  return { row: clamped(there.row, rows), column: clamped(there.column, columns) };
 }
 
 /**
@@ -65,21 +67,6 @@ export function sentenceOf(cells, { row, column }, value) {
   return say("Row {query}, column {key}: {value}", { query, key, value: number });
 }
 
-/** The elements of a grid with one cell, and what is said. */
-function makeGrid() {
-  const made = { grid: make("div", "gf-grid"), row: make("div", "gf-grid-row"), cell: make("div", "gf-grid-cell"),
-    live: make("div", "gf-grid-said") };
-  made.grid.setAttribute("role", "grid");
-  made.row.setAttribute("role", "row");
-  made.cell.setAttribute("role", "gridcell");
-  made.live.setAttribute("aria-live", "polite");
-  made.grid.tabIndex = 0;
-  made.grid.hidden = true;
-  made.row.append(made.cell);
-  made.grid.append(made.row);
-  return made;
-}
-
 /**
  * Give a chart its grid, which shows itself once the figure is a map.
  * @param {View} view
@@ -87,18 +74,21 @@ function makeGrid() {
  * @returns {() => void} to be called after each drawing
  */
 export function makeKeyboard(view, click) {
-  const { grid, row, cell, live } = makeGrid();
+  const grid = make("div", "gf-grid", "", { role: "grid", tabindex: 0, hidden: "" });
+  const row = make("div", "gf-grid-row", "", { role: "row" });
+  const cell = make("div", "gf-grid-cell", "", { role: "gridcell" });
+  const live = make("div", "gf-grid-said", "", { "aria-live": "polite" });
+  row.append(cell);
+  grid.append(row);
   view.root.append(grid, live);
   const at = { row: 0, column: 0 };
   const look = () => {
     const cells = cellsOf(view);
     if (!cells) return;
-    Object.assign(at, { row: Math.min(at.row, cells.rows.length - 1),
-      column: Math.min(at.column, cells.columns.length - 1) });
+    Object.assign(at, { row: clamped(at.row, cells.rows.length), column: clamped(at.column, cells.columns.length) });
     const said = sentenceOf(cells, at, cellOf(view.plot.data, at.row, at.column)?.value ?? null);
-    row.setAttribute("aria-rowindex", String(at.row + 1));
-    cell.setAttribute("aria-colindex", String(at.column + 1));
-    cell.setAttribute("aria-label", said);
+    set(row, { "aria-rowindex": at.row + 1 });
+    set(cell, { "aria-colindex": at.column + 1, "aria-label": said });
     live.textContent = grid.matches(":focus") ? said : "";
     frame(view.plot, cell, at);
   };
@@ -107,7 +97,9 @@ export function makeKeyboard(view, click) {
   grid.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return grid.blur();
     if (event.key === "Enter") clickOn(view, at, click);
-    const there = nextOf(event, at, cellsOf(view));
+    const cells = cellsOf(view);
+    if (!cells || event.altKey || event.metaKey) return;
+    const there = moved(event.key, event.ctrlKey, at, { rows: cells.rows.length, columns: cells.columns.length });
     if (!there) return;
     event.preventDefault();
     Object.assign(at, there);
@@ -117,9 +109,8 @@ export function makeKeyboard(view, click) {
     const cells = cellsOf(view);
     grid.hidden = !cells;
     if (!cells) return;
-    grid.setAttribute("aria-label", view.data.alt);
-    grid.setAttribute("aria-rowcount", String(cells.rows.length));
-    grid.setAttribute("aria-colcount", String(cells.columns.length));
+    const { rows, columns } = cells;
+    set(grid, { "aria-label": view.data.alt, "aria-rowcount": rows.length, "aria-colcount": columns.length });
     look();
   };
 }
@@ -130,17 +121,6 @@ export function makeKeyboard(view, click) {
  */
 function cellsOf({ plot }) {
   return plot.data?.some((trace) => trace.meta === "cells") ? plot.layout?.meta?.cells ?? null : null;
-}
-
-/**
- * Where a key that was pressed leads.
- * @param {KeyboardEvent} event
- * @param {Place} at
- * @param {{ rows: string[], columns: string[] } | null} cells
- */
-function nextOf(event, at, cells) {
-  if (!cells || event.altKey || event.metaKey) return null;
-  return moved(event.key, event.ctrlKey, at, { rows: cells.rows.length, columns: cells.columns.length });
 }
 
 /**
@@ -163,9 +143,10 @@ function clickOn({ plot }, { row, column }, click) {
  * @param {Place} at
  */
 function frame(plot, cell, { row, column }) {
-  const { xaxis, yaxis } = plot._fullLayout ?? {};
-  if (!xaxis?.l2p || !yaxis?.l2p) return;
-  const [x, y] = [column - 0.5, column + 0.5].map((place) => xaxis.l2p(place) + xaxis._offset).sort((a, b) => a - b);
-  const [top, bottom] = [row - 0.5, row + 0.5].map((place) => yaxis.l2p(place) + yaxis._offset).sort((a, b) => a - b);
-  Object.assign(cell.style, { left: `${x}px`, top: `${top}px`, width: `${y - x}px`, height: `${bottom - top}px` });
+  const pixels = pixelsOf(plot);
+  if (!pixels) return;
+  const [left, right] = [column - 0.5, column + 0.5].map(pixels.x).sort((a, b) => a - b);
+  const [top, bottom] = [row - 0.5, row + 0.5].map(pixels.y).sort((a, b) => a - b);
+  const [width, height] = [right - left, bottom - top];
+  Object.assign(cell.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
 }

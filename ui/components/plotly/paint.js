@@ -4,14 +4,11 @@
 import { cssVariable, isDark } from "../common/dom.js";
 import { PLAIN_TYPE } from "../common/present.js";
 
-/** @import { Layout, Theme } from "./types.js" */
+/** @import { Layout } from "./types.js" */
 
 export const TRANSPARENT = "rgba(0,0,0,0)";
 
-/**
- * @param {Element} root
- * @returns {Theme}
- */
+/** @param {Element} root */
 export function themeOf(root) {
   return {
     dark: isDark(root),
@@ -51,7 +48,7 @@ export function axisNames(layout) {
 
 /**
  * @param {Layout} layout
- * @param {Theme} theme
+ * @param {ReturnType<typeof themeOf>} theme
  */
 export function paint(layout, theme) {
   layout.font = { size: PLAIN_TYPE, ...layout.font, family: theme.font, color: theme.text };

@@ -65,13 +65,9 @@ function axisColumns(layout, id, shown) {
   return { titles: [title], at: (value) => [typeof value === "string" ? rawText(value) : value] };
 }
 
-/**
- * @param {Trace} one
- * @param {Trace} other
- */
-function sameAxes(one, other) {
-  return (one.xaxis ?? "x") === (other.xaxis ?? "x") && (one.yaxis ?? "y") === (other.yaxis ?? "y");
-}
+/** @type {(one: Trace, other: Trace) => boolean} */
+const sameAxes = (one, other) =>
+  (one.xaxis ?? "x") === (other.xaxis ?? "x") && (one.yaxis ?? "y") === (other.yaxis ?? "y");
 
 /**
  * Places along a side of a map.

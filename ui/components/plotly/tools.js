@@ -2,15 +2,14 @@
 // What can be done with a chart: reset the zoom, show it large, save its data and its picture.
 
 import { makeButton } from "../common/dom.js";
-import { makeFoot } from "../common/foot.js";
 import { press, savePicture, saveTable } from "../common/save.js";
+import { makeUnder } from "../common/under.js";
 import { say } from "../common/words.js";
 import { parsedFigure } from "./numbers.js";
-import { themeOf } from "./paint.js";
+import { axisNames, themeOf } from "./paint.js";
 import { numbered, tableOf } from "./table.js";
-import { isZoomed, resetZoom } from "./zoom.js";
 
-/** @import { Under, View } from "./types.js" */
+/** @import { Layout, View } from "./types.js" */
 
 /** @param {View} view */
 function saveData(view) {
@@ -39,15 +38,15 @@ async function saveDrawing(view, format) {
 /**
  * What stands under the chart.
  * @param {View} view
- * @returns {Under}
+ * @param {() => void} changed called once the chart has moved into its large view, or back
  */
-export function makeUnder(view) {
-  const foot = makeFoot({
-    open: () => view.large.open(), data: () => saveData(view), picture: (format) => saveDrawing(view, format),
+export function addTools(view, changed) {
+  view.under = makeUnder(view.frame, view.root, {
+    className: "gf-chart-dialog", name: () => view.data.name, changed,
+    data: () => saveData(view), picture: (format) => saveDrawing(view, format),
   });
-  const reset = makeButton("gf-tool", say("Reset zoom"), say("Show the whole chart again"), () => resetZoom(view));
-  foot.tools.prepend(reset);
-  return { ...foot, reset };
+  view.reset = makeButton("gf-tool", say("Reset zoom"), say("Show the whole chart again"), () => resetZoom(view));
+  view.under.tools.prepend(view.reset);
 }
 
 /**
@@ -57,5 +56,33 @@ export function makeUnder(view) {
  */
 export function refreshTools(view, drawn) {
   view.under.tools.hidden = !drawn;
-  view.under.reset.hidden = !drawn || !isZoomed(view);
+  view.reset.hidden = !drawn || !isZoomed(view);
+}
+
+/**
+ * The range of each axis that Python asked for; null where Plotly chooses. Copies, as Plotly writes into its own.
+ * @param {Layout} layout
+ * @returns {Record<string, number[] | null>}
+ */
+export function askedRanges(layout) {
+  const free = axisNames(layout).filter((name) => !layout[name].fixedrange);
+  return Object.fromEntries(free.map((name) => [name, layout[name].range?.slice() ?? null]));
+}
+
+/** @param {View} view */
+function isZoomed(view) {
+  return Object.entries(view.ranges).some(([name, asked]) => {
+    const axis = view.plot._fullLayout?.[name];
+    if (!axis?.range || axis.type === "category") return false;
+    if (!asked) return axis.autorange === false;
+    const close = 1e-6 * Math.abs(asked[1] - asked[0]);
+    return asked.some((end, place) => Math.abs(axis.range[place] - end) > close);
+  });
+}
+
+/** @param {View} view */
+function resetZoom(view) {
+  const whole = Object.entries(view.ranges).map(([name, asked]) =>
+    (asked ? [`${name}.range`, [...asked]] : [`${name}.autorange`, true]));
+  view.plotly?.relayout(view.plot, Object.fromEntries(whole));
 }

@@ -1,9 +1,8 @@
 // What the modules of the Plotly view hand to each other. Plotly's own figures have too many forms to be typed here.
 
-import type { Foot } from "../common/foot.js";
-import type { Large } from "../common/large.js";
 import type { PlotlyPayload } from "../common/payloads.js";
 import type { Cell } from "../common/save.js";
+import type { Under } from "../common/under.js";
 
 export type Trace = Record<string, any>;
 export type Layout = Record<string, any>;
@@ -57,27 +56,13 @@ export interface Plotly {
   Fx: { unhover(plot: Plot): void };
 }
 
-export interface Theme {
-  dark: boolean;
-  text: string;
-  background: string;
-  panel: string;
-  border: string;
-  font: string;
-  headingFont: string;
-}
-
-export interface Under extends Foot {
-  reset: HTMLButtonElement;
-}
-
 export interface View {
   frame: HTMLElement;
   root: HTMLElement;
   plot: Plot;
   note: HTMLElement;
   under: Under;
-  large: Large;
+  reset: HTMLButtonElement;
   data: PlotlyPayload;
   setTriggerValue: (name: string, value: unknown) => void;
   plotly?: Plotly;

@@ -1,12 +1,11 @@
 // @ts-check
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
-import { make } from "../common/dom.js";
-import { makeLarge } from "../common/large.js";
+import { make, set } from "../common/dom.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
-import { roomUnder, whatMakesRoom } from "../common/room.js";
+import { fittedHeight, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
 import { say } from "../common/words.js";
 import { makeEdges } from "./edges.js";
@@ -18,14 +17,12 @@ import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
 import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
-import { makeUnder, refreshTools } from "./tools.js";
-import { askedRanges } from "./zoom.js";
+import { addTools, askedRanges, refreshTools } from "./tools.js";
 
 /** @import { Component, PlotlyPayload } from "../common/payloads.js" */
 /** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
 
 const MOST_GROWN = 1.3;
-const BELOW = 8;
 const SCROLL_BAR = 14;
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
@@ -42,10 +39,6 @@ function note(view, sentence) {
   delete view.root.dataset.waits;
   view.plot.style.display = "none";
   refreshTools(view, false);
-}
-
-function byFinger() {
-  return matchMedia("(pointer: coarse)").matches;
 }
 
 /**
@@ -87,10 +80,10 @@ function prepared(view, { data, layout }) {
   enlarge(figure, scale);
   markStep(view, figure.layout);
   Object.assign(figure.layout, { width, height, autosize: false });
-  fitTitle(figure.layout, width, view.large.isOpen(), scale);
+  fitTitle(figure.layout, width, view.under.isLarge(), scale);
   fitHeads(figure.layout, width);
   // A finger that drags means to scroll the page, not to zoom the chart.
-  if (byFinger()) figure.layout.dragmode = false;
+  if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
   view.links = layout.meta?.links;
   view.labelled = fitAllTicks(figure.layout, view.ticks, view.plot, width, height, scale);
@@ -139,14 +132,14 @@ async function draw(view) {
     await drawOnce(view);
   }
   view.drawing = false;
-  if (view.gone) discard(view);
+  if (view.gone) view.plotly?.purge(view.plot);
   else moveMark(view);
 }
 
 /** @param {View} view */
 async function drawOnce(view) {
   view.width = Math.floor(view.root.clientWidth);
-  view.scale = typeScale(view.large.isOpen());
+  view.scale = typeScale(view.under.isLarge());
   view.height = heightOf(view);
   if (!view.width) return;  // in a closed tab or expander: the size observer calls again when it opens
   const figure = parsedFigure(view.data.figure);
@@ -200,40 +193,24 @@ async function react(view, plotly, figure) {
 // ---------------------------------------------------------------- room
 
 /**
- * The height that a chart asks for: what Python says, grown with the letters.
+ * The height of a chart: its own, which Python says, grown with the letters, or what the window has; in the large view
+ * all there is.
  * @param {View} view
  */
-function ownHeight(view) {
-  return Math.round(view.data.height * typeScale(view.large.isOpen()));
-}
-
-/**
- * What the window has left under all that stands above a chart; its own height where that is too little, as it is
- * for a chart that nobody sees before scrolling.
- * @param {View} view
- */
-function fitted(view) {
-  const height = ownHeight(view);
-  const room = roomUnder(view.frame) - BELOW;
-  return room < view.data.fit ? height : Math.min(room, Math.round(height * MOST_GROWN));
-}
-
-/**
- * The height of a chart: its own or what the window has, or all there is in the large view.
- * @param {View} view
- */
-function heightOf(view) {
-  if (!view.large.isOpen()) return view.data.fit ? fitted(view) : ownHeight(view);
+function heightOf({ data, frame, plot, root, under }) {
+  const own = Math.round(data.height * typeScale(under.isLarge()));
+  if (!under.isLarge()) {
+    const fits = { own, least: data.fit, most: Math.round(own * MOST_GROWN) };
+    return data.fit ? fittedHeight(frame, fits) : own;
+  }
   // A picture whose parts have a size of their own is not squeezed: it scrolls.
-  const least = view.plot.layout?.meta?.fixed_height ? ownHeight(view) : 200;
-  return Math.max(least, Math.floor(view.root.clientHeight));
+  const least = plot.layout?.meta?.fixed_height ? own : 200;
+  return Math.max(least, Math.floor(root.clientHeight));
 }
 
 /** @param {View} view */
 function placed(view) {
-  const isLarge = view.large.isOpen();
-  view.root.style.height = isLarge ? "" : `${heightOf(view)}px`;
-  view.under.expand.hidden = isLarge;
+  view.root.style.height = view.under.isLarge() ? "" : `${heightOf(view)}px`;
   draw(view);
 }
 
@@ -250,24 +227,18 @@ function resized(view) {
 /** @param {HTMLElement} frame */
 function create(frame) {
   const root = make("div", "gf-chart");
-  const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot")));
+  const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     frame, root, plot, note: make("div", "gf-chart-note"),
     clicks: 0, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
-  view.under = makeUnder(view);
   root.append(plot, view.note);
   view.edges = makeEdges(view);
   view.mapByKeyboard = makeKeyboard(view, (event) => report(view, event));
-  frame.append(root, view.under.foot);
-  view.large = makeLarge(frame, [root, view.under.foot], {
-    className: "gf-chart-dialog", name: () => view.data.name, opener: () => view.under.button,
-    changed: () => placed(view),
-  });
+  addTools(view, () => placed(view));
   refreshTools(view, false);
   view.note.hidden = true;
   root.dataset.waits = say("Loading the chart…");
-  plot.setAttribute("role", "img");
   return view;
 }
 
@@ -279,22 +250,14 @@ function show(view, { data: { payload: data }, setTriggerValue }) {
   Object.assign(view, { data, setTriggerValue });
   view.root.dataset.clickable = String(data.clickable);
   view.under.tell(data.caption);
-  for (const named of [view.plot, view.large.dialog, view.under.tools]) named.setAttribute("aria-label", data.alt);
+  for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": data.alt });
   placed(view);
 }
 
 /** @param {View} view */
 function close(view) {
   view.gone = true;
-  if (!view.drawing) discard(view);
-}
-
-/**
- * Free what Plotly holds; never while it draws.
- * @param {View} view
- */
-function discard(view) {
-  view.plotly?.purge(view.plot);
+  if (!view.drawing) view.plotly?.purge(view.plot);  // else once it is drawn: Plotly is never purged while it draws
 }
 
 export const component = mount({

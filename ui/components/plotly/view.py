@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-import streamlit as st
 
 from charts.theme import CELLS, Spec
-from ui.components.assets import STATIC, ensure_static, ignore, loader, wrapped
+from ui.components.assets import STATIC, ensure_static
+from ui.components.element import Element, is_count, told
 from ui.components.packing import base64_of
 from ui.state.click import Click
 
@@ -27,47 +27,28 @@ _PLOTLY_HAS = {"int64": np.int32, "uint64": np.uint32, "float16": np.float32}
 _SHORT_FORMS = {"float16", "float32", "float64", "int8"}
 _LEAST_SHORT = 4096  # smaller maps are not worth a form of their own
 
-_MOUNT = st.components.v2.component(
-    "glassformer_plotly_view",
-    js=loader("plotly_view"),
-    # Plotly puts its style rules into the document's head, where a shadow root would not see them.
-    isolate_styles=False,
-)
+# Plotly puts its style rules into the document's head, where a shadow root would not see them.
+_VIEW = Element("plotly_view", isolated=False)
 
 
 def plotly_view(
-    fig: go.Figure | Spec,
+    fig: go.Figure | Spec,  # its `layout.uirevision` decides whether a zoom outlives a change of data
     *,
-    key: str,
-    alt: str,
-    height: int,
-    caption: str = "",
+    key: str,  # names this place on the page; a figure drawn under the same key replaces the one before
+    alt: str,  # the chart in one or two sentences, for people who cannot see it
+    height: int,  # in pixels; our charts suggest one: `fig.layout.height`
+    caption: str = "",  # a sentence under the chart, such as how to read it
+    # The height is fitted to what a window has left under all that stands above the chart, unless that is less than
+    # this, in pixels. 0: it is not fitted.
     fit: int = 0,
+    # Called before the page runs again after a click; `last_click(key)` tells which. Without it the chart takes no
+    # clicks. Pass `lambda: None` to use only the returned value.
     on_click: Callable[[], None] | None = None,
-    file: str = "",
-    about: Mapping[str, str] | None = None,
-    table: str = "",
+    file: str = "",  # what its files are called, without their endings; its key if not given
+    about: Mapping[str, str] | None = None,  # columns that a saved table begins with, the same in each row
+    table: str = "",  # a CSS selector of the button that saves its table; "": the browser makes one of what it draws
 ) -> Click | None:
-    """Draw a figure in place.
-
-    Args:
-        fig: The figure, or its plain data (`charts.heatmap_spec`); its `layout.uirevision` decides whether a zoom
-            outlives a change of data.
-        key: Names this place on the page; a figure drawn under the same key replaces the one before.
-        alt: The chart in one or two sentences, for people who cannot see it.
-        height: In pixels. Our charts suggest one: `fig.layout.height`.
-        caption: A sentence under the chart, such as how to read it.
-        fit: The height is fitted to what a window has left under all that stands above the chart, unless that is less
-            than this, in pixels. 0: it is not fitted.
-        on_click: Called before the page runs again after a click; `last_click(key)` tells which. Without it
-            the chart takes no clicks. Pass `lambda: None` to use only the returned value.
-        file: What its files are called, without their endings; its key if not given.
-        about: Columns that a saved table begins with, the same in each row: what it is of.
-        table: A CSS selector of the button that saves its table; "": the browser makes one of what it draws.
-
-    Returns:
-        The click that caused this run, else None.
-    """
+    """Draw a figure in place; gives back the click that caused this run, else None."""
     _provide_script()
     payload = {
         "figure": figure_json(fig),
@@ -81,26 +62,19 @@ def plotly_view(
         "fit": fit,
         "clickable": on_click is not None,
     }
-    result = _MOUNT(key=key, data=wrapped(payload), on_click_change=on_click or ignore)
+    result = _VIEW.draw(payload, key=key, hears={"click": on_click})
     return parse_click(result.get("click")) if on_click is not None else None
 
 
 def last_click(key: str) -> Click | None:
-    """Read the click that is being handled; for use inside an `on_click` callback.
-
-    Args:
-        key: The key given to `plotly_view`.
-    """
-    state = st.session_state.get(key)
-    return parse_click(state.get("click")) if isinstance(state, dict) else None
+    """Read the click that is being handled; for use inside an `on_click` callback."""
+    return parse_click(told(key, "click"))
 
 
 def figure_json(fig: go.Figure | Spec) -> str:
     """Write a figure as the JSON text the browser draws, without what the browser can rebuild.
 
-    Args:
-        fig: The figure, or its plain data. The pieces of each cell of a map are left out, as `layout.meta` has
-            both lists once.
+    The pieces of each cell of a map are left out, as `layout.meta` has both lists once.
     """
     if isinstance(fig, go.Figure):
         parts = fig.to_dict()  # a deep copy, with arrays as base64: several times smaller than digits
@@ -154,21 +128,13 @@ def _typed_array(value: object) -> dict[str, str]:
 
 
 def parse_click(value: object) -> Click | None:
-    """Check what the browser sent; anything that is not a click is None.
-
-    Args:
-        value: The raw value.
-    """
+    """Check what the browser sent; anything that is not a click is None."""
     if not isinstance(value, dict):
         return None
     curve, index = value.get("curve"), value.get("index")
-    if not isinstance(index, list) or not all(_is_count(number) for number in (curve, *index)):
+    if not isinstance(index, list) or not all(is_count(number) for number in (curve, *index)):
         return None
     return Click(int(curve or 0), tuple(index), value.get("customdata"))
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 @cache

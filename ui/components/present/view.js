@@ -2,29 +2,53 @@
 // What stands on every page: the button and the key that begin and end the presentation, links and
 // folds of the menu, and the way past it to the sentence.
 
-import { make, makeButton } from "../common/dom.js";
+import { icon, make, makeButton, set } from "../common/dom.js";
 import { keepFolds } from "../common/folds.js";
+import { isPlain } from "../common/keys.js";
 import { followLinks } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { isPresenting, present, speakInAddress } from "../common/present.js";
 import { say } from "../common/words.js";
-import { endsIt, togglesIt } from "./keys.js";
 
-/** @import { PresenterPayload } from "../common/payloads.js" */
+/** @import { Component, PresenterPayload } from "../common/payloads.js" */
 
-/** @typedef {{ button: HTMLButtonElement, skip: HTMLAnchorElement, onKey: (event: KeyboardEvent) => void, end: (() => void)[] }} View */
+/** @typedef {{ button: HTMLButtonElement, skip: HTMLAnchorElement }} View */
 
 const SENTENCE = ".st-key-source input";
-const SVG = "http://www.w3.org/2000/svg";
 const SCREEN = "M3 4h18M5 4v10.5h14V4M12 14.5v3M8 21l4-3.5 4 3.5";  // on a stand
+const WRITTEN = "textarea, select, [contenteditable]:not([contenteditable='false']), [role='textbox'], [role='combobox']";
+/** Inputs that take no letters. */
+const CHOSEN = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
+const OPEN = "[role='dialog'], [role='menu'], [role='listbox'][data-testid], [data-baseweb='popover']";
 
-function sign() {
-  const [svg, path] = [document.createElementNS(SVG, "svg"), document.createElementNS(SVG, "path")];
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
-  path.setAttribute("d", SCREEN);
-  svg.append(path);
-  return svg;
+/** @param {EventTarget | undefined} at */
+function takesLetters(at) {
+  if (at instanceof HTMLInputElement) return !CHOSEN.has(at.type);
+  return at instanceof Element && at.closest(WRITTEN) !== null;
+}
+
+/** @param {KeyboardEvent} event */
+function isFree(event) {
+  return !event.defaultPrevented && !event.isComposing && !event.repeat && isPlain(event)
+    && !takesLetters(event.composedPath()[0]);
+}
+
+/**
+ * Whether a key begins or ends the presentation.
+ * @param {KeyboardEvent} event
+ */
+export function togglesIt(event) {
+  return event.key.toLowerCase() === "p" && isFree(event);
+}
+
+/**
+ * Whether a key ends it: Escape, where nothing is open that it would close.
+ * @param {KeyboardEvent} event
+ */
+export function endsIt(event) {
+  if (event.key !== "Escape" || !isFree(event)) return false;
+  if (event.composedPath().some((node) => node instanceof HTMLDialogElement)) return false;
+  return !Array.from(document.querySelectorAll(OPEN)).some((element) => element.getClientRects().length > 0);
 }
 
 /** What the keyboard comes to first: a link past all of the menu. */
@@ -40,25 +64,29 @@ function skipLink() {
   return link;
 }
 
-/** @param {HTMLElement} root */
-function create(root) {
-  const button = makeButton("gf-present-button", "", "", () => present(!isPresenting()));
-  button.setAttribute("aria-keyshortcuts", "P");
-  button.append(sign(), make("kbd", "gf-present-key", "P"));
+/**
+ * @param {HTMLElement} root
+ * @param {AbortSignal} signal
+ * @returns {View}
+ */
+function create(root, signal) {
+  const toggle = () => present(!isPresenting());
+  const button = makeButton("gf-present-button", "", "", toggle, { "aria-keyshortcuts": "P" });
+  button.append(icon(SCREEN), make("kbd", "gf-present-key", "P"));
   root.append(button);
-  /** @param {KeyboardEvent} event */
-  const onKey = (event) => {
-    if (togglesIt(event)) present(!isPresenting());
-    else if (isPresenting() && endsIt(event)) present(false);
-  };
   // After all others were asked: whoever has used the key says so.
-  window.addEventListener("keydown", onKey);
-  return { button, skip: skipLink(), onKey, end: [followLinks(), keepFolds()] };
+  window.addEventListener("keydown", (event) => {
+    if (togglesIt(event)) toggle();
+    else if (isPresenting() && endsIt(event)) present(false);
+  }, { signal });
+  followLinks(signal);
+  keepFolds(signal);
+  return { button, skip: skipLink() };
 }
 
 /**
  * @param {View} view
- * @param {import("../common/payloads.js").Component<PresenterPayload>} component
+ * @param {Component<PresenterPayload>} component
  */
 function shown(view, { data: { payload } }) {
   if (payload.spoken) speakInAddress(payload.spoken);
@@ -72,18 +100,9 @@ function show({ button, skip }) {
   button.title = presented
     ? say("End the presentation: the usual size, with the sidebar (P or Escape)")
     : say("Present: everything in large type, without the sidebar (P)");
-  button.setAttribute("aria-label", say("Presentation"));
-  button.setAttribute("aria-pressed", String(presented));
+  set(button, { "aria-label": say("Presentation"), "aria-pressed": presented });
 }
 
-/** @type {import("../common/mount.js").Part<View, PresenterPayload>} */
-const PART = {
-  styles: "present", className: "gf-presenter", create, show: shown, scaled: show, watched: () => [], resized: () => {},
-  close: ({ skip, onKey, end }) => {
-    skip.remove();
-    window.removeEventListener("keydown", onKey);
-    for (const one of end) one();
-  },
-};
-
-export const component = mount(PART);
+export const component = mount({
+  styles: "present", className: "gf-presenter", create, show: shown, scaled: show, close: ({ skip }) => skip.remove(),
+});

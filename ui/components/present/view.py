@@ -6,17 +6,12 @@ which `ui/state/language.py` leaves out. A language that was chosen is written i
 
 from __future__ import annotations
 
-import streamlit as st
-
-from ui.components.assets import loader, wrapped
+from ui.components.element import Element
 from ui.state import language
 
-_MOUNT = st.components.v2.component("glassformer_present", js=loader("presenter"))
+_PRESENTER = Element("presenter")
 
 
 def presenter() -> None:
     """Draw the button; its place is fixed by `ui/shared/page_style.py`."""
-    payload = {
-        "spoken": language.in_address().get(language.PARAMETER, ""),
-    }
-    _MOUNT(key="presenter", data=wrapped(payload))
+    _PRESENTER.draw({"spoken": language.in_address().get(language.PARAMETER, "")}, key="presenter")

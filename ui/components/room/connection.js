@@ -12,7 +12,9 @@ const KEPT = "glassformer-room-";
 /** @typedef {"token" | "boot" | "secret" | "away" | "voted"} Kept */
 /** @typedef {{ code: string, student: boolean, counts: boolean }} Wanted */
 
-/** @type {{ wanted: Wanted, known: Known, source: EventSource | null, again: number } | null} */
+/** @typedef {{ wanted: Wanted, known: Known, source: EventSource | null, again: number }} Connection */
+
+/** @type {Connection | null} */
 let connection = null;
 /** @type {Set<(known: Known) => void>} */
 const listeners = new Set();
@@ -47,13 +49,14 @@ export function keep(code, what, is) {
 }
 
 /**
- * Hear of the room that the page is in, now and at every change; what comes back ends that.
+ * Hear of the room that the page is in, now and at every change, until the signal comes.
  * @param {(known: Known) => void} hear
+ * @param {AbortSignal} gone
  */
-export function listen(hear) {
+export function listen(hear, gone) {
   listeners.add(hear);
+  gone.addEventListener("abort", () => listeners.delete(hear));
   if (connection) hear(connection.known);
-  return () => { listeners.delete(hear); };
 }
 
 /**
@@ -72,7 +75,7 @@ export function connect(wanted) {
 }
 
 /**
- * @param {NonNullable<typeof connection>} of
+ * @param {Connection} of
  * @param {Partial<Known>} news
  */
 function tell(of, news) {
@@ -102,7 +105,7 @@ export async function vote(round, choice) {
   return false;
 }
 
-/** @param {NonNullable<typeof connection>} of */
+/** @param {Connection} of */
 function later(of) {
   of.source?.close();
   of.source = null;
@@ -112,7 +115,7 @@ function later(of) {
 
 /**
  * The room is there no more, or never was.
- * @param {NonNullable<typeof connection>} of
+ * @param {Connection} of
  * @param {string} boot of the server that says so
  */
 function over(of, boot) {
@@ -121,7 +124,7 @@ function over(of, boot) {
   tell(of, { standing: !before ? "none" : before === boot ? "ended" : "restarted", state: null, counts: null });
 }
 
-/** @param {NonNullable<typeof connection>} of */
+/** @param {Connection} of */
 async function open(of) {
   const { code, student, counts } = of.wanted;
   if (student && !kept(code, "token") && !(await joined(of))) return;
@@ -147,7 +150,7 @@ async function open(of) {
 }
 
 /**
- * @param {NonNullable<typeof connection>} of
+ * @param {Connection} of
  * @param {string} why
  */
 function refused(of, why) {
@@ -158,7 +161,7 @@ function refused(of, why) {
 
 /**
  * Ask for a token; whether there is one.
- * @param {NonNullable<typeof connection>} of
+ * @param {Connection} of
  */
 async function joined(of) {
   const { code } = of.wanted;

@@ -4,7 +4,7 @@
 import { make } from "../common/dom.js";
 import { say } from "../common/words.js";
 
-/** @import { Known, Timer } from "./types.js" */
+/** @import { Known } from "./types.js" */
 
 const SECOND_MS = 1000;
 
@@ -25,13 +25,12 @@ function told(known) {
   return phase === "vote" ? say("Vote: {time}", { time }) : say("Discuss with your neighbours: {time}", { time });
 }
 
-/** A line that counts down; it is drawn anew each second, while something is timed.
- * @returns {Timer}
+/**
+ * A line that counts down; it is drawn anew each second, while something is timed.
+ * @param {AbortSignal} gone
  */
-export function makeTimer() {
-  const element = make("span", "gf-room-timer");
-  element.setAttribute("role", "timer");
-  element.hidden = true;
+export function makeTimer(gone) {
+  const element = make("span", "gf-room-timer", "", { role: "timer", hidden: "" });
   /** @type {Known | null} */
   let latest = null;
   let again = 0;
@@ -46,5 +45,6 @@ export function makeTimer() {
     latest = known;
     draw();
   };
-  return { element, hear, forget: () => clearTimeout(again) };
+  gone.addEventListener("abort", () => clearTimeout(again));
+  return { element, hear };
 }

@@ -1,6 +1,7 @@
 // What the modules of this folder hand to each other.
 
 import type { RoomPayload } from "../common/payloads.js";
+import type { makeTimer } from "./timer.js";
 
 /** The votes of a round; `counts` is null where there are too few to show. */
 export interface Shown {
@@ -49,21 +50,13 @@ export interface Known {
   until: number;
 }
 
-/** What is timed, and how much of it is left. */
-export interface Timer {
-  element: HTMLElement;
-  hear: (known: Known | null) => void;
-  forget: () => void;
-}
-
 export interface View {
   root: HTMLElement;
   said: HTMLElement;
   button: HTMLButtonElement;
   ballot: HTMLElement;
-  timer: Timer;
+  timer: ReturnType<typeof makeTimer>;
   report: (version: string) => void;
   leave: () => void;
   payload: RoomPayload | null;
-  forget: () => void;
 }

@@ -26,15 +26,18 @@ let latest = null;
 /** @type {View | null} the line that was drawn last: one that goes may go after the next has come */
 let current = null;
 
-/** @param {HTMLElement} root */
-function create(root) {
+/**
+ * @param {HTMLElement} root
+ * @param {AbortSignal} gone
+ */
+function create(root, gone) {
   const view = /** @type {View} */ ({
-    root, said: make("span", "gf-room-said"), ballot: make("span", "gf-room-ballot"), timer: makeTimer(), payload: null,
+    root, said: make("span", "gf-room-said", "", { role: "status" }), ballot: make("span", "gf-room-ballot"),
+    timer: makeTimer(gone), payload: null,
   });
-  view.said.setAttribute("role", "status");
   view.button = makeButton("gf-room-button", "", "", () => toggle(view));
   root.append(view.said, view.ballot, view.timer.element, view.button);
-  view.forget = listen((known) => hear(view, known));
+  listen((known) => hear(view, known), gone);
   return view;
 }
 
@@ -131,9 +134,12 @@ function draw(view) {
   const known = latest?.code === payload.code ? latest : null;
   const there = known?.standing === "there" && payload.role === "student";
   const away = Boolean(kept(payload.code, "away"));
-  said.textContent = known && payload.role === "teacher" ? sayTeacher(known) : sayStanding(known, payload, away);
+  const { code } = payload;
+  said.textContent = known?.standing === "there" && payload.role === "teacher"
+    ? sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", known.counts?.students ?? 0, { code })
+    : sayStanding(known, payload, away);
   // A projector has other things to say, as long as all is well.
-  view.said.parentElement?.classList.toggle("gf-room-quiet", payload.role === "viewer" && known?.standing === "there");
+  view.root.classList.toggle("gf-room-quiet", payload.role === "viewer" && known?.standing === "there");
   const gone = isGone(known) && payload.role !== "viewer";
   button.hidden = !gone && (!there || !known?.state?.page);
   button.textContent = gone ? say("Leave the room") : away ? say("Follow the teacher") : say("Look around by yourself");
@@ -155,20 +161,11 @@ function drawBallot({ ballot, payload }, state) {
     for (let choice = 0; choice < open.choices; choice += 1) {
       const letter = String.fromCharCode("A".charCodeAt(0) + choice);
       const label = say("Vote for {letter}", { letter });
-      const button = makeButton("gf-room-button gf-room-choice", letter, label, () => vote(open.round, choice));
-      button.setAttribute("aria-label", label);
-      ballot.append(button);
+      ballot.append(makeButton("gf-room-button gf-room-choice", letter, label, () => vote(open.round, choice),
+        { "aria-label": label }));
     }
     if (open.few) ballot.append(say("Few votes are shown, too: others may tell from them who chose what."));
   } else ballot.append(say("Your teacher asks for your vote."));
-}
-
-/** @param {Known} known */
-function sayTeacher(known) {
-  if (known.standing !== "there") return sayStanding(known, known, false);
-  const { code, counts } = known;
-  return sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", counts?.students ?? 0,
-    { code });
 }
 
 /**
@@ -221,14 +218,6 @@ function show(view, { data: { payload }, setTriggerValue }) {
   draw(view);
 }
 
-/**
- * Nothing shall lie under the line (`ui/shared/page_style.py`).
- * @param {View} view
- */
-function tellHeight({ root }) {
-  document.documentElement.style.setProperty(HEIGHT, `${Math.ceil(root.getBoundingClientRect().height)}px`);
-}
-
 /** @param {View} view */
 function begin({ payload }) {
   if (!payload) return;
@@ -240,10 +229,11 @@ function begin({ payload }) {
 }
 
 export const component = mount({
-  styles: "room", className: "gf-room", create, show, watched: (view) => [view.root], resized: tellHeight,
+  styles: "room", className: "gf-room", create, show, watched: (view) => [view.root],
+  // Nothing shall lie under the line (`ui/shared/page_style.py`).
+  resized: ({ root }) =>
+    document.documentElement.style.setProperty(HEIGHT, `${Math.ceil(root.getBoundingClientRect().height)}px`),
   close: (view) => {
-    view.forget();
-    view.timer.forget();
     if (current !== view) return;
     current = null;
     connect(null);

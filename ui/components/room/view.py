@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import streamlit as st
+from ui.components.element import Element, told_text
 
-from ui.components.assets import ignore, loader, wrapped
-
-_MOUNT = st.components.v2.component("glassformer_room", js=loader("room_bar"))
+_BAR = Element("room_bar")
+_COUNTS = Element("room_counts")
+# A student is counted and follows; a viewer, such as a projector, only looks on.
 Role = Literal["student", "teacher", "viewer"]
 
 
@@ -22,42 +22,25 @@ def room_bar(
     *,
     key: str,
     role: Role,
-    secret: str = "",
+    secret: str = "",  # the teacher's, for the teacher's own browser, whose tab keeps it for a reload
+    # The round, and which choice the student committed to, from 0; the browser posts it with its token.
     vote: tuple[int, int] | None = None,
-    lesson: bool = False,
+    lesson: bool = False,  # whether the session is in a lesson, whatever the address says
+    # Called when a tab that has kept the secret was loaded again; `kept_secret(key)` tells it.
     on_teacher: Callable[[], None] | None = None,
-    on_left: Callable[[], None] | None = None,
+    on_left: Callable[[], None] | None = None,  # called when the reader leaves a room that has ended
 ) -> None:
-    """Draw the line.
-
-    Args:
-        code: Of the room.
-        key: Names this place on the page.
-        role: A student is counted and follows; a viewer, such as a projector, only looks on.
-        secret: The teacher's, for the teacher's own browser, whose tab keeps it for a reload.
-        vote: The round, and which choice the student committed to, from 0; the browser posts it with its token.
-        lesson: Whether the session is in a lesson, whatever the address says.
-        on_teacher: Called when a tab that has kept one was loaded again; `kept_secret(key)` tells it.
-        on_left: Called when the reader leaves a room that has ended.
-    """
-    payload = {
-        "code": code,
-        "role": role,
-        "secret": secret,
-        "choice": None if vote is None else dict(zip(("round", "choice"), vote, strict=True)),
-        "lesson": lesson,
-    }
-    _MOUNT(
-        key=key,
-        data=wrapped(payload),
-        on_teacher_change=on_teacher or ignore,
-        on_votes_change=ignore,
-        on_left_change=on_left or ignore,
-    )
+    """Draw the line."""
+    choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
+    payload = {"code": code, "role": role, "secret": secret, "choice": choice, "lesson": lesson}
+    _BAR.draw(payload, key=key, hears={"teacher": on_teacher, "votes": None, "left": on_left})
 
 
 def kept_secret(key: str) -> str:
     """What the teacher's tab kept; for use inside an `on_teacher` callback."""
-    state = st.session_state.get(key)
-    secret = state.get("teacher") if isinstance(state, dict) else None
-    return secret if isinstance(secret, str) else ""
+    return told_text(key, "teacher")
+
+
+def room_counts(*, key: str, large: bool = False) -> None:
+    """Draw how many are in the room and how many have voted, live; large letters are for a wall."""
+    _COUNTS.draw({"large": large}, key=key)

@@ -8,23 +8,24 @@ import { listen } from "./connection.js";
 import { makeTimer } from "./timer.js";
 
 /** @import { Component, RoomCountsPayload } from "../common/payloads.js" */
-/** @import { Known, Timer } from "./types.js" */
+/** @import { Known } from "./types.js" */
+
+/** @typedef {{ root: HTMLElement, students: HTMLElement, voted: HTMLElement, known: Known | null }} Wall */
 
 /**
- * @typedef {{
- *   students: HTMLElement, voted: HTMLElement, timer: Timer, known: Known | null, forget: () => void
- * }} Wall
+ * @param {HTMLElement} root
+ * @param {AbortSignal} gone
  */
-
-/** @param {HTMLElement} root */
-function create(root) {
-  const wall = /** @type {Wall} */ ({ students: make("span", ""), voted: make("span", ""), timer: makeTimer(), known: null });
-  root.append(wall.students, wall.voted, wall.timer.element);
-  wall.forget = listen((known) => {
+function create(root, gone) {
+  /** @type {Wall} */
+  const wall = { root, students: make("span"), voted: make("span"), known: null };
+  const timer = makeTimer(gone);
+  root.append(wall.students, wall.voted, timer.element);
+  listen((known) => {
     wall.known = known;
-    wall.timer.hear(known);
+    timer.hear(known);
     draw(wall);
-  });
+  }, gone);
   return wall;
 }
 
@@ -41,16 +42,8 @@ function draw({ students, voted, known }) {
  * @param {Component<RoomCountsPayload>} component
  */
 function show(wall, { data: { payload } }) {
-  /** @type {HTMLElement | null} */
-  const root = wall.students.parentElement;
-  root?.classList.toggle("gf-large", payload.large);
+  wall.root.classList.toggle("gf-large", payload.large);
   draw(wall);
 }
 
-export const component = mount({
-  styles: "room", className: "gf-room-wall", create, show, watched: () => [], resized: () => {},
-  close: (wall) => {
-    wall.forget();
-    wall.timer.forget();
-  },
-});
+export const component = mount({ styles: "room", className: "gf-room-wall", create, show });

@@ -1,12 +1,11 @@
 // @ts-check
 // Draws one step.
 
-import { make, pieceText } from "../common/dom.js";
+import { make, pieceText, set } from "../common/dom.js";
 import { tellStep } from "../common/step.js";
 import { say, sayNodes } from "../common/words.js";
-import { drawSource, fillTarget, strongestSource } from "./chips.js";
+import { drawNote, drawPicked, drawSource, fillTarget, strongestSource } from "./chips.js";
 import { commonStart, saidProbability } from "./numbers.js";
-import { drawNote, drawPicked } from "./picked.js";
 
 /** @import { TargetChip } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
@@ -147,10 +146,10 @@ function predicted({ probability, forced }, values) {
 function drawControls(view) {
   const end = view.run.target.length - 1;
   // aria-disabled instead of disabled: a button that is disabled under the focus would lose it.
-  for (const element of [view.first, view.back]) element.setAttribute("aria-disabled", String(view.step === 0));
-  for (const element of [view.next, view.last]) element.setAttribute("aria-disabled", String(view.step === end));
+  for (const element of [view.first, view.back]) set(element, { "aria-disabled": view.step === 0 });
+  for (const element of [view.next, view.last]) set(element, { "aria-disabled": view.step === end });
   view.slider.value = String(view.step + 1);
-  view.slider.setAttribute("aria-valuetext", say("Step {n} of {all}", { n: view.step + 1, all: end + 1 }));
+  set(view.slider, { "aria-valuetext": say("Step {n} of {all}", { n: view.step + 1, all: end + 1 }) });
   view.slider.style.setProperty("--done", String(end > 0 ? view.step / end : 1));
 }
 

@@ -1,8 +1,11 @@
 // @ts-check
-// Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else.
+// Keys for the stepper that was used last, wherever the focus is, unless the key belongs to something else. And clicks
+// and keys for the source, where a piece is picked, to see who looks at it.
 
-import { offerMove, offerStatus, runOf } from "../common/step.js";
-import { stepOf } from "./drawing.js";
+import { clamped, isPlain } from "../common/keys.js";
+import { offerStepper, runOf } from "../common/step.js";
+import { canPick } from "./chips.js";
+import { render, stepOf } from "./drawing.js";
 import { go, togglePlay } from "./moving.js";
 
 /** @import { View } from "./types.js" */
@@ -18,23 +21,25 @@ const steppers = [];
 // A choice that was clicked keeps the focus, but the arrows that follow are meant for the steps; only who came to it
 // by keyboard wants to move it. Listening while the event goes down, we are asked before the choice is.
 const clicked = new WeakSet();
-/** @type {WeakMap<View, () => void>} */
-const silenced = new WeakMap();
 let pointerAt = -POINTER_MS;
+let heard = new AbortController();
 
-/** @param {View} view */
-export function enter(view) {
+/**
+ * @param {View} view
+ * @param {AbortSignal} gone
+ */
+export function enter(view, gone) {
   view.root.addEventListener("pointerdown", () => prefer(view));
   view.root.addEventListener("focusin", () => prefer(view));
-  const name = () => view.data?.name;
-  const withdrawn = [offerStatus({ name, said: view.caption }),
-    offerMove({ name, move: (step, after) => go(view, step, after) })];
-  silenced.set(view, () => { for (const withdraw of withdrawn) withdraw(); });
+  const move = (/** @type {number} */ step, /** @type {number} */ after) => go(view, step, after);
+  offerStepper({ name: () => view.data?.name, said: view.caption, move }, gone);
   steppers.unshift(view);
   if (steppers.length > 1) return;
-  document.addEventListener("keydown", onKey, true);
-  document.addEventListener("pointerdown", onPointer, true);
-  document.addEventListener("focusin", onFocus, true);
+  heard = new AbortController();
+  const options = { capture: true, signal: heard.signal };
+  document.addEventListener("keydown", onKey, options);
+  document.addEventListener("pointerdown", () => { pointerAt = performance.now(); }, options);
+  document.addEventListener("focusin", onFocus, options);
 }
 
 /**
@@ -42,13 +47,8 @@ export function enter(view) {
  * @param {View} view
  */
 export function leave(view) {
-  silenced.get(view)?.();
   steppers.splice(steppers.indexOf(view), 1);
-  if (!steppers.length) {
-    document.removeEventListener("keydown", onKey, true);
-    document.removeEventListener("pointerdown", onPointer, true);
-    document.removeEventListener("focusin", onFocus, true);
-  }
+  if (!steppers.length) heard.abort();
   return stepOf(steppers.filter((other) => runOf(other.data.name) === runOf(view.data.name)).at(-1));
 }
 
@@ -58,10 +58,6 @@ function prefer(view) {
   steppers.push(view);
 }
 
-function onPointer() {
-  pointerAt = performance.now();
-}
-
 /** @param {FocusEvent} event */
 function onFocus(event) {
   const at = event.composedPath()[0];
@@ -69,18 +65,11 @@ function onFocus(event) {
   else clicked.delete(at);
 }
 
-/**
- * Whether the focus was left behind by a click.
- * @param {Event} event
- */
-export function isLeftOver(event) {
-  return clicked.has(event.composedPath()[0]);
-}
+/** @param {Event} event whether the focus was left behind by a click */
+const isLeftOver = (event) => clicked.has(event.composedPath()[0]);
 
 /** @param {Element} element */
-function isShown(element) {
-  return Boolean(element.getClientRects().length);
-}
+const isShown = (element) => Boolean(element.getClientRects().length);
 
 /**
  * Whether the key belongs to something else: a field, a widget that uses arrows itself, or an open dialog.
@@ -108,7 +97,7 @@ const MOVES = {
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {
-  if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+  if (event.defaultPrevented || !isPlain(event) || event.shiftKey) return;
   const view = steppers.findLast((candidate) => isShown(candidate.root));
   if (!view?.run?.target.length) return;
   const at = event.composedPath()[0];
@@ -124,4 +113,44 @@ function onKey(event) {
   event.preventDefault();
   event.stopPropagation();
   go(view, move(view));
+}
+
+/**
+ * Pick a piece; the one that was picked already is let go. Where Python does something with the choice, it is told.
+ * @param {View} view
+ * @param {number | null} index
+ */
+function pick(view, index) {
+  if (view.data.choosable) {
+    if (index !== null) view.setTriggerValue("chosen", index);
+    return;
+  }
+  view.picked = index === view.picked ? null : index;
+  render(view);
+}
+
+/**
+ * Have the source answer to clicks and keys. It is one stop of the Tab key; arrows go from piece to piece there, but
+ * after a click, which leaves the focus behind, they are meant for the steps.
+ * @param {View} view
+ */
+export function watchSource(view) {
+  const list = view.sourceList;
+  /** @param {Event} event */
+  const placeOf = (event) => view.sourceChips.findIndex((chip) => event.composedPath().includes(chip));
+  list.addEventListener("click", (event) => {
+    const index = placeOf(event);
+    if (index >= 0 && canPick(view)) pick(view, index);
+  });
+  list.addEventListener("keydown", (event) => {
+    const index = placeOf(event);
+    if (index < 0 || !canPick(view)) return;
+    const to = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: Infinity }[event.key];
+    if (to !== undefined && !isLeftOver(event)) view.sourceChips[clamped(to, view.sourceChips.length)].focus();
+    else if (event.key === "Enter" || event.key === " ") pick(view, index);
+    else if (event.key === "Escape" && view.picked !== null) pick(view, null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
 }

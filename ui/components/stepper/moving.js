@@ -1,22 +1,26 @@
 // @ts-check
-// Moves from step to step. Every step is taken here, at once; Python is told only where the reader came to rest.
+// Moves from step to step, by buttons, a slider and the clock. Every step is taken here, at once; Python is told only
+// where the reader came to rest.
 
+import { icon, make, makeButton, set } from "../common/dom.js";
+import { clamped } from "../common/keys.js";
 import { say } from "../common/words.js";
 import { isCovered, render } from "./drawing.js";
-import { icon } from "./icons.js";
 
 /** @import { View } from "./types.js" */
 
 const SETTLE_MS = 200;
 const PLAY_MS = 900;
-
-/**
- * @param {View} view
- * @param {number} step
- */
-export function clamp(view, step) {
-  return Math.max(0, Math.min(step, view.run.target.length - 1));
-}
+const SPEEDS = [0.5, 1, 2, 4];
+/** The signs on the buttons. */
+const SIGNS = {
+  first: "M6 5h2.2v14H6zM19 5v14l-9.5-7z",
+  back: "M17 5v14L6.5 12z",
+  play: "M8 4.5v15l11.5-7.5z",
+  pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z",
+  next: "M7 5v14l10.5-7z",
+  last: "M15.8 5H18v14h-2.2zM5 5v14l9.5-7z",
+};
 
 /**
  * @param {View} view
@@ -24,7 +28,7 @@ export function clamp(view, step) {
  * @param {number} [after] milliseconds by which Python is told later than usual
  */
 export function go(view, wanted, after = 0) {
-  const step = clamp(view, wanted);
+  const step = clamped(wanted, view.run.target.length);
   if (step === view.step) return;
   view.step = step;
   view.halted = null;
@@ -46,11 +50,10 @@ function settle(view) {
  */
 function showPlaying(view, playing) {
   const label = playing ? say("Pause") : say("Play");
-  view.play.replaceChildren(icon(playing ? "pause" : "play"));
-  view.play.setAttribute("aria-label", label);
-  view.play.title = label;
+  view.play.replaceChildren(icon(playing ? SIGNS.pause : SIGNS.play));
+  set(view.play, { "aria-label": label, title: label });
   // A caption that is read aloud several times a second helps nobody.
-  view.caption.setAttribute("aria-live", playing ? "off" : "polite");
+  set(view.caption, { "aria-live": playing ? "off" : "polite" });
 }
 
 /** @param {View} view */
@@ -89,4 +92,42 @@ export function play(view) {
 export function togglePlay(view) {
   if (view.timer) pause(view);
   else play(view);
+}
+
+/**
+ * @param {keyof typeof SIGNS} name
+ * @param {string} label
+ * @param {() => void} act
+ */
+function button(name, label, act) {
+  const made = makeButton(`gf-button gf-${name}`, "", label, act, { "aria-label": label });
+  made.append(icon(SIGNS[name]));
+  return made;
+}
+
+/** @param {View} view */
+export function makeControls(view) {
+  const bar = make("div", "gf-controls");
+  const buttons = make("div", "gf-buttons");
+  view.first = button("first", say("First step"), () => go(view, 0));
+  view.back = button("back", say("Back one step"), () => go(view, view.step - 1));
+  view.play = button("play", say("Play"), () => togglePlay(view));
+  view.next = button("next", say("Next step"), () => go(view, view.step + 1));
+  view.last = button("last", say("Last step"), () => go(view, view.run.target.length - 1));
+  view.slider = make("input", "gf-slider", "", { type: "range", min: 1, step: 1, "aria-label": say("Step") });
+  view.slider.addEventListener("input", () => go(view, Number(view.slider.value) - 1));
+  buttons.append(view.first, view.back, view.play, view.next, view.last);
+  bar.append(buttons, view.slider, speeds(view));
+  return bar;
+}
+
+/** @param {View} view */
+function speeds(view) {
+  const select = make("select", "gf-speed", "", { "aria-label": say("Playing speed") });
+  select.append(...SPEEDS.map((speed) => new Option(`${speed}×`, String(speed), false, speed === 1)));
+  select.addEventListener("change", () => {
+    view.speed = Number(select.value);
+    if (view.timer) play(view);
+  });
+  return select;
 }

@@ -4,12 +4,8 @@
 import { unpackSteps } from "../common/unpack.js";
 
 /** @import { SentRun } from "../common/payloads.js" */
-/** @import { Run } from "./types.js" */
 
-/**
- * @param {SentRun} run
- * @returns {Run}
- */
+/** @param {SentRun} run */
 export function unpacked(run) {
   let text = "";
   const texts = run.texts.map(([same, added]) => (text = text.slice(0, same) + added));

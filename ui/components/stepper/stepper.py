@@ -14,12 +14,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
-from ui.components.assets import ignore, loader, wrapped
+from ui.components.element import Element, is_count, told
 from ui.components.packing import packed
 
-_MOUNT = st.components.v2.component("glassformer_stepper", js=loader("stepper"))
+_STEPPER = Element("stepper")
 
 
 @dataclass(frozen=True)
@@ -84,56 +83,36 @@ class StepperRun:
     @cached_property
     def plain(self) -> dict[str, Any]:
         """The run as JSON values, made once: of a text only what the step changed, of the shading its bytes."""
-        target = [_chip(chip) | {"probability": _unit(chip.probability)} for chip in self.target]
-        return {
-            "run_id": self.run_id,
+        return vars(self) | {
             "source": [_chip(chip) for chip in self.source],
-            "target": target,
-            "start_piece": self.start_piece,
+            "target": [_chip(chip) | {"probability": _unit(chip.probability)} for chip in self.target],
             "texts": [_change(before, text) for before, text in itertools.pairwise(("", *self.texts))],
             "shading": None if self.shading is None else packed(self.shading),
-            "shading_label": self.shading_label,
-            "stop_reason": self.stop_reason,
-            "cut": self.cut,
-            "still": self.still,
         }
 
 
 def stepper(
     run: StepperRun,
     *,
-    key: str,
+    key: str,  # names this place on the page
+    # Where to stand. The browser takes it only when `run.run_id` or `step_revision` is new, so a page that is still
+    # running never throws a reader who steps on back.
     step: int,
-    step_revision: int = 0,
-    covered: bool = False,
+    step_revision: int = 0,  # raise it to move the reader, for example after the browser's Back button
+    covered: bool = False,  # guess mode: the current output piece and what follows from it are hidden behind "?"
+    # In guess mode, the one step whose piece is shown because it was guessed. Other steps stay covered even before
+    # Python hears that the reader moved on.
     revealed_step: int | None = None,
-    compact: bool = False,
-    led: bool = False,
-    chosen: int | None = None,
+    compact: bool = False,  # without the running text: for pages that are about something else
+    led: bool = False,  # without buttons, as another stepper on the page moves it; its pieces are clicked as ever
+    chosen: int | None = None,  # a source piece to mark, from 0
+    # Called before the page runs again when the reader has come to rest on another step.
     on_step_change: Callable[[], None] | None = None,
+    # Called likewise when a source piece was clicked; `last_chosen(key)` tells which. Without it a click there picks
+    # the piece, to see who looks at it.
     on_choose: Callable[[], None] | None = None,
 ) -> int:
-    """Show a run and let the reader step through it.
-
-    Args:
-        run: The run.
-        key: Names this place on the page.
-        step: Where to stand. The browser takes it only when `run.run_id` or `step_revision` is new, so a page
-            that is still running never throws a reader who steps on back.
-        step_revision: Raise it to move the reader, for example after the browser's Back button.
-        covered: Guess mode: the current output piece and what follows from it are hidden behind "?".
-        revealed_step: In guess mode, the one step whose piece is shown because it was guessed. Other steps
-            stay covered even before Python hears that the reader moved on.
-        compact: Without the running text: for pages that are about something else.
-        led: Without buttons, as another stepper on the page moves it; its pieces are clicked as ever.
-        chosen: A source piece to mark, from 0.
-        on_step_change: Called before the page runs again when the reader has come to rest on another step.
-        on_choose: Called likewise when a source piece was clicked; `last_chosen(key)` tells which. Without it a click
-            there picks the piece, to see who looks at it.
-
-    Returns:
-        The step the reader rests on, 0 to number of steps - 1.
-    """
+    """Show a run and let the reader step through it; gives back the step that the reader rests on, from 0."""
     payload = {
         "name": key,
         "run": run.plain,
@@ -146,44 +125,26 @@ def stepper(
         "chosen": chosen,
         "choosable": on_choose is not None,
     }
-    _MOUNT(
-        key=key, data=wrapped(payload), on_step_change=on_step_change or ignore, on_chosen_change=on_choose or ignore
-    )
+    _STEPPER.draw(payload, key=key, hears={"step": on_step_change, "chosen": on_choose})
     return settled_step(run, key=key, step=step, step_revision=step_revision)
 
 
 def last_chosen(key: str) -> int | None:
-    """Which source piece was clicked, from 0; for use inside an `on_choose` callback.
-
-    Args:
-        key: The key given to `stepper`.
-    """
-    state = st.session_state.get(key)
-    place = state.get("chosen") if isinstance(state, dict) else None
-    return place if isinstance(place, int) and not isinstance(place, bool) and place >= 0 else None
+    """Which source piece was clicked, from 0; for use inside an `on_choose` callback."""
+    place = told(key, "chosen")
+    return place if is_count(place) else None
 
 
 def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:
     """Read where the reader rests without drawing; for callbacks and for what stands above the stepper.
 
-    Args:
-        run: The run now shown.
-        key: The key given to `stepper`.
-        step: What holds if the browser has reported nothing for this run and revision.
-        step_revision: As given to `stepper`.
-
-    Returns:
-        The step, 0 to number of steps - 1.
+    `step` holds if the browser has reported nothing for this run and revision.
     """
-    state = st.session_state.get(key)
-    report = state.get("step") if isinstance(state, dict) else None
-    if not isinstance(report, dict):
+    report = told(key, "step")
+    if not isinstance(report, dict) or report.get("run_id") != run.run_id:
         return _clamp(step, run)
-    current = report.get("run_id") == run.run_id and report.get("step_revision") == step_revision
-    reported = report.get("step")
-    if not current or isinstance(reported, bool) or not isinstance(reported, int):
-        return _clamp(step, run)
-    return _clamp(reported, run)
+    reported = report.get("step") if report.get("step_revision") == step_revision else None
+    return _clamp(reported if is_count(reported) else step, run)
 
 
 def _clamp(step: int, run: StepperRun) -> int:

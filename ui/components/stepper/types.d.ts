@@ -1,12 +1,10 @@
 // What the modules of the stepper hand to each other.
 
-import type { SentRun, StepperPayload } from "../common/payloads.js";
+import type { StepperPayload } from "../common/payloads.js";
+import type { unpacked } from "./numbers.js";
 
 /** A run whose texts are whole and whose shading is whole steps of 1 / levels, [step, source]. */
-export interface Run extends Omit<SentRun, "texts" | "shading"> {
-  texts: string[];
-  shading: { levels: number; steps: Uint8Array | Uint16Array } | null;
-}
+export type Run = ReturnType<typeof unpacked>;
 
 export interface View {
   root: HTMLElement;

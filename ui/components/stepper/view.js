@@ -1,17 +1,16 @@
 // @ts-check
 // Steps through a finished run.
 
-import { make } from "../common/dom.js";
+import { make, set } from "../common/dom.js";
+import { clamped } from "../common/keys.js";
 import { mount } from "../common/mount.js";
 import { tellStep } from "../common/step.js";
 import { say } from "../common/words.js";
 import { buildChips } from "./chips.js";
-import { makeControls } from "./controls.js";
 import { render, reserve } from "./drawing.js";
-import { enter, leave } from "./keys.js";
-import { clamp, go, pause } from "./moving.js";
+import { enter, leave, watchSource } from "./keys.js";
+import { go, makeControls, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
-import { watchSource } from "./picking.js";
 
 /** @import { Component, StepperPayload } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
@@ -31,21 +30,20 @@ function side(className, heading, ...content) {
   return { section, name };
 }
 
-/** @param {HTMLElement} root */
-function create(root) {
-  root.tabIndex = 0;
-  root.setAttribute("role", "group");
+/**
+ * @param {HTMLElement} root
+ * @param {AbortSignal} gone
+ */
+function create(root, gone) {
   const label = say("Step through the translation. Arrow keys move, Home and End jump, Space plays.");
-  root.setAttribute("aria-label", label);
+  set(root, { role: "group", tabindex: 0, "aria-label": label });
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     root, step: 0, speed: 1, timer: null, halted: null, picked: null,
-    sourceList: make("ol", "gf-pieces"), targetList: make("ol", "gf-pieces"),
-    text: make("p", "gf-text"), caption: make("p", "gf-caption"), note: make("p", "gf-note"), bar: make("div", "gf-bar"),
+    // What scrolls would be a stop of the Tab key, but it follows the step by itself.
+    text: make("p", "gf-text", "", { dir: "auto", tabindex: -1 }),
+    sourceList: make("ol", "gf-pieces", "", { role: "group" }), targetList: make("ol", "gf-pieces", "", { tabindex: -1 }),
+    caption: make("p", "gf-caption", "", { "aria-live": "polite" }), note: make("p", "gf-note"), bar: make("div", "gf-bar"),
   }));
-  view.text.dir = "auto";
-  // What scrolls would be a stop of the Tab key, but it follows the step by itself.
-  view.text.tabIndex = view.targetList.tabIndex = -1;
-  view.caption.setAttribute("aria-live", "polite");
   const says = make("div", "gf-says");
   says.append(view.caption, view.note);
   view.controls = makeControls(view);
@@ -54,15 +52,8 @@ function create(root) {
   view.targetName = target.name;
   root.append(side("gf-source", say("Source"), view.sourceList).section, target.section, view.bar);
   watchSource(view);
-  enter(view);
+  enter(view, gone);
   return view;
-}
-
-/** @param {View} view */
-function build(view) {
-  buildChips(view, (index) => go(view, index));
-  view.picked = null;
-  view.slider.max = String(Math.max(1, view.run.target.length));
 }
 
 /**
@@ -79,11 +70,14 @@ function adopt(view, data) {
   Object.assign(view, { run, data, revision: data.step_revision });
   if (news) {
     clearTimeout(view.settling);
-    view.step = view.settled = clamp(view, data.step);
+    view.step = view.settled = clamped(data.step, run.target.length);
   }
-  view.step = clamp(view, view.step);
-  if (shape !== view.shape) build(view);
+  view.step = clamped(view.step, run.target.length);
+  if (shape === view.shape) return;
   view.shape = shape;
+  buildChips(view, (index) => go(view, index));
+  view.picked = null;
+  view.slider.max = String(Math.max(1, run.target.length));
 }
 
 /**

@@ -1,8 +1,13 @@
 // @ts-check
 // What stands under a picture: one button with all that can be done with it, and how to read it, of which the rest
 // comes when it is asked for.
+//
+// In the large view both move into a dialog as large as the window, and come back. Its letters are large, and it says
+// what the step reads and predicts, since arrow keys go on stepping; the stepper is behind it.
 
-import { make, makeButton } from "./dom.js";
+import { make, makeButton, set } from "./dom.js";
+import { largeHere } from "./present.js";
+import { followStatus } from "./step.js";
 import { say } from "./words.js";
 
 /**
@@ -13,6 +18,8 @@ import { say } from "./words.js";
  * @property {HTMLButtonElement} expand its first entry
  * @property {(text: string) => void} tell what is said under the picture
  */
+
+/** @typedef {Foot & { dialog: HTMLDialogElement, isLarge: () => boolean }} Under */
 
 /** About a line of a chart in half a page; a Chinese letter is as wide as two. */
 const SHOWN = 110;
@@ -42,19 +49,18 @@ export function shortened(text) {
  * @returns {Foot}
  */
 export function makeFoot({ open, data, picture }) {
-  const [foot, tools, list] = [make("div", "gf-foot"), make("div", "gf-tools"), make("div", "gf-menu")];
-  tools.setAttribute("role", "group");
-  const button = makeButton("gf-tool gf-menu-button", "⋯", say("Chart: expand, download…"), () => {});
-  button.setAttribute("aria-label", button.title);
-  button.setAttribute("aria-haspopup", "menu");
+  const [foot, tools] = [make("div", "gf-foot"), make("div", "gf-tools", "", { role: "group" })];
+  const title = say("Chart: expand, download…");
+  const list = make("div", "gf-menu", "", { role: "menu", "aria-label": title });
+  const button = makeButton("gf-tool gf-menu-button", "⋯", title, () => {},
+    { "aria-label": title, "aria-haspopup": "menu" });
   /** @type {(label: string, act: () => void) => HTMLButtonElement} */
   const entry = (label, act) => {
     const made = makeButton("gf-menu-entry", label, "", () => {
       list.hidePopover();
       button.focus({ preventScroll: true });
       act();
-    });
-    made.setAttribute("role", "menuitem");
+    }, { role: "menuitem" });
     list.append(made);
     return made;
   };
@@ -76,8 +82,6 @@ export function makeFoot({ open, data, picture }) {
  */
 function opens(button, list) {
   list.popover = "auto";
-  list.setAttribute("role", "menu");
-  list.setAttribute("aria-label", button.title);
   button.popoverTargetElement = list;
   const entries = () => Array.from(list.querySelectorAll("button")).filter((entry) => !entry.hidden);
   let stood = 0;  // where the button was when the list came: a scroll of before, or of another box, moves nothing
@@ -86,7 +90,7 @@ function opens(button, list) {
   };
   list.addEventListener("beforetoggle", (event) => {
     const isOpen = /** @type {ToggleEvent} */ (event).newState === "open";
-    button.setAttribute("aria-expanded", String(isOpen));
+    set(button, { "aria-expanded": isOpen });
     window[isOpen ? "addEventListener" : "removeEventListener"]("scroll", away, true);
     // The browser gives the focus to the first that is not hidden; else they ask for it nowhere, as in the large view.
     for (const entry of entries()) entry.autofocus = isOpen;
@@ -118,7 +122,7 @@ function makeTold() {
   const unfold = (isOpen) => {
     rest.hidden = !isOpen;
     more.textContent = isOpen ? say("Less") : say("More");
-    more.setAttribute("aria-expanded", String(isOpen));
+    set(more, { "aria-expanded": isOpen });
   };
   unfold(false);
   told.append(first, rest, " ", more);
@@ -127,4 +131,59 @@ function makeTold() {
     told.hidden = !text;
     more.hidden = !rest.textContent;
   }];
+}
+
+/**
+ * Give a picture what stands under it, and its large view.
+ * @param {HTMLElement} home where both stand on the page, before all else
+ * @param {HTMLElement} shown
+ * @param {{
+ *   className: string, name: () => string, changed: () => void,
+ *   data: () => void, picture: (format: "svg" | "png") => void,
+ * }} options `className` is the dialog's, `name` the component's, which says its run; `changed` is called once the
+ *   picture has moved
+ * @returns {Under}
+ */
+export function makeUnder(home, shown, { className, name, changed, data, picture }) {
+  const [dialog, status] = [make("dialog", className), make("p", "gf-status", "", { "aria-live": "polite" })];
+  let unfollow = () => {};
+  const setType = () => dialog.style.setProperty("--gf-rem", `${largeHere()}px`);
+  const open = () => {
+    if (dialog.open) return;
+    home.style.height = `${home.offsetHeight}px`;  // the page behind keeps its place
+    setType();
+    window.addEventListener("resize", setType);
+    unfollow = followStatus(name(), status);
+    dialog.append(shown, foot.foot);
+    dialog.showModal();
+    moved();
+  };
+  const foot = makeFoot({ open, data, picture });
+  const moved = () => {
+    foot.expand.hidden = dialog.open;
+    changed();
+  };
+  const close = () => dialog.close();
+  dialog.append(status, makeButton("gf-close", "✕", say("Close (Esc)"), close, { "aria-label": say("Close") }));
+  home.append(shown, foot.foot, dialog);
+  dialog.addEventListener("click", (event) => event.target === dialog && isBeside(dialog, event) && close());
+  // For Escape, the button and a click beside the dialog alike.
+  dialog.addEventListener("close", () => {
+    unfollow();
+    window.removeEventListener("resize", setType);
+    home.prepend(shown, foot.foot);
+    home.style.height = "";
+    moved();
+    foot.button.focus();
+  });
+  return { ...foot, dialog, isLarge: () => dialog.open };
+}
+
+/**
+ * @param {HTMLElement} dialog
+ * @param {MouseEvent} event
+ */
+function isBeside(dialog, { clientX: x, clientY: y }) {
+  const { left, right, top, bottom } = dialog.getBoundingClientRect();
+  return x < left || x > right || y < top || y > bottom;
 }
