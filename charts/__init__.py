@@ -6,6 +6,13 @@ Nothing here knows torch or Streamlit. `heatmap_spec` makes the plain data of a 
 `go.Figure` and hold sentences (`words`), said in the reader's language by the app; `heatmap` returns the same as a
 figure that speaks English. So does each other chart here.
 
+In all of them labels stand one for each place, in order, and equal ones stay apart. An axis and a value are called
+what they are, with their unit; `colour` is the side that they belong to. What is looked at, `chosen` or `marked_...`,
+is counted from 0, and None marks nothing; `note` stands under the title. `allowed` is True where a query may attend;
+closed cells say `mask_reason` on hover, and have no number. Shapes stand behind what they are of: [layer, head].
+Sizes that do not fit together are a ValueError. A click gives the `customdata` of a mark or the index of a cell, and
+`layout.height` suggests a height in pixels.
+
 Example:
     >>> import charts
     >>> figure = charts.heatmap(weights, queries=["▁like"], keys=["▁I", "▁like"], title="Layer 1, head 1")

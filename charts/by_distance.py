@@ -59,21 +59,10 @@ def distance_curves_spec(
     edges: Sequence[float] = (),
     note: str = "",
 ) -> Spec:
-    """Draw curves over the distance between query and key.
+    """Draw curves over the distance [distance] between query and key: the key's position minus the query's.
 
-    Args:
-        distances: The key's position minus the query's [distance].
-        curves: What is drawn; those that are looked at come out on top.
-        value_name: What a value is.
-        marked: A distance to mark on the first strong curve.
-        edges: Distances between which one bucket ends and the next begins: thin lines.
-        note: Shown under the title.
-
-    Returns:
-        The figure; a click on a curve gives its place as `customdata`.
-
-    Raises:
-        ValueError: If a curve has not one value for each distance.
+    `marked` is a distance to mark on the first strong curve; `edges` are those at which one bucket ends and the next
+    begins. A click on a curve returns its `place`.
     """
     for curve in curves:
         if len(curve.values) != len(distances):
@@ -119,20 +108,10 @@ def distance_map_spec(
     head: int | None = None,
     note: str = "",
 ) -> Spec:
-    """Draw what each head adds to scores by distance, head 1 on top.
+    """Draw what each head adds to scores [head, distance], head 1 on top.
 
-    Args:
-        bias: [head, distance].
-        distances: The key's position minus the query's [distance].
-        buckets: The bucket of each distance, from 0, said on hover; None if there are none.
-        head: A head to frame, from 0.
-        note: Shown under the title.
-
-    Returns:
-        The figure; a click's index is (head, distance).
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    A distance is the key's position minus the query's. `buckets` has the bucket of each distance, from 0, said on
+    hover; `head` is framed. A click's index is (head, distance).
     """
     drawn = np.asarray(bias, np.float32)
     n_heads, n_distances = drawn.shape
@@ -170,15 +149,7 @@ def _columns(distances: np.ndarray, buckets: np.ndarray | None) -> list[str]:
 
 
 def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, title: str) -> Spec:
-    """Draw for each head how far scores differ by q·k, and by the bias of the distance.
-
-    Args:
-        content, bias: One for each head.
-        head: A head to mark, from 0.
-
-    Returns:
-        The figure; a click on a bar gives its head as `customdata`.
-    """
+    """Draw how far each head's scores differ by q·k [head] and by the bias of distance [head]; a click is a head."""
     n_heads = len(content)
     layout = base_layout(title, say("Head"), say("Standard deviation of scores in a row"))
     layout |= {"height": 360, "barmode": "group", "bargap": 0.3}

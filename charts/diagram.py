@@ -89,15 +89,9 @@ _TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 
 
 def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
-    """Draw a model.
+    """Draw a model: the encoder, whose last block is the memory, and the decoder; or one of them.
 
-    Args:
-        *stacks: The encoder, whose last block is the memory, and the decoder, whose blocks of kind "cross" get it; or
-            one of them.
-        title: Which model it is.
-
-    Returns:
-        The figure; a click on another block returns its `place` as `customdata`.
+    Blocks of kind "cross" get the memory. A click on a block returns its `place`.
     """
     drawing = _Drawing()
     columns = _COLUMNS
@@ -119,12 +113,7 @@ def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
 
 
 def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:
-    """The same drawing, in which a click opens addresses.
-
-    Args:
-        figure: What `model_diagram_spec` made; it stays as it is.
-        links: Addresses of blocks, by their places.
-    """
+    """The same drawing, which stays as it is, but a click opens addresses of blocks, by their places."""
     layout = figure["layout"]
     return {**figure, "layout": {**layout, "meta": {**layout["meta"], "links": dict(links)}}}
 

@@ -52,16 +52,10 @@ def lens_table_spec(
     chosen: np.ndarray,
     title: str,
 ) -> Spec:
-    """Draw the most probable pieces of each depth, written into cells.
+    """Draw the most probable pieces of each depth, written into cells, the first depth on top.
 
-    Args:
-        depths: The rows, first depth first.
-        pieces: The candidates of each depth, best first, `[depth][place]`.
-        probabilities: `[depth, place]`.
-        chosen: Bool `[depth, place]`: the piece that the output has.
-
-    Raises:
-        ValueError: If there is not one piece for each number.
+    `pieces` are [depth][place], best first, their `probabilities` [depth, place]; `chosen` is bool [depth, place]:
+    the piece that the output has.
     """
     values = np.asarray(probabilities, np.float32)
     if values.ndim != 2 or values.shape != np.shape(chosen) or [values.shape[1]] * len(depths) != [*map(len, pieces)]:
@@ -110,11 +104,7 @@ def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) 
 
 
 def after(depth: str) -> str:
-    """A depth on hover.
-
-    Args:
-        depth: Its name; already escaped.
-    """
+    """A depth on hover, its name already escaped."""
     return say("after {depth}", depth=depth)
 
 
@@ -131,13 +121,7 @@ def _two_digits(probability: float) -> str:
 
 
 def in_cell(piece: str, most_lines: int, *, most: int = _LINE) -> list[str]:
-    """The lines of a piece that has to fit into a narrow cell; what is left out shows as an ellipsis.
-
-    Args:
-        piece: Any text.
-        most_lines: Most lines.
-        most: Letters of a line.
-    """
+    """The lines, of `most` letters, of a piece in a narrow cell; what is left out shows as an ellipsis."""
     widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece]
     whole = sum(widths)
     # About in halves, so that no letter stands alone on the second line.
@@ -172,17 +156,10 @@ def lens_curves_spec(
     divergence: np.ndarray,
     title: str,
 ) -> Spec:
-    """Draw how the output's piece and the whole prediction came about, one panel under the other.
+    """Draw how the output's piece and the whole prediction came about, each [depth], one panel under the other.
 
-    Args:
-        depths: The depths, in order.
-        probability: Of the output's piece `[depth]`.
-        rank: Its place among the candidates, from 1 `[depth]`.
-        entropy: Of the prediction, in bits `[depth]`.
-        divergence: KL(last || here), in bits `[depth]`.
-
-    Raises:
-        ValueError: If there is not one value for each depth.
+    `probability` and `rank`, from 1, are of the output's piece; `entropy` of the prediction and `divergence`, KL(last
+    || here), are in bits.
     """
     lines = [np.asarray(values, np.float64) for values in (probability, rank, entropy, divergence)]
     if any(values.shape != (len(depths),) for values in lines):

@@ -36,23 +36,11 @@ def lens_map_spec(
     title: str,
     measure: Literal["probability", "rank"] = "probability",
 ) -> Spec:
-    """Draw how the output's piece of each step stood at each depth.
+    """Draw how the output's piece of each step stood at each depth, the first depth on top.
 
-    Args:
-        depths: The rows, first depth first.
-        steps: What each step reads and predicts.
-        probability: Of the piece that the output has `[depth, step]`.
-        rank: Its place among the candidates, from 1 `[depth, step]`.
-        first: The depth where it was first on top, -1 for never `[step]`.
-        stays: The depth from which it stays on top, -1 for none `[step]`.
-        step: The current step, framed; None frames none.
-        measure: What the colours are.
-
-    Returns:
-        The figure; a click's index is `(depth, step)`.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `probability` and `rank`, from 1, are [depth, step]; `first` is the depth where the piece was first on top,
+    `stays` that from which it stays there, both [step], -1 for none. `measure` is what the colours are. A click's
+    index is (depth, step).
     """
     shape = (len(depths), len(steps))
     maps, lines = (probability, rank), (first, stays)

@@ -47,24 +47,11 @@ def masked_row_spec(
     mask_reasons: Sequence[str],
     filled: str = "−∞",
 ) -> Spec:
-    """Draw one query's row three times over the same keys: scores, scores after the mask, weights.
+    """Draw one query's row three times over the same keys: scores before the mask, after it, and weights, all [key].
 
-    Args:
-        scores: `[key]`, before the mask.
-        allowed: bool `[key]`, True = may attend.
-        weights: `[key]`, 0 to 1.
-        keys: A label for each key.
-        key_axis: What the keys are.
-        key: The key that is looked at; it is framed.
-        colour: The side of the keys.
-        mask_reasons: For each key why it is closed; not looked at where it is open.
-        filled: What a closed score becomes, as it is written; a closed key that weighs something has a bar.
-
-    Returns:
-        The figure; a click on a bar returns the key's place as `customdata`.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `filled` is what a closed score becomes, as it is written; a closed key that weighs something has a bar.
+    `mask_reasons` has for each closed key why it is. The `key` that is looked at is framed; a click returns the key's
+    place.
     """
     shape = (len(keys),)
     if not scores.shape == allowed.shape == weights.shape == shape or len(mask_reasons) != len(keys):
@@ -155,16 +142,9 @@ def logit_movement_spec(
 ) -> Spec:
     """Draw how far rows of logits or vectors moved between two runs; on the logarithmic axis exactly 0 has a place.
 
-    Args:
-        series: One or two: name -> max |difference| `[row]`; the first is drawn filled.
-        rows: A label for each row.
-        rounding: The largest difference that counts as float32 rounding; the band up to there is shaded.
-        row_axis: What the rows are.
-        value_name: What moved, `LOGITS` or `VECTORS`.
-        changed: The row whose input was changed; a line marks it.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `series` are one or two, name -> max |difference| [row]; the first is drawn filled. The band up to `rounding`, the
+    largest difference that counts as float32 rounding, is shaded. `value_name` is `LOGITS` or `VECTORS`; a line marks
+    the row whose input was `changed`.
     """
     if any(values.shape != (len(rows),) for values in series.values()):
         raise ValueError(f"{len(rows)} rows need as many numbers in each series.")

@@ -61,20 +61,7 @@ def padded_batch_spec(
     marked_row: int,
     colour: Colour,
 ) -> Spec:
-    """Draw a padded batch.
-
-    Args:
-        pieces: The piece at each position, [sentence][position].
-        real: bool `[sentence, position]`, False where it is padding.
-        sentences: A label for each row.
-        columns: A label for each position.
-        column_axis: What the columns are.
-        marked_row: The sentence that is looked at.
-        colour: The side.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
-    """
+    """Draw a padded batch: pieces [sentence][position], and where they are `real`, bool [sentence, position]."""
     layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
     layout["height"] = 150 + 34 * len(sentences)
     text = {"text": [[literal(piece) for piece in row] for row in pieces]}
@@ -96,13 +83,8 @@ def padded_batch_spec(
 def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str], colour: Colour) -> Spec:
     """Draw a mask at its own shape: one block of rows, or one block a sentence side by side.
 
-    Args:
-        mask: bool `[batch or 1, 1, query or 1, key]`, True = may attend.
-        sentences: A short label for each sentence; used where the batch axis is not 1.
-        colour: The side of the keys.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    The mask is bool [batch or 1, 1, query or 1, key], True = may attend; `sentences` are named where the batch axis
+    is not 1.
     """
     n_batch, n_heads, n_queries, n_keys = mask.shape
     if n_heads != 1 or n_batch not in (1, len(sentences)):
@@ -158,19 +140,11 @@ def mask_map_spec(
     colour: Colour,
     convention: Convention,
 ) -> Spec:
-    """Draw one sentence's mask after broadcasting.
+    """Draw one sentence's mask after broadcasting, bool [query, key], True = may attend.
 
-    Args:
-        mask: bool `[query, key]`, True = may attend.
-        reasons: Why cells are closed -> bool `[query, key]`, which ones; together they are all closed cells.
-        queries, keys: Labels of rows and columns.
-        axes: What rows and columns are.
-        cell: The cell that is looked at, row and column; it is framed.
-        colour: The side of the keys.
-        convention: How cells are written.
-
-    Raises:
-        ValueError: If the sizes do not fit together, or the reasons are not those of the closed cells.
+    `reasons` say why cells are closed -> bool [query, key], which ones; ValueError if together they are not all
+    closed cells. `axes` are what rows and columns are, the `cell` that is looked at is framed, `colour` is the side
+    of the keys.
     """
     layout, hatching = _frame_of(mask, queries, keys, title, axes, None)
     if not np.array_equal(np.sum([*reasons.values(), np.zeros(mask.shape)], axis=0), ~mask):

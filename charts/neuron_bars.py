@@ -40,20 +40,9 @@ def active_neurons_spec(
     title: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the most active neurons of one token, the first on top.
+    """Draw the most active neurons, numbered from 0, of one token, the first on top; a click returns the neuron.
 
-    Args:
-        neurons: Their numbers, from 0.
-        activation, pre_activation: Of each `[neuron]`.
-        written: Length of what each writes `[neuron]`.
-        chosen: The neuron that is looked at, in full colour if it is there.
-        colour: Whose token it is.
-
-    Returns:
-        The figure; a click on a bar returns its neuron as `customdata`.
-
-    Raises:
-        ValueError: If there is not one number for each neuron.
+    Each array is [neuron]; `written` is the length of what each writes. `chosen` is the number of a neuron.
     """
     numbers = [np.asarray(values, np.float32) for values in (activation, pre_activation, written)]
     if any(values.shape != (len(neurons),) for values in numbers):
@@ -81,16 +70,7 @@ def active_neurons_spec(
 
 
 def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Sequence[int], *, title: str) -> Spec:
-    """Draw the pieces that a neuron raises and lowers most.
-
-    Args:
-        pieces: The most raised first, the most lowered last.
-        values: The change of the logit of each.
-        ids: Their ids.
-
-    Raises:
-        ValueError: If the lists differ in length.
-    """
+    """Draw the pieces that a neuron raises and lowers most, the most raised first: the change of each logit."""
     if not len(pieces) == len(values) == len(ids):
         raise ValueError(f"{len(pieces)} pieces, {len(values)} values, {len(ids)} ids: give one for each.")
     layout = lying(title, say("Change of the logit"), say("Piece"), [shortened(piece) for piece in pieces])
@@ -109,11 +89,7 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
 
 
 def activations(before: float, after: float) -> str:
-    """What goes into a neuron's function and what comes out, on hover.
-
-    Args:
-        before, after: Pre-activation and activation.
-    """
+    """What goes into a neuron's function and what comes out, on hover."""
     return say("pre-activation {before:.4g}, activation {after:.4g}", before=before, after=after)
 
 

@@ -58,18 +58,9 @@ def silent_shares_spec(
     value_name: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the share of silent neurons of every layer at every token.
+    """Draw the share of silent neurons, 0 to 1, of every layer at every token [layer, token].
 
-    Args:
-        shares: 0 to 1, `[layer, token]`.
-        pieces: The tokens; equal ones stay apart.
-        marked: The layer and the token that are looked at.
-        token_axis: What the tokens are.
-        value_name: What is a share of what.
-        colour: Whose layers they are.
-
-    Returns:
-        The figure; a click's index is `(layer, token)`.
+    `marked` is a layer and a token; a click's index is both.
     """
     layers = [str(layer) for layer in range(1, len(shares) + 1)]
     spec = heatmap_spec(
@@ -105,17 +96,8 @@ def pre_activations_spec(
 ) -> Spec:
     """Draw how pre-activations are spread, and the activation function over them.
 
-    Args:
-        edges: Of the bins, ascending `[bin + 1]`.
-        everywhere: Share of all pre-activations in each bin, 0 to 1 `[bin]`.
-        here: Share of those of the chosen token `[bin]`.
-        x, values, slopes: Points of the function and of its derivative `[point]`.
-        function: Its name, such as "ReLU".
-        piece: The chosen token.
-        colour: Whose layer it is.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `edges` of the bins ascend [bin + 1]; `everywhere` and `here`, at the chosen token, are shares of pre-activations,
+    0 to 1 [bin]; `x`, `values` and `slopes` are points of the function and of its derivative [point].
     """
     if not (len(edges) - 1 == len(everywhere) == len(here) and len(x) == len(values) == len(slopes)):
         raise ValueError(f"{len(edges)} edges, {len(everywhere)} and {len(here)} shares, or the curves do not fit.")
@@ -163,21 +145,7 @@ def neuron_tokens_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the activation of one neuron at every token.
-
-    Args:
-        activation, pre_activation: `[token]`.
-        pieces: The tokens; equal ones stay apart.
-        chosen: The token that is looked at, in full colour.
-        token_axis: What the tokens are.
-        colour: Whose they are.
-
-    Returns:
-        The figure; a click on a bar returns its token as `customdata`.
-
-    Raises:
-        ValueError: If there is not one number for each token.
-    """
+    """Draw the activation [token] of one neuron at every token; a click returns the token."""
     numbers, before = (np.asarray(values, np.float32) for values in (activation, pre_activation))
     if not numbers.shape == before.shape == (len(pieces),):
         raise ValueError(f"{numbers.shape} and {before.shape} numbers for {len(pieces)} tokens: give one for each.")
@@ -207,18 +175,10 @@ def neuron_map_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the activations of some neurons at every token.
+    """Draw the activations [token, neuron] of some neurons, numbered from 0, at every token.
 
-    Args:
-        activation: `[token, neuron]`.
-        neurons: Their numbers, from 0.
-        pieces: The tokens.
-        marked: The token that is looked at, and the place of the neuron that is, None if it is not among them.
-        token_axis: What the tokens are.
-        colour: Whose they are.
-
-    Returns:
-        The figure; a click's index is `(token, place of the neuron)`.
+    `marked` is the token that is looked at, and the place of the neuron that is, None if it is not among them. A
+    click's index is (token, place of the neuron).
     """
     token, place = marked
     spec = heatmap_spec(

@@ -23,22 +23,7 @@ def norm_effect_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw mean and standard deviation of every token's vector before and after a norm.
-
-    Args:
-        pieces: The tokens; equal ones stay apart.
-        means: Before and after, each `[token]`.
-        deviations: The same for the standard deviation.
-        chosen: The token to frame.
-        token_axis: What the tokens are.
-        colour: Whose tokens they are.
-
-    Returns:
-        The figure; a click on a mark returns its token as `customdata`.
-
-    Raises:
-        ValueError: If there is not one value for each token.
-    """
+    """Draw mean and deviation of every token's vector before and after a norm, each [token]; a click is a token."""
     numbers = [np.asarray(values, np.float32) for values in (*means, *deviations)]
     if any(values.shape != (len(pieces),) for values in numbers):
         raise ValueError(f"{len(pieces)} tokens: give one value for each.")

@@ -35,21 +35,11 @@ def piece_losses_spec(
     piece_axis: str = PIECE,
     guessing: float | None = None,
 ) -> Spec:
-    """Draw the loss of each piece of a text.
+    """Draw the loss of each piece of a text, in nats.
 
-    Args:
-        pieces: The pieces, in their order.
-        losses: Of each, in nats.
-        places: Their places in the text, from 0; a click on a bar gives its place as `customdata`.
-        ranks: The place of each among all that the model could write there, from 1.
-        best: The piece that the model finds likeliest there.
-        best_probabilities: How likely it finds it, 0 to 1.
-        chosen: The place that is looked at, marked.
-        piece_axis: What the pieces are.
-        guessing: The loss of guessing among all pieces alike, in nats; None draws no line for it.
-
-    Raises:
-        ValueError: If the lists differ in length.
+    `places` in the text count from 0; a click returns one. `ranks` count from 1 among all that the model could write
+    there, `best` is what it finds likeliest, and `best_probabilities` how likely, 0 to 1. `guessing` is the loss of
+    guessing among all pieces alike, in nats; None draws no line for it.
     """
     if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
         raise ValueError(f"{len(pieces)} pieces need as many losses, places, ranks and likeliest pieces.")

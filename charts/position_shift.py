@@ -59,20 +59,11 @@ def shift_points_spec(
     unpaired: bool = False,
     note: str = "",
 ) -> Spec:
-    """Draw two dimensions of PE(p + k) and of what a map makes of PE(p), for all p.
+    """Draw two dimensions of PE(p + k), `wanted`, and of what a map makes of PE(p), `found`: [position, 2].
 
-    Args:
-        wanted: PE(p + k), [position, 2].
-        found: The map's answer, [position, 2].
-        pair: Number i of the pair: dimensions 2i and 2i + 1.
-        shift: k.
-        held_out: Positions that took no part in a fit, bool [position]; None if nothing was fitted.
-        angle: Draws how far the vector of position 0 turns, in radians, clockwise from the top; None draws nothing.
-        unpaired: Whether the dimensions are not a sine and its cosine.
-        note: What is left out, shown under the title.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `pair` i has dimensions 2i and 2i + 1, `unpaired` if these are no sine and its cosine; `shift` is k. Positions
+    `held_out`, bool [position], took no part in a fit; None if nothing was fitted. `angle` draws how far the vector
+    of position 0 turns, in radians, clockwise from the top.
     """
     rings, marks = np.asarray(wanted, np.float32), np.asarray(found, np.float32)
     tested = np.zeros(len(rings), bool) if held_out is None else np.asarray(held_out, bool)
@@ -104,20 +95,9 @@ def shift_points_spec(
 def shift_errors_spec(
     shifts: Sequence[int], lines: Sequence[ErrorLine], *, shift: int, log: bool, y_title: str, title: str
 ) -> Spec:
-    """Draw the error of some maps for several shifts.
+    """Draw the error of at most four maps for several shifts k; a click returns the shift.
 
-    Args:
-        shifts: The shifts k.
-        lines: The maps; at most four.
-        shift: The shift that is looked at, marked if it is there.
-        log: Whether the error axis is logarithmic; an error of exactly 0 is then a gap.
-        y_title: What an error is.
-
-    Returns:
-        The figure; a click on a point returns its shift as `customdata`.
-
-    Raises:
-        ValueError: If there is not one error for each shift.
+    `shift` is marked if it is there. If the error axis is `log`, an error of exactly 0 is a gap.
     """
     layout = base_layout(title, say("Shift k (positions)"), y_title) | {"height": 480, "hovermode": "closest"}
     legend(layout, 46 if len(lines) == 1 else 124)

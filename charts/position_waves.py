@@ -27,17 +27,9 @@ _BAND = 88  # pixels for one curve
 def position_curves_spec(
     values: np.ndarray, formula: np.ndarray, *, dimensions: Sequence[int], notes: Sequence[str], title: str
 ) -> Spec:
-    """Draw some dimensions of a table over the positions, one band each, with the formula's.
+    """Draw some dimensions of a table over the positions, [position, dimension], one band each, with the formula's.
 
-    Args:
-        values: [position, dimension], the chosen dimensions.
-        formula: The same of the formula.
-        dimensions: The number of each, from 0.
-        notes: What to say of each, such as "sine, one turn in 6.3 positions".
-        title: What the curves show.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `notes` say what the formula has in each, such as "sine, one turn in 6.3 positions".
     """
     table, expected = np.asarray(values, np.float32), np.asarray(formula, np.float32)
     count = len(dimensions)
@@ -69,16 +61,10 @@ def position_curves_spec(
 def wavelengths_spec(
     wavelengths: np.ndarray, periods: np.ndarray, shares: np.ndarray, *, n_positions: int, title: str
 ) -> Spec:
-    """Draw the formula's wavelengths, and the strongest wave that was found in each dimension.
+    """Draw the formula's wavelengths [pair], and the strongest wave that was found in each dimension.
 
-    Args:
-        wavelengths: Of the formula, in positions, [pair].
-        periods: Found, in positions a turn, [dimension]; NaN where a dimension does not vary.
-        shares: The share of its dimension's variance that each holds, 0 to 1, [dimension].
-        n_positions: How many positions were measured.
-
-    Raises:
-        ValueError: If there is not one wavelength for every two dimensions.
+    All are in positions a turn; `periods` [dimension] are NaN where a dimension does not vary, and `shares` are the
+    shares of its dimension's variance that each holds, 0 to 1.
     """
     count = len(periods)
     if len(wavelengths) != -(-count // 2) or len(shares) != count:

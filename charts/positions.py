@@ -52,17 +52,9 @@ def position_table_spec(
     note: str = "",
     n_sines: int = 0,
 ) -> Spec:
-    """Draw a table of positions with position 0 on top.
+    """Draw a table of positions [position, dimension] with position 0 on top.
 
-    Args:
-        values: [position, dimension], those that are drawn.
-        positions: The number of each row, from 0.
-        dimensions: The number of each column, from 0.
-        note: What of the table is left out, shown under the title.
-        n_sines: How many of the first dimensions are sines, where the cosines come after them: a line parts the two.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `n_sines` of the first dimensions are sines, where the cosines come after them: a line parts the two.
     """
     rows = [f"p = <b>{position}</b>" for position in positions]
     columns = [with_number(DIMENSION, str(dimension)) for dimension in dimensions]
@@ -79,19 +71,9 @@ def position_table_spec(
 def position_similarity_spec(
     similar: np.ndarray, *, positions: Sequence[int], title: str, value_name: str = "p·q", note: str = ""
 ) -> Spec:
-    """Draw how much every position resembles every other.
+    """Draw how much every position resembles every other [position, position].
 
-    Args:
-        similar: [position, position], those that are drawn.
-        positions: The number of each row and column, from 0.
-        value_name: What a number is.
-        note: What is left out, shown under the title.
-
-    Returns:
-        The figure; colours go by sign if there is a negative value.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    Colours go by sign if there is a negative value.
     """
     layout = base_layout(title, say("Position q"), POSITION_AXIS)
     number_places(layout, "xaxis", positions, title=say("Position q"))
@@ -105,15 +87,7 @@ def position_similarity_spec(
 def similarity_by_distance_spec(
     mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, title: str, value_name: str = "p·q"
 ) -> Spec:
-    """Draw how much positions resemble each other by how far apart they are.
-
-    Args:
-        mean, low, high: Over all pairs at each distance from 0, [distance].
-        value_name: What a number is.
-
-    Raises:
-        ValueError: If the three differ in length.
-    """
+    """Draw how much positions resemble each other by how far apart they are, over all pairs [distance]."""
     if not len(mean) == len(low) == len(high):
         raise ValueError(f"{len(mean)} means, {len(low)} least and {len(high)} largest values: give one each.")
     layout = base_layout(title, say("Distance |p − q| (positions)"), value_name)
@@ -141,11 +115,7 @@ def similarity_by_distance_spec(
 def number_places(layout: Spec, name: str, numbers: Sequence[int], *, title: str) -> None:
     """Label an axis of places by their numbers; those that only count from 0 get round ones, as any axis has.
 
-    Args:
-        layout: Of the figure; gets `meta` if it has none.
-        name: "xaxis" or "yaxis", where the first place is on top.
-        numbers: The number of each place.
-        title: What is counted.
+    The first place of a "yaxis" is on top; the layout gets `meta` if it has none.
     """
     count = len(numbers)
     meta = layout.setdefault("meta", {})

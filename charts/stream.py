@@ -75,22 +75,9 @@ def stream_lines_spec(
     limits: tuple[float, float] | None = None,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw a measure of every token by depth.
+    """Draw a measure of every token by depth [depth, token]; a click returns the token.
 
-    Args:
-        depths: The places, in order.
-        values: `[depth, token]`.
-        pieces: The tokens; equal ones stay apart.
-        chosen: The token whose line is strong.
-        value_name: What a number is.
-        limits: Ends of the axis; None goes from 0 to the largest value.
-        colour: Whose tokens they are.
-
-    Returns:
-        The figure; a click on a point returns its token as `customdata`.
-
-    Raises:
-        ValueError: If there is not one value for each depth and token.
+    `limits` are the ends of the axis; None goes from 0 to the largest value.
     """
     numbers = np.asarray(values, np.float32)
     if numbers.shape != (len(depths), len(pieces)) or not 0 <= chosen < len(pieces):
@@ -119,8 +106,7 @@ def stream_lines_spec(
 def whole_steps(numbers: np.ndarray) -> Spec:
     """An axis from 0 that ends at a tick: above the last one, a reader could not tell how high a line is.
 
-    Args:
-        numbers: What is drawn, from 0; what is not finite does not count.
+    What is not finite does not count.
     """
     top = float(np.max(numbers, initial=0, where=np.isfinite(numbers))) or 1.0
     rough = top / _STEPS
@@ -137,12 +123,7 @@ def shades(colour: Colour) -> tuple[str, str]:
 
 
 def named_token(place: int, piece: str) -> str:
-    """A token on hover.
-
-    Args:
-        place: Counted from 1.
-        piece: Its text.
-    """
+    """A token on hover, its place counted from 1."""
     return say("token {place}: {piece}", place=place, piece=bold(piece))
 
 
@@ -194,17 +175,9 @@ def stream_added_spec(
     title: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw what each sub-layer added to one token's stream beside what was there.
+    """Draw what each sub-layer added to one token's stream beside what was there, all [sub-layer].
 
-    Args:
-        depths: The sub-layers, in order.
-        before: Size of the stream that a sub-layer adds to `[sub-layer]`.
-        added: Size of what it adds `[sub-layer]`.
-        aligned: Cosine of the two `[sub-layer]`.
-        colour: Whose token it is.
-
-    Raises:
-        ValueError: If there is not one value for each sub-layer.
+    `before` and `added` are sizes, `aligned` is the cosine of the two.
     """
     numbers = [np.asarray(values, np.float64) for values in (before, added, aligned)]
     if any(values.shape != (len(depths),) for values in numbers):
