@@ -95,9 +95,6 @@ class OpenLayer(OfRun):
         """What the neuron does to logits directly, and to that of the output's piece.
 
         None if it writes to no logits, or if that must not be seen yet.
-
-        Raises:
-            BusyError: The model has too much to do.
         """
         run, trace, place = self.run, self.run.trace, (self.layer, self.neuron, self.token)
         if not writes(run, self.stack) or run.looking.covered:
@@ -122,12 +119,7 @@ def layer_of(run: Seen, side: Side) -> int:
 
 
 def open_layer(run: Seen) -> OpenLayer:
-    """The layer that is looked at.
-
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
-    """
+    """The layer that is looked at; QueryError if the model computes what is not finite."""
     checkpoint, trace, side = run.checkpoint, run.trace, side_of(run)
     stack, layer, pieces, asked = STACKS[side], layer_of(run, side), pieces_of(run, side), run.view.neuron
     token, n = token_of(run, side, pieces), len(pieces)

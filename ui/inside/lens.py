@@ -80,12 +80,7 @@ def what_it_is(checkpoint: Checkpoint) -> str:
 
 
 def path_in_words(run: Seen, lens: Lens) -> str:
-    """When the piece of the current step was decided.
-
-    Args:
-        run: What is looked at.
-        lens: Of its trace.
-    """
+    """When the piece of the current step was decided."""
     step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
     first, stays = int(found.first[step]), int(found.stays[step])

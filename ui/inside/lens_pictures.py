@@ -42,9 +42,7 @@ class OpenLens(OfRun):
 def open_lens(run: Seen) -> OpenLens | None:
     """The lens of a run, made once; None where there is no output layer to read the stream with.
 
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
+    Raises QueryError if the model computes what is not finite.
     """
     if not anatomy(run.checkpoint.config).writes:
         return None

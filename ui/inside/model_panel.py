@@ -79,12 +79,7 @@ def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
 
 
 def open_place(slot: Slot, place: str) -> None:
-    """Callback: go to the view of a block on this page; to those on other pages the browser goes by itself.
-
-    Args:
-        slot: Where.
-        place: The block's place, such as `encoder.0.self_attn`.
-    """
+    """Callback: go to the view of a block on this page; to those on other pages the browser goes by itself."""
     there = destination(place)
     if there.page is None:
         session.replace(slot, **there.fields)
@@ -200,15 +195,7 @@ def _choose_length(o: OpenModel) -> None:
 def columns(
     config: ModelConfig, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int
 ) -> dict[str, list[Any]]:
-    """A table with one row a component, and one for all of them, by the names of its columns.
-
-    Args:
-        config: The features of the model.
-        held: Parameters.
-        now: Multiply-adds of the sentence.
-        at_n: Multiply-adds at the chosen length.
-        n: That length.
-    """
+    """A table with one row a component, and one for all of them, by the names of its columns."""
     totals = (sum(one.parameters for one in held.values()), sum(now.values()), sum(at_n.values()))
     rows = []
     for part in costs.parts_of(config):

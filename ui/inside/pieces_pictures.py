@@ -77,11 +77,7 @@ class Chosen(OfRun):
 
     @cached_property
     def nearest(self) -> Neighbours:
-        """The nearest pieces of the chosen one; made once.
-
-        Raises:
-            BusyError: The model has too much to do.
-        """
+        """The nearest pieces of the chosen one; made once."""
         book = self.book
         return self.run.work.compute(
             ("neighbours", *book.key, self.id, self.by),
@@ -112,11 +108,7 @@ class Chosen(OfRun):
 
     @cached_property
     def mapped(self) -> Mapped:
-        """The map of those with their neighbours; made once.
-
-        Raises:
-            BusyError: The model has too much to do.
-        """
+        """The map of those with their neighbours; made once."""
         book, ids, chosen, by = self.book, self.shown, self.id, self.by
 
         def work() -> Mapped:
@@ -148,11 +140,7 @@ def ids_of(run: Seen, side: Side) -> tuple[int, ...]:
 
 
 def open_piece(run: Seen) -> Chosen:
-    """The piece that is looked at: one that was typed or clicked if it is of this table, else a token's.
-
-    Raises:
-        BusyError: The model has too much to do.
-    """
+    """The piece that is looked at: one that was typed or clicked if it is of this table, else a token's."""
     side = side_of(run)
     book = _open_book(run, side)
     asked, own = (run.view.key, 0) if side == "source" else (run.view.query, run.looking.row)

@@ -93,12 +93,7 @@ class OpenStream(OfRun):
 
 
 def open_stream(run: Seen) -> OpenStream:
-    """The stream of the side that is looked at.
-
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
-    """
+    """The stream of the side that is looked at; QueryError if the model computes what is not finite."""
     side = side_of(run)
     pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]
     recorded = run.work.replay(run.checkpoint, run.trace, stream.sites(config, stack))

@@ -21,12 +21,7 @@ from words import joined, say, say_n
 
 
 def draw(table: Table | Shown, run: OpenRun | None) -> None:
-    """Draw the chosen part.
-
-    Args:
-        table: What `controls.draw` returned.
-        run: The run; only the sentence needs one.
-    """
+    """Draw the chosen part of what the controls returned; only the sentence needs a run."""
     if table.view.positions_panel == "sentence":
         if run is not None:
             sentence_panel.draw(run)

@@ -116,9 +116,7 @@ class InScores(OfRun):
     def score(self) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Distances, what query and key would score at each, and their own score before any cap; None for a bias.
 
-        Raises:
-            QueryError: What the run read is not finite.
-            BusyError: The model has too much to do.
+        Raises QueryError if what the run read is not finite.
         """
         shown, query, key, turning = self.shown, self.query, self.key, self.turning
         if turning is None:
@@ -150,15 +148,7 @@ class InScores(OfRun):
 
 
 def open_sentence(run: Seen) -> Start | InScores | None:
-    """What positions do in the sentence, in guess mode without the tokens that are still to come.
-
-    Returns:
-        None for a model without positions.
-
-    Raises:
-        QueryError: What the run read is not finite.
-        BusyError: The model has too much to do.
-    """
+    """What positions do in the sentence, in guess mode without those that are still to come; None if it has none."""
     if run.checkpoint.config.placing.adds == "table":
         return _start_of(run)
     shown = open_shown(run.checkpoint, run.link.view, run.slot)

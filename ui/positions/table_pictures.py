@@ -179,9 +179,7 @@ def spread(d_model: int) -> tuple[int, ...]:
 def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Table | None:
     """The table of the side that is looked at, whatever the sentence; None for a model that adds none.
 
-    Raises:
-        QueryError: Something in it is not finite.
-        BusyError: The model has too much to do.
+    Raises QueryError if something in it is not finite.
     """
     if checkpoint.config.placing.adds != "table":
         return None
@@ -237,15 +235,7 @@ def whole(table: Table) -> Plot:
 
 
 def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
-    """The dimensions that a map has room for: all, or every nth pair.
-
-    Args:
-        n_positions: Rows of the map.
-        d_model: Width of the table.
-
-    Returns:
-        Dimensions from 0, ascending.
-    """
+    """The dimensions, from 0 and ascending, that a map of so many rows has room for: all, or every nth pair."""
     step = -(-n_positions * d_model // MOST_CELLS)
     dims = np.arange(d_model)
     return dims[(dims // 2) % step == 0]

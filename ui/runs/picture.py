@@ -67,12 +67,7 @@ class Picture(Generic[_Scene]):
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
 
     def of(self, run: Seen) -> Plot | None:
-        """What it shows of a run that is on no page.
-
-        Raises:
-            GlassformerError: It cannot be made of this run.
-            BusyError: The model has too much to do.
-        """
+        """What it shows of a run that is on no page; errors as of `Work`."""
         scene = self.part.scene(run)
         return None if scene is None else self.plot(scene)
 

@@ -22,17 +22,10 @@ def show(
     take: Callable[[Any], object] | None = None,
     table: Table | None = None,
 ) -> None:
-    """Draw a picture in the scene's slot; nothing where the model has nothing to show.
+    """Draw a picture in the scene's slot; nothing where the model has nothing to show. Errors are those of `Work`.
 
-    Args:
-        picture: Which.
-        scene: What it is of.
-        take: Called with what a click means; it must not hold a run. None: the view takes it.
-        table: As for `drawing.chart`.
-
-    Raises:
-        GlassformerError: It cannot be made of this run.
-        BusyError: The model has too much to do.
+    `take` is called with what a click means and must not hold a run; without it, the view takes that. `table` is as
+    for `drawing.chart`.
     """
     plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
     if plot is None:
