@@ -12,9 +12,8 @@ import numpy as np
 
 from charts import theme
 from charts.credit import number, signed_cells, written
-from charts.grammar import along, at_ends, frame, table
+from charts.grammar import along, at_ends, frame, lying, lying_bars, table
 from charts.hover import bold, on_lines, with_number
-from charts.neuron_bars import lying, lying_bars
 from charts.theme import Spec, base_layout, literal
 from words import joined, say
 

@@ -65,7 +65,7 @@ def cost_shares_spec(
         say("Share of multiply-adds (%)"),
     ]
     table(layout, columns, zip(names, parameters, first, multiply_adds, second, strict=True))
-    return {"data": traces, "layout": layout}
+    return {"data": traces, "layout": layout, "how_to_read": HOW_TO_READ_SHARES}
 
 
 def cost_curves_spec(
@@ -108,7 +108,7 @@ def cost_curves_spec(
         says = hover(literal(name), "n = %{x:,}: <b>%{y:,.0f}</b>")
         y = np.asarray(counts, dtype=np.float64)
         data.append(layer("lines", x, y, stroke(colour, width, dash), name=literal(name), says=says))
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_CURVES}
 
 
 def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str) -> Spec:

@@ -58,7 +58,7 @@ def embedding_strengths_spec(
     pale, full = SIDES[colour] if colour != "neutral" else (theme.GUIDE_COLOR, theme.MARK_COLOR)
     styles = [(pale, "circle"), (full, "square"), (theme.NEUTRAL_COLOR, "diamond"), (theme.MARK_COLOR, "cross")]
     data = [_marks(pieces, kind, *style) for kind, style in zip(strengths, styles, strict=False)] if pieces else []
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_STRENGTHS}
 
 
 def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str) -> Spec:

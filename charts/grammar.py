@@ -14,7 +14,7 @@ import numpy as np
 
 from charts import theme
 from charts.hover import bold, hover
-from charts.theme import Colour, Spec, ticks
+from charts.theme import Colour, Spec, base_layout, literal, ticks
 
 Kind = Literal["bar", "lying", "markers", "lines", "lines+markers", "markers+text", "text"]
 
@@ -120,6 +120,19 @@ def layer(
     if says is None and texts is None:
         return found | {"hoverinfo": "skip"}
     return found | {"hovertemplate": hover("%{hovertext}") if says is None else says}
+
+
+def lying(title: str, x_title: str, y_title: str, labels: Sequence[str]) -> Spec:
+    """The layout of bars that lie, one a row."""
+    layout = base_layout(title, x_title, y_title) | {"bargap": 0.25, "barmode": "overlay"}
+    listed(layout, map(literal, labels))
+    return layout | {"height": int(np.clip(116 + 24 * len(labels), 200, 560))}
+
+
+def lying_bars(values: Sequence[float] | np.ndarray, shades: Sequence[str]) -> Spec:
+    """The bars themselves, a colour each; hover is for the caller to fill in."""
+    bars = layer("lying", np.asarray(values, np.float32), np.arange(len(values), dtype=np.int32), texts=())
+    return bars | {"marker": {"color": list(shades)}}
 
 
 def whole_rows(ids: Sequence[int], texts: Sequence[str], *, width: float = 1.0) -> Spec:

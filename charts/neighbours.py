@@ -14,9 +14,8 @@ from typing import Literal
 import numpy as np
 
 from charts import theme
-from charts.grammar import SIDES, at_ends, finite, layer, legend, table
+from charts.grammar import SIDES, at_ends, finite, layer, legend, lying, lying_bars, table
 from charts.hover import bold, on_lines, with_number
-from charts.neuron_bars import lying, lying_bars
 from charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
 from words import say
 
@@ -113,7 +112,8 @@ def neighbour_bars_spec(
         )
         for piece, i, cos, gap in rows
     ]
-    return {"data": [bars] if len(pieces) else [], "layout": layout}
+    read = HOW_TO_READ_COSINE if by == "cosine" else HOW_TO_READ_DISTANCE
+    return {"data": [bars] if len(pieces) else [], "layout": layout, "how_to_read": read}
 
 
 def piece_map_spec(
@@ -145,7 +145,8 @@ def piece_map_spec(
     rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
     table(layout, columns, rows)
     kinds = [kind for kind in _STYLES if any(point.kind == kind for point in points)]
-    return {"data": [_points(points, placed, kind, chosen) for kind in kinds], "layout": layout}
+    data = [_points(points, placed, kind, chosen) for kind in kinds]
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_MAP}
 
 
 def _padded(values: np.ndarray) -> list[float]:

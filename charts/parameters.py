@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from charts import theme
-from charts.grammar import Kind, at_a_line, at_ends, layer, stroke, table, upright
+from charts.grammar import Kind, at_a_line, at_ends, layer, lying, lying_bars, stroke, table, upright
 from charts.hover import bold, hover, on_lines, with_number
-from charts.neuron_bars import lying, lying_bars
 from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 

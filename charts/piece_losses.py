@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,10 @@ HOW_TO_READ = say(
     "Each bar is one right piece and its loss −ln p, 0 where the model is certain of it; a pale bar is a piece that "
     "ranks first. The dotted line is the mean, the dashed one the loss of guessing among all pieces alike. Click a "
     "bar to look at that piece."
+)
+HOW_TO_READ_HIDDEN = say(
+    "Each bar is one piece, hidden while all others are seen: its loss −ln p, 0 where the model is certain of it. A "
+    "pale bar is a piece that the model would have written itself. Click a bar to hide that piece."
 )
 LOSS = say("Loss (nats)")
 PIECE = say("Right piece")
@@ -72,6 +77,10 @@ def piece_losses_spec(
         subtitle(layout, [said])
         layout["yaxis"]["range"] = [0, 1.08 * max(guessing, *losses)]
     return {"data": [bars], "layout": layout}
+
+
+hidden_pieces_spec = partial(piece_losses_spec, piece_axis=say("Hidden piece"))
+"""The same of a text whose pieces are hidden, each alone."""
 
 
 def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:

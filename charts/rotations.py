@@ -71,7 +71,7 @@ def rotation_map_spec(
     cosine = say("cosine of the angle")
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(cosine, "%{z:.3f}"))
     trace = cells(cosines, (-1, 1), theme.SIGNED_SCALE, says, bar=colour_bar(cosine))
-    return {"data": [trace] if cosines.size else [], "layout": layout}
+    return {"data": [trace] if cosines.size else [], "layout": layout, "how_to_read": HOW_TO_READ_ROTATIONS}
 
 
 def _pair(pair: int, n_pairs: int, speed: float) -> str:
@@ -107,7 +107,8 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     }
     texts = [say("{turns:.3g} turns", turns=turns) for turns in angles / (2 * np.pi)]
     x, y = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
-    return {"data": [layer("markers+text", x, y, look, says=says, texts=texts)], "layout": layout}
+    points = layer("markers+text", x, y, look, says=says, texts=texts)
+    return {"data": [points], "layout": layout, "how_to_read": HOW_TO_READ_CIRCLE}
 
 
 def _is_free(place: int, speed: float) -> bool:
@@ -135,7 +136,7 @@ def turning_waves_spec(
     for name, length in limits:
         said = say_n("{name}: {n:,} token", "{name}: {n:,} tokens", length, name=literal(name))
         data.append(layer("lines", x, np.array([length, length], dtype=np.int32), dotted, name=said))
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_TURNS}
 
 
 def _turns(line: Turns, colour: str, dash: str, pair: int | None) -> Spec:

@@ -51,8 +51,8 @@ yellow, sky blue and purple do not have), ink for its black, and four more; they
 
 Colour = Literal["source", "target", "neutral"]
 Spec = dict[str, Any]
-"""A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them; and, where what is drawn was
-rounded, `table`, which makes the columns of a table with all that it was made of."""
+"""A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them; `how_to_read`, in sentences;
+and, where what is drawn was rounded, `table`, which makes the columns of a table with all that it was made of."""
 
 _Arguments = ParamSpec("_Arguments")
 

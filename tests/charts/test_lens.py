@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import charts
-from charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, Depth, in_cell
-from charts.lens_map import STEP_AXIS
+from charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, STEP_AXIS, Depth, in_cell
 from charts.theme import DARK_COLORS, MARK_COLOR, literal
 from tests.charts.test_positions import colours
 
@@ -24,7 +23,7 @@ def table(**changes):
 def lens_map(**changes):
     values = {"probability": HEIGHTS, "rank": RANK, "first": np.array([1, 0, 2]), "stays": np.array([-1, 0, 2]),
               "step": 1, "title": "A <map>"}  # fmt: skip
-    return charts.lens_map(DEPTHS, ["a → b", "a → b", "<s> → c"], **(values | changes))
+    return charts.lens(DEPTHS, ["a → b", "a → b", "<s> → c"], **(values | changes))
 
 
 def curves(**changes):

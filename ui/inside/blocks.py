@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from charts.diagram_blocks import Block, Kind, Layer, Stack, Sublayer
+from charts.diagram import Block, Kind, Layer, Stack, Sublayer
 from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy

@@ -18,7 +18,7 @@ from ui.inside.features import in_words, not_drawn
 from ui.inside.looked_at import in_words as tokens_in_words
 from ui.inside.model_pictures import OpenModel, lengths, named
 from ui.runs.open_run import OpenRun, address
-from ui.runs.show import show
+from ui.runs.show import show, show_beside
 from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing, menu
 from ui.shared.door import st, table
@@ -99,7 +99,7 @@ def _costs(o: OpenModel) -> None:
     st.subheader(say("Parameters and multiply-adds"))
     st.markdown(drawing.plain(sums(o)))
     _choose_length(o)
-    drawing.beside(partial(show, pictures.shares, o), partial(show, pictures.curves, o))
+    show_beside(pictures.shares, pictures.curves, o)
     st.markdown(drawing.plain(where_it_overtakes(o.config)))
     _table(o)
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 import charts
-from charts.neighbours import HOW_TO_READ_COSINE, HOW_TO_READ_DISTANCE, HOW_TO_READ_MAP, KIND_NAMES, MapPoint
+from charts.neighbours import KIND_NAMES, MapPoint
 from charts.neighbours import Kind as Origin
 from charts.theme import Colour
 from transformer.analysis import neighbours
@@ -180,10 +180,7 @@ def bars(o: Chosen) -> Plot | None:
     )  # fmt: skip
     alt = say("The {n} pieces whose vectors are nearest to that of {piece}, from {first} down.", n=len(pieces),
               piece=o.piece, first=pieces[0])  # fmt: skip
-    how_to_read = HOW_TO_READ_COSINE if o.by == "cosine" else HOW_TO_READ_DISTANCE
-    return Plot(
-        spec=spec, alt=alt, how_to_read=how_to_read, of_sentence=False, clicked=place_below(len(o.book.norms))
-    )
+    return Plot(spec=spec, alt=alt, of_sentence=False, clicked=place_below(len(o.book.norms)))
 
 
 @PIECES.picture("piece_map", say("The sentence's pieces and their neighbours"))
@@ -205,4 +202,4 @@ def piece_map(o: Chosen) -> Plot:
         for kind, where in KIND_NAMES.items()
     ]
     alt = say("A map of {n} pieces by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=place_below(len(o.book.norms)))
+    return Plot(spec=spec, alt=alt, clicked=place_below(len(o.book.norms)))
