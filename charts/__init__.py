@@ -15,7 +15,7 @@ Sizes that do not fit together are a ValueError. A click gives the `customdata` 
 
 Example:
     >>> import charts
-    >>> figure = charts.heatmap(weights, queries=["▁like"], keys=["▁I", "▁like"], title="Layer 1, head 1")
+    >>> figure = charts.heatmap(weights, queries=["▁like"], keys=["▁I", "▁like"], allowed=mask, title="Head 1")
     >>> figure.show()
 """
 

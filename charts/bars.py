@@ -29,7 +29,7 @@ def attention_bar_spec(
     *,
     title: str,
     key_axis: str = say("Source piece"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
     largest: float = 1.0,
 ) -> Spec:

@@ -27,7 +27,7 @@ def difference_map_spec(
     title: str,
     query_axis: str = say("Query"),
     key_axis: str = say("Key"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
 ) -> Spec:
     """Draw right minus left, both [query, key] of the same pieces; the scale goes as far below 0 as above.

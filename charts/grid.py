@@ -44,7 +44,7 @@ def grid_spec(
     title: str,
     query_axis: str = say("Query"),
     key_axis: str = say("Key"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
     chosen: tuple[int | None, int | None] = (None, None),
     colour: Colour = "neutral",

@@ -47,7 +47,7 @@ def heatmap_spec(
     title: str,
     query_axis: str = say("Query"),
     key_axis: str = say("Key"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
     marked_row: int | None = None,
     marked_cell: tuple[int, int] | None = None,

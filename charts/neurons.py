@@ -71,6 +71,7 @@ def silent_shares_spec(
         shares,
         queries=layers,
         keys=pieces,
+        allowed=None,
         title=title,
         query_axis=say("Layer"),
         key_axis=token_axis,
@@ -184,16 +185,14 @@ def neuron_map_spec(
     `marked` is the token that is looked at, and the place of the neuron that is, None if it is not among them. A
     click's index is (token, place of the neuron).
     """
-    token, place = marked
+    (token, place), names = marked, [str(neuron + 1) for neuron in neurons]
+    most = max(1e-6, float(np.nan_to_num(activation).max(initial=0)))
     spec = heatmap_spec(
-        activation, queries=pieces, keys=[str(neuron + 1) for neuron in neurons], title=title, query_axis=token_axis,
+        activation, queries=pieces, keys=names, allowed=None, title=title, query_axis=token_axis,
         key_axis=say("Neuron"), marked_row=token, marked_cell=None if place is None else (token, place),
-        colour=colour,
-        value_name=say("activation"), limits=(0.0, max(1e-6, float(np.nan_to_num(activation).max(initial=0)))),
-        rows_sum_to_one=False,
+        colour=colour, value_name=say("activation"), limits=(0.0, most), rows_sum_to_one=False,
     )  # fmt: skip
-    cells = spec["layout"]["meta"]["cells"]
-    cells["columns"] = [bold(str(neuron + 1)) for neuron in neurons]
+    spec["layout"]["meta"]["cells"]["columns"] = [bold(name) for name in names]
     return spec | {"how_to_read": HOW_TO_READ_MAP}
 
 

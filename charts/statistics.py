@@ -46,6 +46,7 @@ def head_measure_spec(
         values,
         queries=layers,
         keys=heads,
+        allowed=None,
         title=title,
         query_axis=say("Layer"),
         key_axis=say("Head"),

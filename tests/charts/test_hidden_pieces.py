@@ -11,7 +11,7 @@ MADE = {"places": [1, 2], "ranks": [1, 40], "best": ["a", "<x>"], "best_probabil
 
 
 def test_a_bar_a_piece():
-    figure = charts.piece_losses(["a", "b"], [0.1, 4.0], chosen=2, **MADE)
+    figure = charts.hidden_pieces(["a", "b"], [0.1, 4.0], chosen=2, **MADE)
     bars = figure.data[0]
     assert (list(bars.y), list(bars.customdata)) == ([pytest.approx(0.1), 4], [1, 2])
     assert "likeliest: &#60;x&#62; (50.0%)" in bars.hovertext[1]

@@ -23,7 +23,7 @@ def table(**changes):
 def lens_map(**changes):
     values = {"probability": HEIGHTS, "rank": RANK, "first": np.array([1, 0, 2]), "stays": np.array([-1, 0, 2]),
               "step": 1, "title": "A <map>"}  # fmt: skip
-    return charts.lens(DEPTHS, ["a → b", "a → b", "<s> → c"], **(values | changes))
+    return charts.lens_map(DEPTHS, ["a → b", "a → b", "<s> → c"], **(values | changes))
 
 
 def curves(**changes):

@@ -70,7 +70,7 @@ def test_what_was_added_stands_beside_the_stream_with_its_share():
 
 def norm_effect(**changes):
     pairs = {"means": (VALUES[0], VALUES[1]), "deviations": (VALUES[2], VALUES[0] + 1)}
-    return charts.stream(PIECES, **(pairs | changes), chosen=2, title="The <norm>", token_axis="Piece")
+    return charts.norm_effect(PIECES, **(pairs | changes), chosen=2, title="The <norm>", token_axis="Piece")
 
 
 def test_a_norm_has_mean_and_deviation_before_and_after():
