@@ -6,9 +6,16 @@ Nothing here knows torch or Streamlit. `heatmap_spec` makes the plain data of a 
 `go.Figure` and hold sentences (`words`), said in the reader's language by the app; `heatmap` returns the same as a
 figure that speaks English. So does each other chart here.
 
+In all of them labels stand one for each place, in order, and equal ones stay apart. An axis and a value are called
+what they are, with their unit; `colour` is the side that they belong to. What is looked at, `chosen` or `marked_...`,
+is counted from 0, and None marks nothing; `note` stands under the title. `allowed` is True where a query may attend;
+closed cells say `mask_reason` on hover, and have no number. Shapes stand behind what they are of: [layer, head].
+Sizes that do not fit together are a ValueError. A click gives the `customdata` of a mark or the index of a cell, and
+`layout.height` suggests a height in pixels.
+
 Example:
     >>> import charts
-    >>> figure = charts.heatmap(weights, queries=["▁like"], keys=["▁I", "▁like"], title="Layer 1, head 1")
+    >>> figure = charts.heatmap(weights, queries=["▁like"], keys=["▁I", "▁like"], allowed=mask, title="Head 1")
     >>> figure.show()
 """
 
@@ -28,23 +35,31 @@ from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
 from charts.head_effects import head_effects_spec
 from charts.heatmap import heatmap_spec
-from charts.hidden_pieces import hidden_pieces_spec
-from charts.lens import lens_curves_spec, lens_table_spec
-from charts.lens_map import lens_map_spec
-from charts.mask_rows import logit_movement_spec, masked_row_spec
-from charts.masks import mask_map_spec, mask_own_shape_spec, padded_batch_spec
+from charts.lens import lens_curves_spec, lens_map_spec, lens_table_spec
+from charts.masks import logit_movement_spec, mask_map_spec, mask_own_shape_spec, masked_row_spec, padded_batch_spec
 from charts.mistakes import two_bars_spec, two_lines_spec
 from charts.neighbours import neighbour_bars_spec, piece_map_spec
-from charts.neuron_bars import active_neurons_spec, logit_effect_spec
-from charts.neurons import neuron_map_spec, neuron_tokens_spec, pre_activations_spec, silent_shares_spec
-from charts.norm_effect import norm_effect_spec
+from charts.neurons import (
+    active_neurons_spec,
+    logit_effect_spec,
+    neuron_map_spec,
+    neuron_tokens_spec,
+    pre_activations_spec,
+    silent_shares_spec,
+)
 from charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spec
 from charts.parameters import number_spread_spec, row_lengths_spec, singular_values_spec
 from charts.perplexity import perplexity_spec
-from charts.piece_losses import piece_losses_spec
-from charts.position_shift import shift_errors_spec, shift_points_spec
-from charts.position_waves import position_curves_spec, wavelengths_spec
-from charts.positions import position_similarity_spec, position_table_spec, similarity_by_distance_spec
+from charts.piece_losses import hidden_pieces_spec, piece_losses_spec
+from charts.positions import (
+    position_curves_spec,
+    position_similarity_spec,
+    position_table_spec,
+    shift_errors_spec,
+    shift_points_spec,
+    similarity_by_distance_spec,
+    wavelengths_spec,
+)
 from charts.reshaped import reshaped_spec
 from charts.rotations import rotation_map_spec, turning_circle_spec, turning_waves_spec
 from charts.search_tree import search_tree_spec
@@ -52,7 +67,7 @@ from charts.sentences import line_points_spec, line_spread_spec
 from charts.shift import shift_spec
 from charts.signed import signed_rows_spec
 from charts.statistics import head_measure_spec, row_measure_spec
-from charts.stream import stream_added_spec, stream_lines_spec
+from charts.stream import norm_effect_spec, stream_added_spec, stream_lines_spec
 from charts.theme import as_figure
 from charts.training import dev_scores_spec, learning_rates_spec, losses_spec
 from charts.two_texts import two_texts_spec

@@ -57,14 +57,7 @@ def aligned_outputs_spec(
 ) -> Spec:
     """Draw two outputs beside each other, the first piece on top.
 
-    Args:
-        rows: The aligned outputs.
-        title: What the two are.
-        first: The row of the first difference; None if there is none.
-        follow: The row of each step, which the browser marks while the reader steps; none for no mark.
-
-    Raises:
-        ValueError: If a row to be marked is not one of them.
+    `first` is the row of the first difference; the browser marks row `follow[step]` while the reader steps.
     """
     wrong = [row for row in (first, *follow) if row is not None and not 0 <= row < len(rows)]
     if wrong:

@@ -44,16 +44,9 @@ def window(count: int, place: int | None) -> range:
 
 
 def bands(rows: Sequence[tuple[str, Sequence[Cell | None]]], *, first: int, title: str, axis: str) -> Spec:
-    """Draw rows of cells.
+    """Draw rows of cells, each with its name and None where it has no cell; `first` is the place of the first column.
 
-    Args:
-        rows: Each with its name and its cells; None where a row has none.
-        first: Place of the first column, from 0.
-        title: What is drawn.
-        axis: What the columns count.
-
-    Returns:
-        The figure; a click on a cell is read by `place_in_bands`. `layout.height` suggests a height in pixels.
+    A click on a cell is read by `place_in_bands`.
     """
     width = max((len(cells) for _, cells in rows), default=0)
     n_bands, n_rows = max(1, -(-width // COLUMNS)), len(rows)
@@ -94,10 +87,8 @@ def tops(n_bands: int, n_rows: int) -> list[float]:
 def place_in_bands(index: Sequence[int], *, n_rows: int, first: int) -> tuple[int, int] | None:
     """Row and place, from 0, of a cell that was clicked; None for what is no cell.
 
-    Args:
-        index: Of the heat map: its row, with the gaps between rows counted, and its column.
-        n_rows: Rows of a band.
-        first: As in `bands`.
+    `index` is that of the heat map: its row, with the gaps between rows counted, and its column; `first` is as in
+    `bands`.
     """
     if len(index) != 2 or index[0] % 2:
         return None

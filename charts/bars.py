@@ -29,26 +29,14 @@ def attention_bar_spec(
     *,
     title: str,
     key_axis: str = say("Source piece"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
     largest: float = 1.0,
 ) -> Spec:
-    """Draw the weights of one query over the keys, in sentence order.
+    """Draw one query's weights [key], 0 to 1, over the keys, in sentence order; closed keys are hatched instead of 0.
 
-    Args:
-        weights: `[key]`, 0 to 1.
-        keys: A label for each key; equal labels stay apart.
-        key_axis: What the keys are.
-        allowed: bool `[key]`, True = may attend; closed keys are hatched instead of 0. None: all may.
-        mask_reason: Why closed keys are closed, in a few words, shown on hover.
-        largest: The largest weight of all rows that this one is compared with, 0 to 1. The axis ends above it, at
-            1, 0.5 or 0.25: in a long sentence every bar would be too low to see otherwise.
-
-    Returns:
-        The figure; a click on a bar returns its place as `customdata`.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `largest` is the largest weight of all rows that this one is compared with: the axis ends above it, at 1, 0.5 or
+    0.25, as in a long sentence every bar would be too low to see otherwise. A click returns the key's place.
     """
     values = np.asarray(weights, dtype=np.float32)
     open_keys = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)

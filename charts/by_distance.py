@@ -13,22 +13,9 @@ from charts.hover import hover, with_number
 from charts.theme import Spec, base_layout, colour_bar, literal, subtitle
 from words import say
 
-HOW_TO_READ_BIAS_CURVES = say(
-    "Each line is one head: what it adds to the score q·k of a query and a key that are so far apart. A bias that is "
-    "lower by 1 leaves a key about e = 2.7 times less weight. Left of 0 the key comes before the query."
-)
-HOW_TO_READ_BIAS_MAP = say(
+HOW_TO_READ_MAP = say(
     "Each row is one head, each column a distance; the colour is what is added to the score: purple raises it, green "
     "lowers it. Click a row to follow its head."
-)
-HOW_TO_READ_SCORES = say(
-    "Each point is the score of the same query and key if the key stood that many tokens from the query; the ring is "
-    "where they stand. Left of 0 the key comes before the query."
-)
-HOW_TO_READ_EVEN = say(
-    "Each point is the product q·k of a query with an equal key so far away, if each pair of dimensions were "
-    "equally long: the mean of cos(d·wᵢ) over the pairs. It is 1 at distance 0 and falls as the pairs get out of "
-    "step; a head's own queries and keys are long in some pairs and short in others."
 )
 HOW_TO_READ_SPREADS = say(
     "Two bars a head: how far the scores of a query differ from key to key by q·k alone, and by the bias of their "
@@ -59,21 +46,10 @@ def distance_curves_spec(
     edges: Sequence[float] = (),
     note: str = "",
 ) -> Spec:
-    """Draw curves over the distance between query and key.
+    """Draw curves over the distance [distance] between query and key: the key's position minus the query's.
 
-    Args:
-        distances: The key's position minus the query's [distance].
-        curves: What is drawn; those that are looked at come out on top.
-        value_name: What a value is.
-        marked: A distance to mark on the first strong curve.
-        edges: Distances between which one bucket ends and the next begins: thin lines.
-        note: Shown under the title.
-
-    Returns:
-        The figure; a click on a curve gives its place as `customdata`.
-
-    Raises:
-        ValueError: If a curve has not one value for each distance.
+    `marked` is a distance to mark on the first strong curve; `edges` are those at which one bucket ends and the next
+    begins. A click on a curve returns its `place`.
     """
     for curve in curves:
         if len(curve.values) != len(distances):
@@ -119,20 +95,10 @@ def distance_map_spec(
     head: int | None = None,
     note: str = "",
 ) -> Spec:
-    """Draw what each head adds to scores by distance, head 1 on top.
+    """Draw what each head adds to scores [head, distance], head 1 on top.
 
-    Args:
-        bias: [head, distance].
-        distances: The key's position minus the query's [distance].
-        buckets: The bucket of each distance, from 0, said on hover; None if there are none.
-        head: A head to frame, from 0.
-        note: Shown under the title.
-
-    Returns:
-        The figure; a click's index is (head, distance).
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    A distance is the key's position minus the query's. `buckets` has the bucket of each distance, from 0, said on
+    hover; `head` is framed. A click's index is (head, distance).
     """
     drawn = np.asarray(bias, np.float32)
     n_heads, n_distances = drawn.shape
@@ -157,7 +123,7 @@ def distance_map_spec(
     added = say("added to the score")
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(added, "%{z:.4~g}"))
     trace = cells(drawn, (-largest, largest), theme.SIGNED_SCALE, says, bar=colour_bar(added))
-    return {"data": [trace] if drawn.size else [], "layout": layout}
+    return {"data": [trace] if drawn.size else [], "layout": layout, "how_to_read": HOW_TO_READ_MAP}
 
 
 def _columns(distances: np.ndarray, buckets: np.ndarray | None) -> list[str]:
@@ -170,15 +136,7 @@ def _columns(distances: np.ndarray, buckets: np.ndarray | None) -> list[str]:
 
 
 def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, title: str) -> Spec:
-    """Draw for each head how far scores differ by q·k, and by the bias of the distance.
-
-    Args:
-        content, bias: One for each head.
-        head: A head to mark, from 0.
-
-    Returns:
-        The figure; a click on a bar gives its head as `customdata`.
-    """
+    """Draw how far each head's scores differ by q·k [head] and by the bias of distance [head]; a click is a head."""
     n_heads = len(content)
     layout = base_layout(title, say("Head"), say("Standard deviation of scores in a row"))
     layout |= {"height": 360, "barmode": "group", "bargap": 0.3}
@@ -193,4 +151,4 @@ def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, tit
         says = hover(say("head {number}", number="%{x}"), with_number(name, "%{y:.4~g}"))
         numbers = np.asarray(values, np.float32)
         data.append(layer("bar", places, numbers, look, name=name, says=says, clicks=range(n_heads)))
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_SPREADS}

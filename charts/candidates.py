@@ -72,22 +72,13 @@ def candidates_spec(
     rules: Sequence[str | None] | None = None,
     how_chosen: str = say("chosen"),
 ) -> Spec:
-    """Draw the likeliest next pieces, the first on top.
+    """Draw the likeliest next pieces, the first on top, with their probabilities under the model, 0 to 1.
 
-    Args:
-        pieces: The candidates, likeliest first.
-        probabilities: Their probabilities under the model, 0 to 1.
-        ids: Their token ids; a click on a bar returns its id as `customdata`.
-        chosen: Place in `pieces` of the one that was taken; None if it is not among them or still hidden.
-        ranks: Their ranks counted from 1; None: in order.
-        drawn_from: Their probabilities in the distribution that sampling drew from. Then these are the bars, and
-            ticks show the model's own. None: nothing was drawn.
-        others: The pieces that are not listed, for a last row. None: no such row.
-        rules: What rules of the model make of each: "closed", "lowered", "raised" or None. None: nothing of all.
-        how_chosen: How it was taken, on hover: "chosen", "drawn by chance", "chosen by you".
-
-    Raises:
-        ValueError: If the lists differ in length.
+    `ids` are token ids, which a click returns; `chosen` is the place of the piece that was taken, None if it is not
+    among them or still hidden; `ranks` count from 1, in order if not given. `drawn_from` has the probabilities that
+    sampling drew from: then these are the bars, and ticks show the model's own. `others` are the pieces that are not
+    listed, for a last row. `rules` say what the model's settings make of each piece: "closed", "lowered", "raised" or
+    None. `how_chosen` is said on hover: "chosen", "drawn by chance", "chosen by you".
     """
     count = len(pieces)
     ranks = list(range(1, count + 1)) if ranks is None else ranks
@@ -179,11 +170,7 @@ def _at_the_edge(row: _Row) -> str:
 
 
 def percent(probability: float) -> str:
-    """Write a probability so that only 0 reads as 0% and only 1 as 100%.
-
-    Args:
-        probability: 0 to 1.
-    """
+    """Write a probability, 0 to 1, so that only 0 reads as 0% and only 1 as 100%."""
     if probability in (0, 1):
         return f"{probability:.0%}"
     if probability < 0.001:

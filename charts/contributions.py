@@ -12,9 +12,8 @@ import numpy as np
 
 from charts import theme
 from charts.credit import number, signed_cells, written
-from charts.grammar import along, at_ends, frame, table
+from charts.grammar import along, at_ends, frame, lying, lying_bars, table
 from charts.hover import bold, on_lines, with_number
-from charts.neuron_bars import lying, lying_bars
 from charts.theme import Spec, base_layout, literal
 from words import joined, say
 
@@ -54,20 +53,10 @@ def contribution_map_spec(
     title: str,
     chosen: tuple[int, int] | None = None,
 ) -> Spec:
-    """Draw what each part adds, the first row on top.
+    """Draw what each part adds [row, column], the first row on top; NaN where there is no part.
 
-    Args:
-        values: `[row, column]`; NaN where there is no part.
-        rows: What they are called.
-        columns: What stands over each, on two lines.
-        names: What each part is called, on hover and in a table `[row][column]`.
-        chosen: Row and column of the part to frame.
-
-    Returns:
-        The figure; a click's index is `(row, column)`.
-
-    Raises:
-        ValueError: The sizes do not fit together.
+    `columns` stand over each column on two lines; `names` has what each part is called [row][column]; `chosen`, row
+    and column, is framed. A click's index is (row, column).
     """
     parts = np.asarray(values, np.float64)
     if parts.shape != (len(rows), len(columns)) or [len(columns)] * len(rows) != [*map(len, names)]:
@@ -99,14 +88,9 @@ def contribution_map_spec(
 
 
 def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[Bar] = ()) -> Spec:
-    """Draw parts as bars that lie, the first on top.
+    """Draw parts as bars that lie, the first on top; the last stands for all others. A click returns its `place`.
 
-    Args:
-        bars: The parts, and what stands for all others.
-        every: All parts, for a table of the chart; those that are drawn if there are none.
-
-    Returns:
-        The figure; a click on a bar returns its place as `customdata`.
+    `every` has all parts, for the chart's table; those that are drawn if there are none.
     """
     layout = lying(title, LOGIT, "", [bar.short for bar in bars])
     values = np.array([bar.value for bar in bars], np.float64)

@@ -40,16 +40,7 @@ _ROW = 40  # pixels of one component
 def cost_shares_spec(
     names: Sequence[str], parameters: Sequence[int], multiply_adds: Sequence[int], *, title: str
 ) -> Spec:
-    """Draw each component's share of the parameters and of the multiply-adds, the first component on top.
-
-    Args:
-        names: The components.
-        parameters: Learned values of each.
-        multiply_adds: Of one pass, each.
-
-    Raises:
-        ValueError: There is not one of each for every component.
-    """
+    """Draw each component's share of the learned parameters and of the multiply-adds of a pass, the first on top."""
     if not len(names) == len(parameters) == len(multiply_adds):
         raise ValueError(
             f"{len(names)} names, {len(parameters)} counts of parameters and {len(multiply_adds)} of multiply-adds: "
@@ -74,7 +65,7 @@ def cost_shares_spec(
         say("Share of multiply-adds (%)"),
     ]
     table(layout, columns, zip(names, parameters, first, multiply_adds, second, strict=True))
-    return {"data": traces, "layout": layout}
+    return {"data": traces, "layout": layout, "how_to_read": HOW_TO_READ_SHARES}
 
 
 def cost_curves_spec(
@@ -89,20 +80,11 @@ def cost_curves_spec(
     title: str,
     sides: int = 2,
 ) -> Spec:
-    """Draw multiply-adds by length, on logarithmic axes.
+    """Draw multiply-adds by length, in tokens on each side and increasing, on logarithmic axes.
 
-    Args:
-        lengths: Tokens on each side, increasing.
-        lines: The linear components by name, one count a length; those of 0 are left out.
-        quadratic: The n² part, one count a length.
-        linear: The sum of all linear components, one count a length.
-        crossing: Where the two are equal, in tokens.
-        max_len: The most tokens that the model reads; what lies beyond is shaded.
-        chosen: The length to mark.
-        sides: How many sides have that length: a model of one stack reads one text.
-
-    Raises:
-        ValueError: A line has not one count for each length.
+    `lines` are the linear components by name, those of 0 left out, `linear` is their sum, `quadratic` the n² part,
+    each with one count a length; at `crossing` tokens the two are equal. What lies beyond `max_len`, the most tokens
+    that the model reads, is shaded. `sides` is 1 for a model that reads one text.
     """
     drawn = [
         (name, line, _STYLES[place % len(_STYLES)]) for place, (name, line) in enumerate(lines.items()) if any(line)
@@ -126,7 +108,7 @@ def cost_curves_spec(
         says = hover(literal(name), "n = %{x:,}: <b>%{y:,.0f}</b>")
         y = np.asarray(counts, dtype=np.float64)
         data.append(layer("lines", x, y, stroke(colour, width, dash), name=literal(name), says=says))
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_CURVES}
 
 
 def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str) -> Spec:

@@ -42,19 +42,7 @@ class Column:
 
 
 def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title: str, piece_axis: str) -> Spec:
-    """Draw the measures of each piece, the first piece on top.
-
-    Args:
-        pieces: A label for each row; equal labels stay apart.
-        columns: The measures.
-        piece_axis: What the rows are.
-
-    Returns:
-        The figure; a click's index is `(row, column)`.
-
-    Raises:
-        ValueError: A column has not one number for each piece.
-    """
+    """Draw the measures of each piece, the first piece on top; a click's index is (row, column)."""
     if any(np.shape(column.values) != (len(pieces),) for column in columns):
         raise ValueError(f"{len(pieces)} pieces: give one number for each in every column.")
     layout = base_layout(title, "", piece_axis)
@@ -100,11 +88,9 @@ def _meanings(columns: Sequence[Column]) -> list[Spec]:
 
 
 def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Each number as a share of the largest of its column, whichever its sign [row, column], -1 to 1.
+    """Each number [row, column] as a share of the largest of its column, whichever its sign: -1 to 1.
 
-    Args:
-        values: `[row, column]`.
-        least: What the largest of each column counts as at least `[column]`.
+    The largest counts as `least` [column] at least.
     """
     most = np.maximum(np.abs(np.nan_to_num(values)).max(axis=0, initial=0), least)
     return np.asarray(values / np.where(most == 0, 1.0, most))

@@ -27,18 +27,8 @@ def entropy_spec(
 ) -> Spec:
     """Draw how unsure a model was at each step: the entropy of the next piece's distribution, or another measure.
 
-    Args:
-        values: One for each step, from 0, in `unit`.
-        labels: What each step does, such as "reads ▁I → predicts ▁like"; shown on hover.
-        step: The current step, counted from 0; None marks none.
-        unit: "bits" or "nats"; "" for a share, 0 to 1.
-        measure: What the values are.
-
-    Returns:
-        The figure; a click on a point returns its step, counted from 0, as `customdata`.
-
-    Raises:
-        ValueError: If there is not one label for each value.
+    `unit` is "bits" or "nats", "" for a share from 0 to 1. `labels` say what each step does, on hover. A click
+    returns the step.
     """
     heights = np.asarray(values, dtype=np.float64)
     if len(heights) != len(labels):

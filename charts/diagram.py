@@ -10,13 +10,96 @@ Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from charts import grammar, theme
-from charts.diagram_blocks import Block, Kind, Layer, Side, Stack, Sublayer, block_table, hover_text
+from charts.hover import bold, on_lines
 from charts.theme import Spec, base_layout, literal
-from words import say
+from words import say, through
+
+Kind = Literal["attention", "cross", "linear", "norm", "table", "edge"]
+Side = Literal["source", "target"]
+
+_HOVER_LETTERS = 46
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One block, and what is said of it."""
+
+    place: str  # comes back as `customdata` of a click
+    text: str  # what is written in it
+    name: str  # what it is called where it stands alone, such as "Encoder layer 1: self-attention"
+    role: str  # one sentence
+    shape: str  # shapes of what goes in and comes out
+    parameters: int | None = None  # learned values; None where it has none by nature
+    multiply_adds: int | None = None  # of one pass; None where none are counted
+    leads_to: str  # where a click goes
+    kind: Kind  # decides the colour
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """Attention or feed-forward with its norm and its plus."""
+
+    block: Block
+    norm: Block
+    plus: Block
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer, or several equal ones drawn once; the name says which."""
+
+    name: str
+    sublayers: tuple[Sublayer, ...]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Encoder or decoder, from the bottom up."""
+
+    side: Side  # its colour and its place
+    pre: bool  # norms stand in the branches
+    ids: Block  # what it starts from
+    mask: Block  # what it starts from
+    embedding: Block  # what is looked up and what is added; None if nothing is
+    positions: Block | None  # what is looked up and what is added; None if nothing is
+    layers: tuple[Layer, ...]  # the layers
+    end: tuple[Block, ...]  # what follows the layers: norms stand on the stream
+
+
+def hover_text(block: Block) -> str:
+    """The hover label of a block, in lines that a phone has room for."""
+    lines = [bold(block.name)]
+    lines += [_wrapped(block.role), _wrapped(block.shape)]
+    if block.parameters is not None:
+        lines.append(say("Parameters: {n:,}", n=block.parameters))
+    if block.multiply_adds is not None:
+        lines.append(say("Multiply-adds: {n:,}", n=block.multiply_adds))
+    return on_lines(*lines, say("Click: {where}", where=literal(block.leads_to)))
+
+
+@through
+def _wrapped(text: str) -> str:
+    """A text in short lines."""
+    return "<br>".join(map(literal, textwrap.wrap(text, _HOVER_LETTERS)))
+
+
+def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
+    """What stands for the picture in a table: each block once."""
+    rows: list[list[str | int | None]] = [
+        [block.name, block.role, block.shape, block.parameters, block.multiply_adds]
+        for block in dict.fromkeys(blocks)
+    ]
+    return {
+        "columns": [say("Block"), say("Role"), say("Shape"), say("Parameters"), say("Multiply-adds")],
+        "rows": rows,
+    }
+
 
 HOW_TO_READ = say(
     "Read from the bottom up: at every plus the stream x becomes x + f(x), where f is the block in the branch; the "
@@ -89,15 +172,9 @@ _TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 
 
 def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
-    """Draw a model.
+    """Draw a model: the encoder, whose last block is the memory, and the decoder; or one of them.
 
-    Args:
-        *stacks: The encoder, whose last block is the memory, and the decoder, whose blocks of kind "cross" get it; or
-            one of them.
-        title: Which model it is.
-
-    Returns:
-        The figure; a click on another block returns its `place` as `customdata`.
+    Blocks of kind "cross" get the memory. A click on a block returns its `place`.
     """
     drawing = _Drawing()
     columns = _COLUMNS
@@ -115,16 +192,12 @@ def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
         "fixed_height": True,  # drawn in pixels: squeezed into a window, its texts would overlap
         "table": block_table([*(bar[0] for bar in drawing.bars), *(plus[0] for plus in drawing.pluses)]),
     }
-    return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout}
+    read = HOW_TO_READ if len(stacks) > 1 else HOW_TO_READ_ALONE
+    return {"data": [_bars(drawing), _plus_marks(drawing)], "layout": layout, "how_to_read": read}
 
 
 def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:
-    """The same drawing, in which a click opens addresses.
-
-    Args:
-        figure: What `model_diagram_spec` made; it stays as it is.
-        links: Addresses of blocks, by their places.
-    """
+    """The same drawing, which stays as it is, but a click opens addresses of blocks, by their places."""
     layout = figure["layout"]
     return {**figure, "layout": {**layout, "meta": {**layout["meta"], "links": dict(links)}}}
 

@@ -27,24 +27,12 @@ def difference_map_spec(
     title: str,
     query_axis: str = say("Query"),
     key_axis: str = say("Key"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
 ) -> Spec:
-    """Draw right minus left, row 0 on top.
+    """Draw right minus left, both [query, key] of the same pieces; the scale goes as far below 0 as above.
 
-    Args:
-        left, right: `[query, key]`, of the same rows and columns; what stands in closed cells is not looked at.
-        queries, keys: A label for each row and column.
-        title: What is subtracted from what.
-        query_axis, key_axis: What rows and columns are.
-        allowed: bool `[query, key]`, True = may attend in one of the two. None: all may.
-        mask_reason: Why closed cells are closed, in a few words.
-
-    Returns:
-        The figure; the scale goes as far below 0 as above.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `allowed` is True where a query may attend in one of the two.
     """
     if left.shape != right.shape:
         raise ValueError(f"The left map is {left.shape}, the right one {right.shape}: give maps of the same pieces.")

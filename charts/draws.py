@@ -40,15 +40,7 @@ class Drawn:
 
 
 def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) -> Spec:
-    """Draw the outputs, the most frequent first.
-
-    Args:
-        rows: The outputs that are shown.
-        chosen: The place of the one that is looked at.
-
-    Returns:
-        The figure; a click on a row returns its seed as `customdata`.
-    """
+    """Draw the outputs, the most frequent first; a click on a row returns its seed."""
     layout = base_layout(title, say("Share, and probability"), say("Output")) | {"bargap": 0.3, "barmode": "overlay"}
     most = max((max(row.high, row.drawn, row.own) for row in rows), default=1.0)
     layout["xaxis"] |= {"range": [0, min(1.0, 1.04 * most)], "tickformat": ".0%", "fixedrange": True}

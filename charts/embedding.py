@@ -43,20 +43,9 @@ def embedding_strengths_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw how large the vectors of each token are, side by side.
+    """Draw how large the vectors of each token are, side by side; a click returns the token.
 
-    Args:
-        pieces: The tokens, in order; equal ones stay apart.
-        strengths: At most four kinds of vectors: embedding, scaled embedding, position, sum.
-        chosen: The token that is looked at, framed; None frames none.
-        token_axis: What the tokens are.
-        colour: Their side.
-
-    Returns:
-        The figure; a click on a mark returns its token as `customdata`.
-
-    Raises:
-        ValueError: If there is not one value for each token.
+    At most four kinds of vectors: embedding, scaled embedding, position, sum.
     """
     layout = base_layout(title, token_axis, say("Root mean square")) | {"height": 380, "hovermode": "closest"}
     layout |= {"barmode": "group", "bargap": 0.25, "bargroupgap": 0}
@@ -69,20 +58,11 @@ def embedding_strengths_spec(
     pale, full = SIDES[colour] if colour != "neutral" else (theme.GUIDE_COLOR, theme.MARK_COLOR)
     styles = [(pale, "circle"), (full, "square"), (theme.NEUTRAL_COLOR, "diamond"), (theme.MARK_COLOR, "cross")]
     data = [_marks(pieces, kind, *style) for kind, style in zip(strengths, styles, strict=False)] if pieces else []
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_STRENGTHS}
 
 
 def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str) -> Spec:
-    """Draw some vectors of one token under each other.
-
-    Args:
-        vectors: [vector, d_model].
-        names: What each one is.
-        title: Whose they are.
-
-    Raises:
-        ValueError: If there is not one name for each vector.
-    """
+    """Draw some vectors [vector, d_model] of one token under each other."""
     drawn = np.asarray(vectors, np.float32)
     if drawn.ndim != 2 or len(drawn) != len(names):
         raise ValueError(f"{drawn.shape} vectors and {len(names)} names: give one name for each vector.")

@@ -32,16 +32,9 @@ def follow_steps(
 ) -> None:
     """Have the browser mark the row of the step that is looked at: by a frame, or pointers where rows are thin.
 
-    Args:
-        spec: Of a map, from `heatmap_spec` or `grid_spec`.
-        rows: For each step the row of its map, or None; steps beyond the last have no mark.
-        n_rows: Rows of the map.
-        n_columns: Columns of the map.
-        starts: The first row of each map, where several stand below each other.
-        most_framed: Rows of all maps together above which a frame would hide its row.
-
-    Raises:
-        ValueError: If a row is not one of the map.
+    `rows` has for each step its row of a map from `heatmap_spec` or `grid_spec`, or None. `starts` are the first rows
+    of maps that stand below each other; above `most_framed` rows of all of them a frame would hide its row. Raises
+    ValueError if a row is not one of the map.
     """
     wrong = [row for row in rows if row is not None and not 0 <= row < n_rows]
     if wrong:

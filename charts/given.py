@@ -47,11 +47,7 @@ class Attention(Protocol):
 def all_heads(attention: Attention, *, title: str = "", own_scale: bool = False, log: bool = False) -> go.Figure:
     """Draw every head of every layer as a small map.
 
-    Args:
-        attention: What to draw.
-        title: Over the chart; how many heads there are if not given.
-        own_scale: Each head has a scale of its own instead of 0 to 1 for all.
-        log: Colours go by the logarithm of the weight.
+    `own_scale`: each head has a scale of its own instead of 0 to 1 for all; `log`: colours go by the logarithm.
     """
     layers, heads = attention.weights.shape[:2]
     return grid(
@@ -68,17 +64,10 @@ def all_heads(attention: Attention, *, title: str = "", own_scale: bool = False,
 def one_map(
     attention: Attention, *, layer: int | None = None, head: int | None = None, title: str = "", log: bool = False
 ) -> go.Figure:
-    """Draw the map of one head, or the mean of several.
+    """Draw the map of one head, from 0, or the mean of several.
 
-    Args:
-        attention: What to draw.
-        layer: From 0; None for the mean of all layers and heads.
-        head: Of that layer, from 0; None for the mean of its heads.
-        title: Over the chart; which map it is if not given.
-        log: Colours go by the logarithm of the weight.
-
-    Raises:
-        ValueError: There is no such layer or head.
+    None for `head` is the mean of its layer, for both that of all. Raises ValueError if there is no such layer or
+    head. `log`: colours go by the logarithm of the weight.
     """
     layers, heads = attention.weights.shape[:2]
     for name, place, count in (("layer", layer, layers), ("head", head, heads)):

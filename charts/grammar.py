@@ -14,7 +14,7 @@ import numpy as np
 
 from charts import theme
 from charts.hover import bold, hover
-from charts.theme import Colour, Spec, ticks
+from charts.theme import Colour, Spec, base_layout, literal, ticks
 
 Kind = Literal["bar", "lying", "markers", "lines", "lines+markers", "markers+text", "text"]
 
@@ -46,15 +46,9 @@ HATCHED: Spec = {
 def along(
     layout: Spec, pieces: Sequence[str], *, title: str, axis: str = "xaxis", room: float = 0.5, revised: bool = True
 ) -> None:
-    """Name the places of an axis by pieces, the first at the left or on top.
+    """Name the places of an axis by pieces, the first at the left or on top; equal ones stay apart.
 
-    Args:
-        layout: Of the figure.
-        pieces: A label for each place; equal labels stay apart.
-        title: What they are.
-        axis: "xaxis", or one from top to bottom.
-        room: From the first and the last place to the edge.
-        revised: Whether a zoom ends when there are other pieces.
+    `room` lies between the first or last place and the edge; `revised` ends a zoom when there are other pieces.
     """
     labels = ticks(pieces, title=title)
     ends = [-room, len(pieces) - (1 - room)]
@@ -112,16 +106,10 @@ def layer(
     texts: Iterable[Any] | None = None,
     clicks: Iterable[Any] | None = None,
 ) -> Spec:
-    """A layer of marks.
+    """A layer of marks; kind "lying" are bars from left to right, and `look` is what else it has, such as a `stroke`.
 
-    Args:
-        kind: What stands at each place; "lying" are bars from left to right.
-        x, y: The places.
-        look: What else it has, such as a `stroke`.
-        name: In the legend and over a column that is saved; already escaped.
-        says: The template of its hover; None says the texts, or nothing if there are none.
-        texts: What is said of each mark.
-        clicks: What a click on each gives.
+    `name` stands in the legend and over a column that is saved, escaped already. Hover has the template `says`, else
+    the `texts` of the marks, else nothing; `clicks` are what a click on each gives.
     """
     found: Spec = {"type": "bar"} if kind in ("bar", "lying") else {"type": "scatter", "mode": kind}
     found |= {"orientation": "h"} if kind == "lying" else {}
@@ -134,14 +122,21 @@ def layer(
     return found | {"hovertemplate": hover("%{hovertext}") if says is None else says}
 
 
-def whole_rows(ids: Sequence[int], texts: Sequence[str], *, width: float = 1.0) -> Spec:
-    """Rows from edge to edge that nobody sees: a bar of 0.1 % is too thin to be pointed at.
+def lying(title: str, x_title: str, y_title: str, labels: Sequence[str]) -> Spec:
+    """The layout of bars that lie, one a row."""
+    layout = base_layout(title, x_title, y_title) | {"bargap": 0.25, "barmode": "overlay"}
+    listed(layout, map(literal, labels))
+    return layout | {"height": int(np.clip(116 + 24 * len(labels), 200, 560))}
 
-    Args:
-        ids: What a click on each row tells.
-        texts: What is said of it.
-        width: Where the axis ends, or beyond.
-    """
+
+def lying_bars(values: Sequence[float] | np.ndarray, shades: Sequence[str]) -> Spec:
+    """The bars themselves, a colour each; hover is for the caller to fill in."""
+    bars = layer("lying", np.asarray(values, np.float32), np.arange(len(values), dtype=np.int32), texts=())
+    return bars | {"marker": {"color": list(shades)}}
+
+
+def whole_rows(ids: Sequence[int], texts: Sequence[str], *, width: float = 1.0) -> Spec:
+    """Rows from edge to edge that nobody sees, with texts and clicks: a bar of 0.1 % is too thin to be pointed at."""
     x = np.full(len(ids), width, dtype=np.float32)
     return layer("lying", x, np.arange(len(ids)), UNSEEN | {"showlegend": False}, texts=texts, clicks=ids)
 
@@ -169,16 +164,10 @@ def cells(
     gaps: tuple[int, int] | None = None,
     named: bool = True,
 ) -> Spec:
-    """The cells of a map.
+    """The cells [row, column] of a map, NaN left out, coloured from one end of the scale to the other.
 
-    Args:
-        z: `[row, column]`; NaN is left out.
-        ends: Of the scale.
-        colours: Of the scale.
-        says: The template of its hover; `%{customdata[0]}` and `[1]` are the row and the column.
-        bar: The scale beside the map; None draws none.
-        gaps: Between columns and between rows, in pixels.
-        named: Whether `layout.meta.cells` names rows and columns.
+    The template `says` has the row and the column as `%{customdata[0]}` and `[1]`, if `named` by `layout.meta.cells`.
+    `gaps` are pixels between columns and between rows; without `bar` there is no scale beside the map.
     """
     found: Spec = {"type": "heatmap", "z": z, "zmin": ends[0], "zmax": ends[1], "colorscale": colours, **PLACES}
     found |= {"hovertemplate": says}
@@ -251,13 +240,9 @@ def at_ends(ends: Iterable[float], texts: Iterable[str], *, signed: bool = False
 def in_cells(
     values: np.ndarray, shares: np.ndarray, text: Callable[[float, int], str], *, pale_from: float = PALE_FROM
 ) -> list[Spec]:
-    """The numbers of a map in its cells, pale on dark ones.
+    """The finite numbers [row, column] of a map in its cells, pale where its share, to 1 or -1, is above `pale_from`.
 
-    Args:
-        values: `[row, column]`; what is not finite is not written.
-        shares: How strong each cell is, from 0 to 1 or to -1.
-        text: Writes the number of a column.
-        pale_from: From which share on a cell is dark.
+    `text` writes the number of a column.
     """
     return [
         note(column, row, text(value, column))

@@ -44,7 +44,7 @@ def grid_spec(
     title: str,
     query_axis: str = say("Query"),
     key_axis: str = say("Key"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
     chosen: tuple[int | None, int | None] = (None, None),
     colour: Colour = "neutral",
@@ -57,34 +57,14 @@ def grid_spec(
     prompt: int | None = None,
     note: str = "",
 ) -> Spec:
-    """Draw all heads of all layers.
+    """Draw all heads of all layers: weights [layer, head, query, key], 0 to 1, or blocks of them if too many.
 
-    Args:
-        maps: `[layer, head, query, key]`, weights 0 to 1; what stands in closed cells is not looked at. Or blocks of
-            them, where all of them are too much to hold: then `allowed` and `most_cells` say nothing more.
-        queries: A label for each query.
-        keys: A label for each key.
-        title: What the maps are.
-        query_axis: What the queries are, on hover.
-        key_axis: What the keys are, on hover.
-        allowed: bool `[query, key]`, or `[layer, query, key]` where layers differ, True = may attend. None: all may.
-        mask_reason: Why closed cells are closed, in a few words, shown on hover.
-        chosen: Layer and head whose tile is framed; a layer alone frames its row.
-        colour: The side the weights belong to.
-        own_scale: Each head has a scale of its own, up to its largest weight, instead of 0 to 1 for all.
-        log: Colours go by the logarithm of the weight, from `LOG_FLOOR`.
-        show_scale: Whether the colour scale is drawn beside the tiles.
-        width: About how wide the chart will be, in pixels; tiles get a height to match.
-        most_cells: Most cells to draw; more are drawn in blocks, and the chart says so.
-        group: How many heads beside each other share one head of keys and values; they stand under one bracket.
-        prompt: The row that predicts the first piece of the output, where a prompt stands before it: lines part them.
-        note: What else stands under the title, such as the `rows_note` of a trace.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels. A click gives the cell, `tile_at` its head.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `allowed` is [query, key], or [layer, query, key] where layers differ; with blocks, it and `most_cells` say
+    nothing more. `chosen` is the layer and head whose tile is framed; a layer alone frames its row. `own_scale`: each
+    head's colours go up to its own largest weight; `log`: they go by the logarithm, from `LOG_FLOOR`. Tiles get a
+    height to match `width`, in pixels; of more than `most_cells`, blocks are drawn, and the chart says so. `group`
+    heads beside each other share one head of keys and values, under one bracket. Lines part the rows before and after
+    `prompt`, which predicts the output's first piece. A click gives the cell, `tile_at` its head.
     """
     shape = (*(maps.weights if isinstance(maps, Blocks) else maps).shape[:2], len(queries), len(keys))
     layout = _layout(shape, title, width)
@@ -134,24 +114,13 @@ grid = as_figure(_whole_spec)
 
 
 def tile_at(spec: Spec, row: int, column: int) -> tuple[int, int]:
-    """Layer and head, from 0, of a cell of a grid.
-
-    Args:
-        spec: What `grid_spec` made.
-        row: Of the cell, over all tiles.
-        column: Of the cell, over all tiles.
-    """
+    """Layer and head, from 0, of a cell of a grid, its row and column counted over all tiles."""
     packed = spec["layout"]["meta"][GRID]
     return row // len(packed["queries"]), column // len(packed["keys"])
 
 
 def follow_in_tiles(spec: Spec, queries: Sequence[int]) -> None:
-    """Have the browser mark a query in every tile: the one of the step that is looked at.
-
-    Args:
-        spec: What `grid_spec` made of maps that are not empty.
-        queries: The query of each step.
-    """
+    """Have the browser mark the query of the step that is looked at in every tile; the maps are not empty."""
     packed = spec["layout"]["meta"][GRID]
     n_rows, n_columns = len(packed["queries"]), len(packed["keys"])
     follow_steps(

@@ -13,25 +13,16 @@ _ROOM = 22  # pixels above the plot
 
 
 def head_named(head: int, group: int) -> str:
-    """A head on hover, with the head of keys and values that it shares.
-
-    Args:
-        head: From 0.
-        group: How many heads share one.
-    """
+    """A head, from 0, on hover, with the head of keys and values that `group` heads share."""
     if group == 1:
         return say("head {number}", number=head + 1)
     return say("head {number} (keys and values {group})", number=head + 1, group=head // group + 1)
 
 
 def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
-    """Draw a bracket over each group of heads that stand beside each other, and a line between groups.
+    """Draw a bracket over each group of heads beside each other, `cells` columns a head, and lines between groups.
 
-    Args:
-        layout: Of the figure; the horizontal axis has the heads.
-        n_heads: How many heads there are.
-        group: How many of them share a head of keys and values; nothing is drawn if it is 1.
-        cells: Columns a head.
+    Nothing is drawn where no heads share keys and values, and `group` is 1.
     """
     if group == 1:
         return

@@ -49,16 +49,9 @@ def head_effects_spec(
 ) -> Spec:
     """Draw one number for each head, one block below the other, layer 1 on top of each.
 
-    Args:
-        blocks: The attentions; where one has fewer heads than another, its rows end before.
-        title: What the map shows, with its unit.
-        value_name: What a number is, on hover and beside the scale.
-        signed: Whether numbers lie on both sides of 0, which is then the middle of the scale; else it is its end.
-        chosen: Block, layer and head to frame, from 0.
-        group: How many heads beside each other share one head of keys and values; they stand under one bracket.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels. A click's index is a cell; `head_at` says whose.
+    Where one attention has fewer heads than another, its rows end before. If numbers are `signed`, 0 is the middle of
+    the scale, else its end. `chosen` is block, layer and head; `group` heads share one head of keys and values, under
+    one bracket. A click's index is a cell; `head_at` says whose.
     """
     starts = _starts(blocks)
     rows = starts[-1] - 1 if blocks else 0
@@ -87,12 +80,7 @@ def head_effects_spec(
 
 
 def head_at(blocks: Sequence[int], row: int, column: int) -> tuple[int, int, int] | None:
-    """Block, layer and head, from 0, of a cell; None between blocks.
-
-    Args:
-        blocks: The layers of each block.
-        row, column: Of the cell.
-    """
+    """Block, layer and head, from 0, of a cell; None between blocks, of which `blocks` has the numbers of layers."""
     for block, n_layers in enumerate(blocks):
         if 0 <= row < n_layers:
             return block, row, column

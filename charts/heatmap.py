@@ -47,7 +47,7 @@ def heatmap_spec(
     title: str,
     query_axis: str = say("Query"),
     key_axis: str = say("Key"),
-    allowed: np.ndarray | None = None,
+    allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
     marked_row: int | None = None,
     marked_cell: tuple[int, int] | None = None,
@@ -58,34 +58,17 @@ def heatmap_spec(
     rows_sum_to_one: bool = True,
     note: str = "",
 ) -> Spec:
-    """Draw a map with row 0 on top.
+    """Draw a map [query, key] with row 0 on top; what stands in closed cells is not looked at.
 
-    Args:
-        weights: `[query, key]`; what stands in closed cells is not looked at.
-        queries: A label for each row; equal labels stay apart.
-        keys: A label for each column; equal labels stay apart.
-        title: What the map shows, such as "Layer 2, head 5: output looks at source".
-        query_axis: What the rows are.
-        key_axis: What the columns are.
-        allowed: bool `[query, key]`, True = may attend. None: all may.
-        mask_reason: Why closed cells are closed, in a few words, shown on hover.
-        marked_row: A row to frame, such as the current step.
-        marked_cell: Row and column of a cell to frame, such as the one that is looked at.
-        colour: The side the weights belong to.
-        value_name: What a number is, on hover and beside the scale.
-        limits: Ends of the colour scale; None takes the smallest and the largest value of this map.
-        log: Colours go by the logarithm, from `LOG_FLOOR` to the upper limit; smaller values look like `LOG_FLOOR`.
-            For values that are never negative. Hover still tells the value itself.
-        rows_sum_to_one: Whether rows should; if one does not, the chart says which.
-        note: What else stands under the title, such as the `rows_note` of a trace.
+    `allowed` is bool [query, key]; None says that nothing is closed, so give it wherever a mask is: a closed cell
+    would be drawn as 0. `limits` are the ends of the colour scale; None takes the smallest and the largest value.
+    With `log`, for values that are never negative, colours go by the logarithm from `LOG_FLOOR` to the upper limit,
+    and smaller values look like `LOG_FLOOR`; hover still tells the value itself. Where `rows_sum_to_one` and one does
+    not, the chart says which.
 
-    Returns:
-        The figure; `layout.height` suggests a height in pixels. The numbers of a large map are rounded
-        (`charts.rounding`); if hover has fewer than four digits because of that, the map says so. Then `table` makes
-        the columns of a table with the numbers as they were.
-
-    Raises:
-        ValueError: If the sizes do not fit together, or a value on a logarithmic scale is negative.
+    The numbers of a large map are rounded (`charts.rounding`); if hover has fewer than four digits because of that,
+    the map says so. Then `table` makes the columns of a table with the numbers as they were. Raises ValueError if the
+    sizes do not fit together, or a value on a logarithmic scale is negative.
     """
     values = np.asarray(weights, dtype=np.float32)
     open_cells = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)

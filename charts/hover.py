@@ -12,31 +12,18 @@ from words import joined, say, through
 
 @through
 def bold(text: str) -> str:
-    """A text letter by letter, and bold.
-
-    Args:
-        text: Any text; not yet escaped.
-    """
+    """A text letter by letter, and bold; not yet escaped."""
     return f"<b>{literal(text)}</b>"
 
 
 @through
 def italic(text: str) -> str:
-    """A text letter by letter, and in italics, such as why there is no number.
-
-    Args:
-        text: Any text; not yet escaped.
-    """
+    """A text letter by letter, and in italics, such as why there is no number; not yet escaped."""
     return f"<i>{literal(text)}</i>"
 
 
 def with_number(name: str, number: str) -> str:
-    """A value on hover: its name, and its number in bold.
-
-    Args:
-        name: What the number is; already escaped.
-        number: A number as text, or a field of Plotly's such as "%{z:.3f}".
-    """
+    """A value on hover: its name, escaped already, and its number in bold, as text or a field such as "%{z:.3f}"."""
     return say("{name} {number}", name=name, number=_strong(number))
 
 
@@ -48,8 +35,7 @@ def _strong(escaped: str) -> str:
 def on_lines(*parts: str) -> str:
     """Text of several lines, such as what hover says of one mark.
 
-    Args:
-        *parts: Each a whole sentence or data, already escaped; what is empty is left out.
+    Each part is a whole sentence or data, already escaped; what is empty is left out.
     """
     return joined("<br>", filter(None, parts))
 
@@ -57,9 +43,8 @@ def on_lines(*parts: str) -> str:
 def hover(*parts: str) -> str:
     """A hover template, without the box that Plotly puts a trace's name into.
 
-    Args:
-        *parts: Its lines: each a sentence, whose values may be fields of Plotly's as in
-            `say("weight {weight}", weight="%{z}")`, or data; already escaped.
+    Its lines are sentences, whose values may be fields of Plotly's as in `say("weight {weight}", weight="%{z}")`, or
+    data; already escaped.
     """
     return _without_name(on_lines(*parts))
 
@@ -70,12 +55,7 @@ def _without_name(template: str) -> str:
 
 
 def of_axis(axis: str, which: str) -> str:
-    """One row or column on hover, such as "Query 3".
-
-    Args:
-        axis: What the rows or columns are; already escaped.
-        which: One of them.
-    """
+    """One row or column on hover, such as "Query 3"; the axis is already escaped."""
     return say("{axis} {which}", axis=axis, which=which)
 
 

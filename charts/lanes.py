@@ -26,11 +26,7 @@ class Growing:
 
 
 def lanes(nodes: Sequence[Growing]) -> dict[int, int]:
-    """The lane of each node, from 0 at the top.
-
-    Args:
-        nodes: All nodes of the tree.
-    """
+    """The lane of each node of a tree, from 0 at the top."""
     named = {node.place: node for node in nodes}
     branches = _branches(nodes)
     taken: dict[int, list[tuple[float, float]]] = defaultdict(list)

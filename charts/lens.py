@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from charts.candidates import PROBABILITY
 from charts.grammar import PALE_FROM, along, cells, finite, frame, layer, note, stroke, table
 from charts.heatmap import NUMBER
 from charts.hover import bold, hover, on_lines, with_number
-from charts.theme import Spec, base_layout, literal
+from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
@@ -52,16 +53,10 @@ def lens_table_spec(
     chosen: np.ndarray,
     title: str,
 ) -> Spec:
-    """Draw the most probable pieces of each depth, written into cells.
+    """Draw the most probable pieces of each depth, written into cells, the first depth on top.
 
-    Args:
-        depths: The rows, first depth first.
-        pieces: The candidates of each depth, best first, `[depth][place]`.
-        probabilities: `[depth, place]`.
-        chosen: Bool `[depth, place]`: the piece that the output has.
-
-    Raises:
-        ValueError: If there is not one piece for each number.
+    `pieces` are [depth][place], best first, their `probabilities` [depth, place]; `chosen` is bool [depth, place]:
+    the piece that the output has.
     """
     values = np.asarray(probabilities, np.float32)
     if values.ndim != 2 or values.shape != np.shape(chosen) or [values.shape[1]] * len(depths) != [*map(len, pieces)]:
@@ -93,7 +88,7 @@ def lens_table_spec(
     table(layout, [AFTER, RANK, say("piece"), PROBABILITY, say("in the output")], rows)
     texts = [_cells(*row) for row in zip(depths, pieces, probs, strict=True)]
     trace = cells(values, (0, 1), theme.SCALES["target"], hover("%{hovertext}"), gaps=(2, 2), named=False)
-    return {"data": [trace | {"hovertext": texts}], "layout": layout}
+    return {"data": [trace | {"hovertext": texts}], "layout": layout, "how_to_read": HOW_TO_READ_TABLE}
 
 
 def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) -> list[str]:
@@ -110,11 +105,7 @@ def _cells(depth: Depth, pieces: Sequence[str], probabilities: Sequence[float]) 
 
 
 def after(depth: str) -> str:
-    """A depth on hover.
-
-    Args:
-        depth: Its name; already escaped.
-    """
+    """A depth on hover, its name already escaped."""
     return say("after {depth}", depth=depth)
 
 
@@ -131,13 +122,7 @@ def _two_digits(probability: float) -> str:
 
 
 def in_cell(piece: str, most_lines: int, *, most: int = _LINE) -> list[str]:
-    """The lines of a piece that has to fit into a narrow cell; what is left out shows as an ellipsis.
-
-    Args:
-        piece: Any text.
-        most_lines: Most lines.
-        most: Letters of a line.
-    """
+    """The lines, of `most` letters, of a piece in a narrow cell; what is left out shows as an ellipsis."""
     widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece]
     whole = sum(widths)
     # About in halves, so that no letter stands alone on the second line.
@@ -172,17 +157,10 @@ def lens_curves_spec(
     divergence: np.ndarray,
     title: str,
 ) -> Spec:
-    """Draw how the output's piece and the whole prediction came about, one panel under the other.
+    """Draw how the output's piece and the whole prediction came about, each [depth], one panel under the other.
 
-    Args:
-        depths: The depths, in order.
-        probability: Of the output's piece `[depth]`.
-        rank: Its place among the candidates, from 1 `[depth]`.
-        entropy: Of the prediction, in bits `[depth]`.
-        divergence: KL(last || here), in bits `[depth]`.
-
-    Raises:
-        ValueError: If there is not one value for each depth.
+    `probability` and `rank`, from 1, are of the output's piece; `entropy` of the prediction and `divergence`, KL(last
+    || here), are in bits.
     """
     lines = [np.asarray(values, np.float64) for values in (probability, rank, entropy, divergence)]
     if any(values.shape != (len(depths),) for values in lines):
@@ -214,4 +192,90 @@ def lens_curves_spec(
         data.append(curve | {"yaxis": axis, "showlegend": axis == "y3"})
     columns = [AFTER, PROBABILITY, RANK, say("entropy (bits)"), say("KL to the last (bits)")]
     table(layout, columns, [[depth.name, *map(finite, row)] for depth, *row in zip(depths, *lines, strict=True)])
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_CURVES}
+
+
+HOW_TO_READ_MAP = say(
+    "Each column is one step, each cell says how its output piece stood at that depth; a filled dot marks the depth "
+    "from which it stays the top candidate, a ring where it was first on top for a while; click a cell to go there."
+)
+
+STEP_AXIS = say("Reads → predicts")
+_MOST_GAPPED = 64  # above this many columns a gap between cells would eat the cells
+
+
+def lens_map_spec(
+    depths: Sequence[Depth],
+    steps: Sequence[str],
+    *,
+    probability: np.ndarray,
+    rank: np.ndarray,
+    first: np.ndarray,
+    stays: np.ndarray,
+    step: int | None,
+    title: str,
+    measure: Literal["probability", "rank"] = "probability",
+) -> Spec:
+    """Draw how the output's piece of each step stood at each depth, the first depth on top.
+
+    `probability` and `rank`, from 1, are [depth, step]; `first` is the depth where the piece was first on top,
+    `stays` that from which it stays there, both [step], -1 for none. `measure` is what the colours are. A click's
+    index is (depth, step).
+    """
+    shape = (len(depths), len(steps))
+    maps, lines = (probability, rank), (first, stays)
+    if any(np.shape(values) != shape for values in maps) or any(np.shape(line) != shape[1:] for line in lines):
+        raise ValueError(f"The map is {np.shape(rank)}, its labels {shape}: give one label for each row and column.")
+    layout = base_layout(title, STEP_AXIS, DEPTH_AXIS) | {"height": 200 + 26 * len(depths)}
+    depth_rows(layout, depths, fixed=False)
+    along(layout, steps, title=STEP_AXIS)
+    columns = [say("step {place}: {what}", place=place, what=bold(step)) for place, step in enumerate(steps, start=1)]
+    layout["meta"]["cells"] = {"rows": [after(bold(depth.name)) for depth in depths], "columns": columns}
+    if not len(steps):
+        return {"data": [], "layout": layout, "how_to_read": HOW_TO_READ_MAP}
+    text, numbers = _on_hover(np.asarray(probability), np.asarray(rank), measure)
+    says = hover("%{customdata[0]}", "%{customdata[1]}", *numbers)
+    name, drawn, ends, scale, bar = PROBABILITY, probability, (0, 1), theme.SCALES["target"], colour_bar(PROBABILITY)
+    if measure == "rank":
+        layout["meta"]["cells"]["floor"] = 1.0
+        name, drawn = RANK, rank
+        ends, scale, bar = _ranks(rank)
+    gap = 1 if len(steps) <= _MOST_GAPPED else 0
+    trace = cells(np.asarray(drawn, np.float32), ends, scale, says, bar=bar, gaps=(gap, gap))
+    if step is not None and 0 <= step < len(steps):
+        layout["shapes"] = [frame((step - 0.5, step + 0.5), (-0.5, len(depths) - 0.5))]
+    dots = _dots(np.asarray(first), np.asarray(stays))
+    return {"data": [trace | {"name": name, "text": text}, *dots], "layout": layout, "how_to_read": HOW_TO_READ_MAP}
+
+
+def _on_hover(probability: np.ndarray, rank: np.ndarray, measure: str) -> tuple[list[list[str]], tuple[str, str]]:
+    """What hover says of a cell: what is drawn is a field of Plotly's, the other measure a text of its own."""
+    if measure == "rank":
+        text = [[f"{p:.4g}" for p in row] for row in probability.tolist()]
+        return text, (with_number(RANK, "%{customdata[2]:,d}"), with_number(PROBABILITY, "%{text}"))
+    text = [[f"{place:,}" for place in row] for row in rank.tolist()]
+    return text, (with_number(RANK, "%{text}"), with_number(PROBABILITY, f"%{{z:{NUMBER}}}"))
+
+
+def _ranks(rank: np.ndarray) -> tuple[tuple[int, int], list[list[Any]], Spec]:
+    """The first place is the strongest colour; the browser takes the logarithms (`theme.CELLS`)."""
+    most = max(1, int(np.ceil(np.log10(np.max(rank)))))
+    words = [f"{10**decade:,}" for decade in range(most + 1)]
+    bar = colour_bar(say("{value}, logarithmic", value=RANK), marks=(list(range(most + 1)), words))
+    shades = [shade for _, shade in reversed(theme.SCALES["target"])]
+    return (0, most), [[place / 4, shade] for place, shade in enumerate(shades)], bar
+
+
+def _dots(first: np.ndarray, stays: np.ndarray) -> list[Spec]:
+    """Marks that take no hover and no click, so those reach the cells under them."""
+    lost = (first >= 0) & (first != stays)
+    pale = theme.SCALES["target"][0][1]
+    marks: list[tuple[np.ndarray, np.ndarray, Spec]] = [
+        (np.flatnonzero(lost), first, {"color": pale, "line": {"color": theme.MARK_COLOR, "width": 2}}),
+        (np.flatnonzero(stays >= 0), stays, {"color": theme.MARK_COLOR, "line": {"color": pale, "width": 1.5}}),
+    ]
+    return [
+        layer("markers", places, depth[places], {"marker": {"symbol": "circle", "size": 9, **marker}})
+        for places, depth, marker in marks
+        if places.size
+    ]

@@ -11,10 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from charts.grammar import cells, frame, table
+from charts import theme
+from charts.grammar import HATCHED, SIDES, along, cells, frame, layer, numbered, table, table_of, upright
 from charts.heatmap import heatmap_spec
-from charts.hover import bold, hover, italic, of_cell
-from charts.theme import MARK_COLOR, MASK_COLOR, SCALES, Colour, Spec, base_layout, literal
+from charts.hover import bold, hover, italic, of_cell, on_lines, with_number
+from charts.tables import WEIGHT
+from charts.theme import Colour, Spec, base_layout, literal
 from words import joined, say
 
 Convention = Literal["bool", "additive"]
@@ -28,13 +30,15 @@ HOW_TO_READ_OWN = say(
     "when it meets the scores [batch, head, query, key]; grey is False, may not attend."
 )
 HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Blocks side by side are the sentences of the batch.")])
-HOW_TO_READ_BOOL = say(
-    "Row = query, column = key: T (True) = this query may attend to this key, hatched F (False) = it may not."
-)
-HOW_TO_READ_ADDITIVE = say(
-    "The same mask as numbers M in softmax(q·k / √d_head + M): 0 changes nothing, a hatched −∞ makes the weight "
-    "exactly 0."
-)
+HOW_TO_READ: dict[Convention, str] = {
+    "bool": say(
+        "Row = query, column = key: T (True) = this query may attend to this key, hatched F (False) = it may not."
+    ),
+    "additive": say(
+        "The same mask as numbers M in softmax(q·k / √d_head + M): 0 changes nothing, a hatched −∞ makes the weight "
+        "exactly 0."
+    ),
+}
 
 _PADDING = say("padding")
 _MOST_WRITTEN = 20  # above this many columns a letter in each cell is too small to read
@@ -61,20 +65,7 @@ def padded_batch_spec(
     marked_row: int,
     colour: Colour,
 ) -> Spec:
-    """Draw a padded batch.
-
-    Args:
-        pieces: The piece at each position, [sentence][position].
-        real: bool `[sentence, position]`, False where it is padding.
-        sentences: A label for each row.
-        columns: A label for each position.
-        column_axis: What the columns are.
-        marked_row: The sentence that is looked at.
-        colour: The side.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
-    """
+    """Draw a padded batch: pieces [sentence][position], and where they are `real`, bool [sentence, position]."""
     layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
     layout["height"] = 150 + 34 * len(sentences)
     text = {"text": [[literal(piece) for piece in row] for row in pieces]}
@@ -89,20 +80,15 @@ def padded_batch_spec(
     data = [_cells(real, _open(colour), of_cell(names, "<b>%{text}</b>")) | text]
     if hatching:
         padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
-        data.append(_cells(~real, MASK_COLOR, of_cell(names, padding)) | text)
-    return {"data": [*data, *hatching], "layout": layout}
+        data.append(_cells(~real, theme.MASK_COLOR, of_cell(names, padding)) | text)
+    return {"data": [*data, *hatching], "layout": layout, "how_to_read": HOW_TO_READ_BATCH}
 
 
 def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str], colour: Colour) -> Spec:
     """Draw a mask at its own shape: one block of rows, or one block a sentence side by side.
 
-    Args:
-        mask: bool `[batch or 1, 1, query or 1, key]`, True = may attend.
-        sentences: A short label for each sentence; used where the batch axis is not 1.
-        colour: The side of the keys.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    The mask is bool [batch or 1, 1, query or 1, key], True = may attend; `sentences` are named where the batch axis
+    is not 1.
     """
     n_batch, n_heads, n_queries, n_keys = mask.shape
     if n_heads != 1 or n_batch not in (1, len(sentences)):
@@ -125,7 +111,8 @@ def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str
         layout[f"xaxis{name}"] = {"title": {"text": of, "standoff": 8}, "domain": width, **_counted(n_keys), **bare}
         layout[f"xaxis{name}"] |= {"range": [0.5, n_keys + 0.5]}
         data.append(_block(block, f"x{name}", row_name, colour))
-    return {"data": data, "layout": layout}
+    read = HOW_TO_READ_BLOCKS if len(blocks) > 1 else HOW_TO_READ_OWN
+    return {"data": data, "layout": layout, "how_to_read": read}
 
 
 def _counted(count: int) -> dict[str, Any]:
@@ -139,7 +126,7 @@ def _block(block: np.ndarray, axis: str, row_name: str, colour: Colour) -> Spec:
         say("{rows} {row}, key {column}", rows=row_name, row="%{y}", column="%{x}"),
         say("{value} (1 = True, may attend)", value="<b>%{z}</b>"),
     )
-    colours = [[0, MASK_COLOR], [1, _open(colour)]]
+    colours = [[0, theme.MASK_COLOR], [1, _open(colour)]]
     return cells(block.astype(np.int8), (0, 1), colours, says, gaps=(gap, gap), named=False) | {
         **{"x0": 1, "y0": 1, "xaxis": axis, "yaxis": "y"},
         "colorbar": {"title": {"text": say("True = 1")}},  # not drawn; the table's column is called so
@@ -158,19 +145,11 @@ def mask_map_spec(
     colour: Colour,
     convention: Convention,
 ) -> Spec:
-    """Draw one sentence's mask after broadcasting.
+    """Draw one sentence's mask after broadcasting, bool [query, key], True = may attend.
 
-    Args:
-        mask: bool `[query, key]`, True = may attend.
-        reasons: Why cells are closed -> bool `[query, key]`, which ones; together they are all closed cells.
-        queries, keys: Labels of rows and columns.
-        axes: What rows and columns are.
-        cell: The cell that is looked at, row and column; it is framed.
-        colour: The side of the keys.
-        convention: How cells are written.
-
-    Raises:
-        ValueError: If the sizes do not fit together, or the reasons are not those of the closed cells.
+    `reasons` say why cells are closed -> bool [query, key], which ones; ValueError if together they are not all
+    closed cells. `axes` are what rows and columns are, the `cell` that is looked at is framed, `colour` is the side
+    of the keys.
     """
     layout, hatching = _frame_of(mask, queries, keys, title, axes, None)
     if not np.array_equal(np.sum([*reasons.values(), np.zeros(mask.shape)], axis=0), ~mask):
@@ -187,12 +166,12 @@ def mask_map_spec(
     for reason, where in reasons.items():
         if where.any():
             says = of_cell(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
-            data.append(_cells(where, MASK_COLOR, says))
+            data.append(_cells(where, theme.MASK_COLOR, says))
     if data and len(keys) <= _MOST_WRITTEN:  # on the last map, which lies over the others, for the cells of all
         closed = words[1] if convention == "bool" or len(keys) <= _MOST_INFINITE else ""
         text = [[words[0] if may else closed for may in line] for line in mask]
-        data[-1] |= {"text": text, "texttemplate": "%{text}", "textfont": {"color": MARK_COLOR}}
-    return {"data": [*data, *hatching], "layout": layout}
+        data[-1] |= {"text": text, "texttemplate": "%{text}", "textfont": {"color": theme.MARK_COLOR}}
+    return {"data": [*data, *hatching], "layout": layout, "how_to_read": HOW_TO_READ[convention]}
 
 
 def _frame_of(
@@ -226,4 +205,196 @@ def _cells(where: np.ndarray, shade: str, says: str) -> Spec:
 
 
 def _open(colour: Colour) -> str:
-    return str(SCALES[colour][2][1])
+    return str(theme.SCALES[colour][2][1])
+
+
+HOW_TO_READ_ROW = say(
+    "From top to bottom: score q·k / √d_head of this query with each key, the score after the mask (−∞ where it is "
+    "closed), and weight = exp(score) / Σ exp(scores) over the open keys; the bars of the last row make 1 together."
+)
+HOW_TO_READ_MOVEMENT = say(
+    "Each mark is one row: the largest |difference| over all logits of that row between the two runs; the shaded "
+    "band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic scale."
+)
+HOW_TO_READ_VECTORS = say(
+    "Each mark is one row: the largest |difference| over all dimensions of that row's vector between the two runs; "
+    "the shaded band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic "
+    "scale."
+)
+LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
+READS_PREDICTS = say("Reads → predicts")
+
+_NUMBER = "%{y:.4f}"
+_MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
+
+
+def masked_row_spec(
+    scores: np.ndarray,
+    allowed: np.ndarray,
+    weights: np.ndarray,
+    *,
+    keys: Sequence[str],
+    title: str,
+    key_axis: str,
+    key: int,
+    colour: Colour,
+    mask_reasons: Sequence[str],
+    filled: str = "−∞",
+) -> Spec:
+    """Draw one query's row three times over the same keys: scores before the mask, after it, and weights, all [key].
+
+    `filled` is what a closed score becomes, as it is written; a closed key that weighs something has a bar.
+    `mask_reasons` has for each closed key why it is. The `key` that is looked at is framed; a click returns the key's
+    place.
+    """
+    shape = (len(keys),)
+    if not scores.shape == allowed.shape == weights.shape == shape or len(mask_reasons) != len(keys):
+        raise ValueError(f"{scores.shape} scores, {allowed.shape} mask, {weights.shape} weights, {len(keys)} keys.")
+    layout = _row_layout(scores, keys, title, key_axis, key)
+    low, high = layout["yaxis"]["range"]
+    weighs = allowed | (weights > 0)
+    kept, names = np.where(allowed, scores, np.nan), numbered(keys)
+    score, shade = with_number(say("score"), _NUMBER), SIDES[colour][1]
+    rows = [
+        (kept, "y", score, shade),
+        (kept, "y2", with_number(say("after the mask"), _NUMBER), shade),
+        (np.where(weighs, weights, np.nan), "y3", with_number(WEIGHT, _NUMBER), shade),
+    ]
+    closed: list[int] = np.flatnonzero(~allowed).tolist()
+    if closed:
+        left_out = say("{score}, closed by the mask", score=score)
+        rows.append((np.where(allowed, np.nan, scores), "y", left_out, theme.MASK_LINE))
+    data = []
+    for values, axis, last_line, own in rows:
+        look, says = {"yaxis": axis, "marker": {"color": own}}, hover("%{hovertext}", last_line)
+        y = values.astype(np.float32)
+        data.append(layer("bar", np.arange(len(keys)), y, look, says=says, texts=names, clicks=range(len(keys))))
+    if closed:
+        named = {place: joined(" ", [names[place], italic(mask_reasons[place])]) for place in closed}
+        data += [
+            _closed(named, low, high - low, "y2", filled, written=len(keys) <= _MOST_WRITTEN),
+            _closed({k: named[k] for k in closed if not weighs[k]}, 0.0, 1.0, "y3", say("weight exactly 0")),
+        ]
+    table_of(
+        layout,
+        (say("{rows} number", rows=key_axis), range(1, len(keys) + 1)),
+        (key_axis, keys),
+        (say("Score"), map(_digits, scores)),
+        (say("After the mask"), map(_digits, kept)),  # no score, and no weight of 0, where the mask closes
+        (say("Weight"), map(_digits, np.where(allowed | (weights != 0), weights, np.nan))),
+        (say("note"), ("" if may else reason for may, reason in zip(allowed, mask_reasons, strict=True))),
+    )
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_ROW}
+
+
+def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: str, key: int) -> dict[str, Any]:
+    layout = base_layout(title, key_axis, say("Score"))
+    along(layout, keys, title=key_axis)
+    layout["xaxis"] |= {"anchor": "y3"}
+    finite = scores[np.isfinite(scores)]
+    low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
+    room = 0.08 * ((high - low) or 1.0)
+    span = [low - room * (low < 0), high + room]
+    fixed = {"fixedrange": True, "automargin": True, "zeroline": True, "nticks": 5, "showgrid": True}
+    panels = (
+        ("yaxis", say("Score"), span, [0.7, 1]),
+        ("yaxis2", say("After mask"), span, [0.36, 0.64]),
+        ("yaxis3", say("Weight"), [0, 1], [0, 0.3]),
+    )
+    for name, text, limits, domain in panels:
+        layout[name] = {**fixed, "title": {"text": text, "standoff": 8}, "range": limits, "domain": domain}
+    looked_at = frame((key - 0.5, key + 0.5), (0, 1), yref="paper")
+    return layout | {"barmode": "overlay", "bargap": 0.25, "height": 520, "shapes": [looked_at]}
+
+
+def _digits(value: float) -> float | None:
+    """A float32 with as many digits as tell it from its neighbours; None for what is no number."""
+    return float(f"{value:.9g}") if np.isfinite(value) else None
+
+
+def _closed(
+    named: Mapping[int, str], base: float, height: float, axis: str, word: str, *, written: bool = False
+) -> Spec:
+    places = list(named)
+    heights = np.full(len(places), height, dtype=np.float32)
+    look = {"base": base, "width": 0.96, "yaxis": axis, "marker": HATCHED}
+    if written:
+        look |= {"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
+    says = hover("%{hovertext}", word)
+    return layer("bar", np.array(places), heights, look, says=says, texts=named.values(), clicks=places)
+
+
+def logit_movement_spec(
+    series: Mapping[str, np.ndarray],
+    *,
+    rows: Sequence[str],
+    title: str,
+    rounding: float,
+    row_axis: str = READS_PREDICTS,
+    value_name: str = LOGITS,
+    changed: int | None = None,
+) -> Spec:
+    """Draw how far rows of logits or vectors moved between two runs; on the logarithmic axis exactly 0 has a place.
+
+    `series` are one or two, name -> max |difference| [row]; the first is drawn filled. The band up to `rounding`, the
+    largest difference that counts as float32 rounding, is shaded. `value_name` is `LOGITS` or `VECTORS`; a line marks
+    the row whose input was `changed`.
+    """
+    if any(values.shape != (len(rows),) for values in series.values()):
+        raise ValueError(f"{len(rows)} rows need as many numbers in each series.")
+    every = np.concatenate([*series.values(), [rounding]])
+    positive = every[np.isfinite(every) & (every > 0)]
+    zero = 10.0 ** (np.floor(np.log10(positive.min())) - 1.0)
+    top = 10.0 ** np.ceil(np.log10(positive.max()) + 0.1)
+    layout = _movement_layout(title, rows, (row_axis, value_name), zero, top)
+    moved = [say("{value} {run}", value=value_name, run=name) for name in series]
+    cells = [[i + 1, label, *(_digits(one[i]) for one in series.values())] for i, label in enumerate(rows)]
+    table(layout, [say("{rows} number", rows=row_axis), row_axis, *moved], cells)
+    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below"}
+    layout["shapes"] = [band | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}}]
+    if changed is not None:
+        layout["shapes"].append(upright(changed, below=False) | {"yref": "paper"})
+    looks = (("●", "circle", theme.TARGET_COLOR), ("◇", "diamond-open", theme.NEUTRAL_COLOR))
+    named = [joined(" ", [sign, literal(name)]) for (sign, _, _), name in zip(looks, series, strict=False)]
+    layout["title"]["subtitle"] = {"text": joined(" ", named), "font": {"size": 13}}
+    data = [
+        _dots(values, zero, rows, name, symbol, shade)
+        for (name, values), (_, symbol, shade) in zip(series.items(), looks, strict=False)
+    ]
+    read = HOW_TO_READ_MOVEMENT if value_name == LOGITS else HOW_TO_READ_VECTORS
+    return {"data": data, "layout": layout, "how_to_read": read}
+
+
+def _movement_layout(
+    title: str, rows: Sequence[str], names: tuple[str, str], zero: float, top: float
+) -> dict[str, Any]:
+    layout = base_layout(title, *names) | {"height": 360}
+    along(layout, rows, title=names[0])
+    first, last = round(np.log10(zero)), round(np.log10(top))
+    exponents = range(first + 1, last + 1, max(1, (last - first) // 6))
+    layout["yaxis"] |= {
+        "type": "log",
+        "range": [float(first - 0.4), float(last + 0.2)],
+        "tickmode": "array",
+        "tickvals": [zero, *(10.0**exponent for exponent in exponents)],
+        "ticktext": [say("exactly 0"), *(_power(exponent) for exponent in exponents)],
+        "fixedrange": True,
+    }
+    return layout
+
+
+def _power(exponent: int) -> str:
+    return f"10<sup>−{-exponent}</sup>" if exponent < -3 else f"{10.0**exponent:g}"
+
+
+def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:
+    said = [say("exactly 0") if value == 0 else f"{value:.3g}" for value in values]
+    texts = [
+        on_lines(label, with_number(say("moved by"), text)) for label, text in zip(numbered(rows), said, strict=True)
+    ]
+    heights = np.where(values == 0, zero, values).astype(np.float64)
+    says = hover("%{hovertext}", literal(name))
+    marker = {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}}
+    return layer("markers", np.arange(len(rows)), heights, name=literal(name), says=says, texts=texts) | {
+        "marker": marker
+    }

@@ -31,16 +31,8 @@ def two_bars_spec(
 ) -> Spec:
     """Draw a number of each token in two runs, side by side.
 
-    Args:
-        pieces: The tokens, in order; equal ones stay apart.
-        numbers: The right run's name and values [token], then the other's; None where there is none to draw.
-        value_name: What a number is, with its unit.
-        token_axis: What the tokens are.
-        form: How a number is written on hover.
-        top: The end of the axis; None takes that of the numbers.
-
-    Raises:
-        ValueError: There is not one value for each token.
+    `numbers` are the right run's name and values [token], then the other's; None where there is none to draw. `form`
+    writes a number on hover, `top` is the end of the axis; None takes that of the numbers.
     """
     layout = base_layout(title, token_axis, value_name) | {"height": 340, "hovermode": "closest"}
     layout |= {"barmode": "group", "bargap": 0.25, "bargroupgap": 0}
@@ -70,17 +62,9 @@ def two_lines_spec(
     depth_axis: str,
     limits: tuple[float, float] | None = None,
 ) -> Spec:
-    """Draw a number at each depth of a stack in two runs.
+    """Draw a number at each depth of a stack in two runs, in the order of the computation.
 
-    Args:
-        depths: Names of the depths, in the order of the computation.
-        numbers: The right run's name and values [depth], then the other's; None where there is none to draw.
-        value_name: What a number is, with its unit.
-        depth_axis: What the depths are.
-        limits: Ends of the axis; None takes those of the numbers.
-
-    Raises:
-        ValueError: There is not one value for each depth.
+    `numbers` are as in `two_bars_spec`, [depth]; `limits` are the ends of the axis; None takes those of the numbers.
     """
     layout = base_layout(title, depth_axis, value_name) | {"height": 340}
     places = list(range(len(depths)))

@@ -14,9 +14,8 @@ from typing import Literal
 import numpy as np
 
 from charts import theme
-from charts.grammar import SIDES, at_ends, finite, layer, legend, table
+from charts.grammar import SIDES, at_ends, finite, layer, legend, lying, lying_bars, table
 from charts.hover import bold, on_lines, with_number
-from charts.neuron_bars import lying, lying_bars
 from charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
 from words import say
 
@@ -80,18 +79,10 @@ def neighbour_bars_spec(
     title: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the nearest pieces, the nearest on top.
+    """Draw the nearest pieces, the nearest on top; a click returns the piece's id.
 
-    Args:
-        pieces: Nearest first.
-        ids: Their ids; a click on a bar returns its id as `customdata`.
-        cosine: With the chosen piece, -1 to 1, NaN for none `[piece]`.
-        distance: From it `[piece]`.
-        by: Which of the two is drawn; hover has both.
-        colour: Whose table it is.
-
-    Raises:
-        ValueError: If the lists differ in length.
+    `cosine`, -1 to 1 and NaN for none, and `distance` are those of each piece from the chosen one [piece]; `by` is
+    which of the two is drawn, and hover has both.
     """
     if not len(pieces) == len(ids) == len(cosine) == len(distance):
         raise ValueError(f"{len(pieces)} pieces: give one id, cosine and distance for each.")
@@ -121,7 +112,8 @@ def neighbour_bars_spec(
         )
         for piece, i, cos, gap in rows
     ]
-    return {"data": [bars] if len(pieces) else [], "layout": layout}
+    read = HOW_TO_READ_COSINE if by == "cosine" else HOW_TO_READ_DISTANCE
+    return {"data": [bars] if len(pieces) else [], "layout": layout, "how_to_read": read}
 
 
 def piece_map_spec(
@@ -132,16 +124,10 @@ def piece_map_spec(
     title: str,
     note: str = "",
 ) -> Spec:
-    """Draw pieces as points with their text.
+    """Draw pieces as points with their text; where labels do not all fit, earlier points go first.
 
-    Args:
-        points: The pieces; where labels do not all fit, earlier ones go first.
-        shares: Share of the points' variance that each axis holds, 0 to 1.
-        chosen: Id of the piece that is looked at; its mark has an edge.
-        note: What is left out, shown under the title.
-
-    Returns:
-        The figure; a click on a point returns its id as `customdata`.
+    A click returns an id. `shares` of the points' variance, 0 to 1, are what each axis holds; `chosen` is the id that
+    is looked at.
     """
     axes = [
         say("Axis {place}: {share:.0%} of the variance", place=place, share=share)
@@ -159,7 +145,8 @@ def piece_map_spec(
     rows = [[point.piece, point.id, KIND_NAMES[point.kind], point.near, point.x, point.y] for point in points]
     table(layout, columns, rows)
     kinds = [kind for kind in _STYLES if any(point.kind == kind for point in points)]
-    return {"data": [_points(points, placed, kind, chosen) for kind in kinds], "layout": layout}
+    data = [_points(points, placed, kind, chosen) for kind in kinds]
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_MAP}
 
 
 def _padded(values: np.ndarray) -> list[float]:

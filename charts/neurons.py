@@ -11,31 +11,35 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts import theme
-from charts.grammar import SIDES, along, layer, legend, numbered, stroke
+from charts.grammar import SIDES, along, at_ends, layer, legend, lying, lying_bars, numbered, stroke, table
 from charts.heatmap import heatmap_spec
 from charts.hover import bold, hover, on_lines, with_number
-from charts.neuron_bars import activations
 from charts.theme import Colour, Spec, base_layout, literal, shortened
 from words import say
 
-HOW_TO_READ_SHARES = say(
-    "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number of "
-    "activations a = f(x) that count as silent, over d_ff; the frame is what the other charts look at."
-)
-HOW_TO_READ_SHARES_GATED = say(
-    "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number of "
-    "activations a, gate times second map, that count as silent, over d_ff; the frame is what the other charts look "
-    "at."
-)
-HOW_TO_READ_HISTOGRAM = say(
-    "Bars: the share of all pre-activations x = W_up·h + b that fall into each bin; the stepped line is the chosen "
-    "token alone; the curves, on the scale at the right, are what this model's function makes of x, and its slope."
-)
-HOW_TO_READ_HISTOGRAM_GATED = say(
-    "Bars: the share of all pre-activations x = W_gate·h + b that fall into each bin; the stepped line is the chosen "
-    "token alone; the curves, on the scale at the right, are what this model's function makes of x, and its slope. "
-    "That, times what the second map gives, is the activation."
-)
+HOW_TO_READ_SHARES = {  # by whether there is a gate
+    False: say(
+        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number "
+        "of activations a = f(x) that count as silent, over d_ff; the frame is what the other charts look at."
+    ),
+    True: say(
+        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number "
+        "of activations a, gate times second map, that count as silent, over d_ff; the frame is what the other "
+        "charts look at."
+    ),
+}
+HOW_TO_READ_HISTOGRAM = {  # by whether there is a gate
+    False: say(
+        "Bars: the share of all pre-activations x = W_up·h + b that fall into each bin; the stepped line is the "
+        "chosen token alone; the curves, on the scale at the right, are what this model's function makes of x, and "
+        "its slope."
+    ),
+    True: say(
+        "Bars: the share of all pre-activations x = W_gate·h + b that fall into each bin; the stepped line is the "
+        "chosen token alone; the curves, on the scale at the right, are what this model's function makes of x, and "
+        "its slope. That, times what the second map gives, is the activation."
+    ),
+}
 HOW_TO_READ_TOKENS = say(
     "Each bar is the neuron's activation a at one token: a high bar means that this token's vector drives it. From "
     "layer 2 on that vector also holds what attention brought from other tokens."
@@ -58,24 +62,16 @@ def silent_shares_spec(
     value_name: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the share of silent neurons of every layer at every token.
+    """Draw the share of silent neurons, 0 to 1, of every layer at every token [layer, token].
 
-    Args:
-        shares: 0 to 1, `[layer, token]`.
-        pieces: The tokens; equal ones stay apart.
-        marked: The layer and the token that are looked at.
-        token_axis: What the tokens are.
-        value_name: What is a share of what.
-        colour: Whose layers they are.
-
-    Returns:
-        The figure; a click's index is `(layer, token)`.
+    `marked` is a layer and a token; a click's index is both.
     """
     layers = [str(layer) for layer in range(1, len(shares) + 1)]
     spec = heatmap_spec(
         shares,
         queries=layers,
         keys=pieces,
+        allowed=None,
         title=title,
         query_axis=say("Layer"),
         key_axis=token_axis,
@@ -105,17 +101,8 @@ def pre_activations_spec(
 ) -> Spec:
     """Draw how pre-activations are spread, and the activation function over them.
 
-    Args:
-        edges: Of the bins, ascending `[bin + 1]`.
-        everywhere: Share of all pre-activations in each bin, 0 to 1 `[bin]`.
-        here: Share of those of the chosen token `[bin]`.
-        x, values, slopes: Points of the function and of its derivative `[point]`.
-        function: Its name, such as "ReLU".
-        piece: The chosen token.
-        colour: Whose layer it is.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `edges` of the bins ascend [bin + 1]; `everywhere` and `here`, at the chosen token, are shares of pre-activations,
+    0 to 1 [bin]; `x`, `values` and `slopes` are points of the function and of its derivative [point].
     """
     if not (len(edges) - 1 == len(everywhere) == len(here) and len(x) == len(values) == len(slopes)):
         raise ValueError(f"{len(edges)} edges, {len(everywhere)} and {len(here)} shares, or the curves do not fit.")
@@ -163,21 +150,7 @@ def neuron_tokens_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the activation of one neuron at every token.
-
-    Args:
-        activation, pre_activation: `[token]`.
-        pieces: The tokens; equal ones stay apart.
-        chosen: The token that is looked at, in full colour.
-        token_axis: What the tokens are.
-        colour: Whose they are.
-
-    Returns:
-        The figure; a click on a bar returns its token as `customdata`.
-
-    Raises:
-        ValueError: If there is not one number for each token.
-    """
+    """Draw the activation [token] of one neuron at every token; a click returns the token."""
     numbers, before = (np.asarray(values, np.float32) for values in (activation, pre_activation))
     if not numbers.shape == before.shape == (len(pieces),):
         raise ValueError(f"{numbers.shape} and {before.shape} numbers for {len(pieces)} tokens: give one for each.")
@@ -187,14 +160,14 @@ def neuron_tokens_spec(
     layout["yaxis"] |= {"range": [1.1 * min(0.0, float(np.nan_to_num(numbers).min(initial=0))), 1.08 * top]}
     layout["yaxis"] |= {"nticks": 6, "fixedrange": True}
     if not len(pieces):
-        return {"data": [], "layout": layout}
+        return {"data": [], "layout": layout, "how_to_read": HOW_TO_READ_TOKENS}
     each = zip(numbered(pieces), before, numbers, strict=True)
     texts = [on_lines(name, activations(float(x), float(a))) for name, x, a in each]
     places = np.arange(len(pieces), dtype=np.int32)
     bars = layer("bar", places, numbers, name=say("activation"), texts=texts, clicks=range(len(pieces)))
     pale, full = SIDES[colour]
     bars["marker"] = {"color": [full if place == chosen else pale for place in range(len(pieces))]}
-    return {"data": [bars], "layout": layout}
+    return {"data": [bars], "layout": layout, "how_to_read": HOW_TO_READ_TOKENS}
 
 
 def neuron_map_spec(
@@ -207,27 +180,97 @@ def neuron_map_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw the activations of some neurons at every token.
+    """Draw the activations [token, neuron] of some neurons, numbered from 0, at every token.
 
-    Args:
-        activation: `[token, neuron]`.
-        neurons: Their numbers, from 0.
-        pieces: The tokens.
-        marked: The token that is looked at, and the place of the neuron that is, None if it is not among them.
-        token_axis: What the tokens are.
-        colour: Whose they are.
-
-    Returns:
-        The figure; a click's index is `(token, place of the neuron)`.
+    `marked` is the token that is looked at, and the place of the neuron that is, None if it is not among them. A
+    click's index is (token, place of the neuron).
     """
-    token, place = marked
+    (token, place), names = marked, [str(neuron + 1) for neuron in neurons]
+    most = max(1e-6, float(np.nan_to_num(activation).max(initial=0)))
     spec = heatmap_spec(
-        activation, queries=pieces, keys=[str(neuron + 1) for neuron in neurons], title=title, query_axis=token_axis,
+        activation, queries=pieces, keys=names, allowed=None, title=title, query_axis=token_axis,
         key_axis=say("Neuron"), marked_row=token, marked_cell=None if place is None else (token, place),
-        colour=colour,
-        value_name=say("activation"), limits=(0.0, max(1e-6, float(np.nan_to_num(activation).max(initial=0)))),
-        rows_sum_to_one=False,
+        colour=colour, value_name=say("activation"), limits=(0.0, most), rows_sum_to_one=False,
     )  # fmt: skip
-    cells = spec["layout"]["meta"]["cells"]
-    cells["columns"] = [bold(str(neuron + 1)) for neuron in neurons]
-    return spec
+    spec["layout"]["meta"]["cells"]["columns"] = [bold(name) for name in names]
+    return spec | {"how_to_read": HOW_TO_READ_MAP}
+
+
+HOW_TO_READ_ACTIVE = {  # by whether there is a gate
+    False: say(
+        "Each bar is one neuron's activation a = f(W_up·h + b) at the chosen token, the largest on top; in brackets "
+        "is ‖a·w‖, the length of what it adds to the stream, with w its column of W_down."
+    ),
+    True: say(
+        "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, biases added where there "
+        "are some, the largest on top; in brackets is ‖a·w‖, the length of what it adds to the stream, with w its "
+        "column of W_down."
+    ),
+}
+HOW_TO_READ_EFFECT = say(
+    "Each bar is the change of one piece's logit, W_out·N(w), for an activation of 1, less the mean over the "
+    "vocabulary: the direct effect, past all later layers; N are the norms after it, their deviation held as it was."
+)
+
+
+def active_neurons_spec(
+    neurons: Sequence[int],
+    activation: np.ndarray,
+    pre_activation: np.ndarray,
+    written: np.ndarray,
+    *,
+    chosen: int | None,
+    title: str,
+    colour: Colour = "source",
+) -> Spec:
+    """Draw the most active neurons, numbered from 0, of one token, the first on top; a click returns the neuron.
+
+    Each array is [neuron]; `written` is the length of what each writes. `chosen` is the number of a neuron.
+    """
+    numbers = [np.asarray(values, np.float32) for values in (activation, pre_activation, written)]
+    if any(values.shape != (len(neurons),) for values in numbers):
+        raise ValueError(f"{len(neurons)} neurons: give one number for each.")
+    layout = lying(title, say("Activation (length of what it writes)"), say("Neuron"), [str(n + 1) for n in neurons])
+    top = max(0.0, float(np.nan_to_num(numbers[0]).max(initial=0))) or 1.0
+    low = min(0.0, float(np.nan_to_num(numbers[0]).min(initial=0)))
+    layout["xaxis"] |= {"range": [1.05 * low, 1.42 * top], "nticks": 6, "fixedrange": True}
+    written_out = [f"{a:#.3g} ({length:#.3g})" for a, length in zip(numbers[0], numbers[2], strict=True)]
+    layout["annotations"] = at_ends((max(0.0, float(a)) for a in numbers[0]), written_out)
+    rows = [[neuron + 1, *map(float, row)] for neuron, *row in zip(neurons, *numbers, strict=True)]
+    table(layout, [say("neuron"), say("activation"), say("pre-activation"), say("written")], rows)
+    pale, full = SIDES[colour]
+    bars = lying_bars(numbers[0], [full if neuron == chosen else pale for neuron in neurons])
+    bars["customdata"] = [int(neuron) for neuron in neurons]
+    bars["hovertext"] = [
+        on_lines(
+            bold(say("neuron {number}", number=number)),
+            activations(x, a),
+            say("writes a vector of length {length:.4g}", length=length),
+        )
+        for (number, _, x, _), a, length in zip(rows, numbers[0].tolist(), numbers[2], strict=True)
+    ]
+    return {"data": [bars] if rows else [], "layout": layout}
+
+
+def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Sequence[int], *, title: str) -> Spec:
+    """Draw the pieces that a neuron raises and lowers most, the most raised first: the change of each logit."""
+    if not len(pieces) == len(values) == len(ids):
+        raise ValueError(f"{len(pieces)} pieces, {len(values)} values, {len(ids)} ids: give one for each.")
+    layout = lying(title, say("Change of the logit"), say("Piece"), [shortened(piece) for piece in pieces])
+    most = max(map(abs, values), default=0.0) or 1.0
+    layout["xaxis"] |= {"range": [-1.75 * most, 1.75 * most], "nticks": 6, "fixedrange": True}
+    layout["xaxis"] |= {"zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
+    layout["annotations"] = at_ends(values, (f"{value:+#.2g}" for value in values), signed=True)
+    rows = [[piece, int(i), float(value)] for piece, i, value in zip(pieces, ids, values, strict=True)]
+    table(layout, [say("piece"), say("id"), say("change of the logit")], rows)
+    bars = lying_bars(values, [theme.TARGET_COLOR if value >= 0 else theme.TARGET_PALE for value in values])
+    bars["hovertext"] = [
+        on_lines(bold(piece), say("id {id}", id=int(i)), say("logit {change:+.4g}", change=value))
+        for piece, i, value in zip(pieces, ids, values, strict=True)
+    ]
+    return {"data": [bars] if pieces else [], "layout": layout, "how_to_read": HOW_TO_READ_EFFECT}
+
+
+def activations(before: float, after: float) -> str:
+    """What goes into a neuron's function and what comes out, on hover."""
+    return say("pre-activation {before:.4g}, activation {after:.4g}", before=before, after=after)

@@ -23,17 +23,7 @@ _NEUTRAL_PALE = theme.SCALES["neutral"][1][1]
 
 
 def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str, key: str) -> Spec:
-    """Draw a query's and a key's vector as two strips on one scale, and their products below.
-
-    Args:
-        q: `[d_head]`.
-        k: `[d_head]`.
-        query: The query's label, shown on hover.
-        key: The key's label, shown on hover.
-
-    Raises:
-        ValueError: The vectors differ in length.
-    """
+    """Draw a query's and a key's vector [d_head] as two strips on one scale, and their products below."""
     if q.shape != k.shape or q.ndim != 1:
         raise ValueError(f"q is {q.shape} and k is {k.shape}: give two vectors of one length.")
     layout = base_layout(title, say("Dimension of the head"), "") | {"height": HEIGHT, "bargap": 0.15}
@@ -70,24 +60,11 @@ def key_row_spec(
     closed: Sequence[str] | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Spec:
-    """Draw one number for each key, in sentence order, the chosen key framed.
+    """Draw one number for each key [key], in sentence order, the chosen key framed; closed keys are hatched.
 
-    Args:
-        values: `[key]`; what stands at a closed key is not looked at.
-        keys: A label for each key; equal labels stay apart.
-        value_name: What a number is.
-        chosen: The key that is looked at, from 0.
-        side: Whose pieces the keys are.
-        key_axis: What the keys are.
-        before: Name and numbers `[key]` that stand pale behind these, on the same axis.
-        closed: Why a key is closed, "" if it is open; closed keys are hatched. None: all are open.
-        limits: Ends of the axis; None takes those of the numbers and 0.
-
-    Returns:
-        The figure; a click on a key, from the top of the chart to its bottom, returns its place as `customdata`.
-
-    Raises:
-        ValueError: There is not one number for each key.
+    `before` is the name and the numbers [key] that stand pale behind these; `closed` says why a key is, "" if it is
+    open. `limits` are the ends of the axis; None takes those of the numbers and 0. A click on a key, from the top of
+    the chart to its bottom, returns its place.
     """
     reasons = [""] * len(keys) if closed is None else list(closed)
     series = [] if before is None else [(before[0], np.asarray(before[1], dtype=np.float64))]
@@ -126,15 +103,7 @@ def key_row_spec(
 
 
 def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
-    """Draw how long each head's share is.
-
-    Args:
-        norms: `[head]`, 0 or more.
-        chosen: The head that is looked at, from 0.
-
-    Returns:
-        The figure; a click on a bar returns its head, from 0, as `customdata`.
-    """
+    """Draw how long each head's share is [head], 0 or more; a click returns the head."""
     layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖")) | {"barmode": "overlay", "height": HEIGHT}
     names = [str(head) for head in range(1, len(norms) + 1)]
     along(layout, names, title=say("Head"), revised=False)

@@ -35,12 +35,7 @@ class Blocks:
 
 
 def block_size(shape: tuple[int, ...], most_cells: int) -> int:
-    """Rows and columns of a block, as few as must be.
-
-    Args:
-        shape: Of the maps [layer, head, query, key].
-        most_cells: Most blocks over all maps.
-    """
+    """Rows and columns of a block of maps [layer, head, query, key], few enough for `most_cells` blocks in all."""
     n_layers, n_heads, n_queries, n_keys = shape
     size = 1
     while n_layers * n_heads * -(-n_queries // size) * -(-n_keys // size) > most_cells:
@@ -49,12 +44,9 @@ def block_size(shape: tuple[int, ...], most_cells: int) -> int:
 
 
 def pooled(weights: np.ndarray, allowed: np.ndarray, size: int) -> Blocks:
-    """Draw blocks of cells as one.
+    """Draw blocks of `size` × `size` cells of weights [layer, head, query, key], which are not empty, as one.
 
-    Args:
-        weights: [layer, head, query, key], not empty.
-        allowed: bool [query, key] or [layer, query, key], True = may attend.
-        size: Rows and columns of a block.
+    `allowed` is bool [query, key] or [layer, query, key], True = may attend.
     """
     n_queries, n_keys = weights.shape[2:]
     seen = weights
@@ -70,12 +62,7 @@ def pooled(weights: np.ndarray, allowed: np.ndarray, size: int) -> Blocks:
 
 
 def open_blocks(allowed: np.ndarray, size: int) -> np.ndarray:
-    """Which blocks have a cell that is open, as `Blocks.allowed`.
-
-    Args:
-        allowed: bool [query, key] or [layer, query, key], True = may attend.
-        size: Rows and columns of a block.
-    """
+    """Which blocks have a cell that is open, as `Blocks.allowed`; `allowed` as for `pooled`."""
     each = allowed if allowed.ndim == 3 else allowed[None]
     edges = [np.arange(0, n, size) for n in each.shape[1:]]
     return np.asarray(np.logical_or.reduceat(np.logical_or.reduceat(each, edges[0], axis=1), edges[1], axis=2))
@@ -90,13 +77,11 @@ def _tops(blocks: Blocks) -> np.ndarray:
 def pack(blocks: Blocks, *, own_scale: bool, least: float) -> Spec:
     """Write maps as one byte a cell.
 
-    Args:
-        blocks: The maps.
-        own_scale: Each map has a scale of its own, up to its largest weight, instead of 0 to 1 for all.
-        least: Start of a logarithmic scale as a share of its end, 0 for a linear scale.
+    `own_scale`: each map has a scale of its own, up to its largest weight, instead of 0 to 1 for all. `least` is the
+    start of a logarithmic scale as a share of its end, 0 for a linear scale.
 
-    Returns:
-        `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one a map; `least`.
+    Returns `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one a map;
+    `least`.
     """
     tops = _tops(blocks) if own_scale else np.ones((1, 1), dtype=np.float32)
     codes = base64.b64encode(_codes(blocks, tops, least).tobytes()).decode("ascii")
@@ -118,9 +103,8 @@ def _codes(blocks: Blocks, tops: np.ndarray, least: float) -> np.ndarray:
 def unpacked(spec: Spec) -> Spec:
     """Give every cell its number and its names; the app's browser side does that by itself.
 
-    Args:
-        spec: A figure with `layout.meta.grid`: what `pack` returns, and the names of `layers`, `heads`, `queries` and
-            `keys`. Its traces with the meta `GRID` hold the weights, those with `GRID_CLOSED` the closed cells.
+    `layout.meta.grid` is what `pack` returns, and the names of `layers`, `heads`, `queries` and `keys`. Traces with
+    the meta `GRID` hold the weights, those with `GRID_CLOSED` the closed cells.
     """
     packed = spec["layout"].get("meta", {}).get(GRID)
     if packed is None:

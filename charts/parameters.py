@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from charts import theme
-from charts.grammar import Kind, at_a_line, at_ends, layer, stroke, table, upright
+from charts.grammar import Kind, at_a_line, at_ends, layer, lying, lying_bars, stroke, table, upright
 from charts.hover import bold, hover, on_lines, with_number
-from charts.neuron_bars import lying, lying_bars
 from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
@@ -47,17 +46,9 @@ def number_spread_spec(
     counted: str = say("Numbers"),
     log_counts: bool = False,
 ) -> Spec:
-    """Draw how some numbers are spread.
+    """Draw how some numbers are spread: `counts` [interval] of them between rising `edges` [interval + 1].
 
-    Args:
-        edges: Of the intervals, rising `[interval + 1]`.
-        counts: How many numbers lie in each `[interval]`.
-        value_name: What the numbers are, with their unit if they have one.
-        counted: What is counted.
-        log_counts: Whether the axis of counts is logarithmic, so that intervals with few numbers are seen.
-
-    Raises:
-        ValueError: There is not one edge more than counts.
+    `log_counts` makes the axis of counts logarithmic, so that intervals with few numbers are seen.
     """
     if len(counts) and len(edges) != len(counts) + 1:
         raise ValueError(f"{len(edges)} edges for {len(counts)} counts: give one edge more than counts.")
@@ -84,9 +75,8 @@ def number_spread_spec(
 def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: str) -> Spec:
     """Draw the singular values of a matrix, largest first, on a logarithmic axis.
 
-    Args:
-        values: Falling, 0 or more; those of 0 have no place on the axis and are counted under the title.
-        effective_rank: Marked by a line; NaN marks none.
+    Those of 0 have no place on the axis and are counted under the title; a line marks `effective_rank`, unless it is
+    NaN.
     """
     there = values[values > 0]
     layout = base_layout(title, say("Number of the singular value"), say("Singular value (log)"))
@@ -116,16 +106,9 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
 def row_lengths_spec(
     pieces: Sequence[str], ids: Sequence[int], lengths: Sequence[float], *, special: Sequence[bool], title: str
 ) -> Spec:
-    """Draw the lengths of the shortest and of the longest rows of a table of embeddings.
+    """Draw the lengths of the shortest rows, the shortest first, and of the longest rows of a table of embeddings.
 
-    Args:
-        pieces: The shortest row's first, the longest row's last.
-        ids: Their ids.
-        lengths: Of each row.
-        special: Whether each is a special piece; these are pale.
-
-    Raises:
-        ValueError: If the lists differ in length.
+    Rows of `special` pieces are pale.
     """
     if not len(pieces) == len(ids) == len(lengths) == len(special):
         raise ValueError(f"{len(pieces)} pieces, {len(ids)} ids, {len(lengths)} lengths: give one for each.")

@@ -31,21 +31,9 @@ def perplexity_spec(
     title: str,
     piece_axis: str = PIECE,
 ) -> Spec:
-    """Draw the perplexity by position.
+    """Draw the perplexity by position, from 1: of each piece `alone`, and of all so far. A click is a place.
 
-    Args:
-        pieces: The pieces of the text, in order.
-        alone: Of each piece: 1 / p, from 1.
-        so_far: Of each with all before it, from 1.
-        n_pieces: Pieces of the vocabulary: the perplexity of guessing.
-        chosen: The place that is looked at, from 0; None marks none.
-        piece_axis: What the pieces are.
-
-    Returns:
-        The figure; a click on a point returns its place as `customdata`.
-
-    Raises:
-        ValueError: If there are not two numbers for each piece.
+    `n_pieces` of the vocabulary are the perplexity of guessing.
     """
     values = [np.asarray(one, np.float64) for one in (alone, so_far)]
     if any(one.shape != (len(pieces),) for one in values):

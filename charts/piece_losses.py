@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,10 @@ HOW_TO_READ = say(
     "Each bar is one right piece and its loss −ln p, 0 where the model is certain of it; a pale bar is a piece that "
     "ranks first. The dotted line is the mean, the dashed one the loss of guessing among all pieces alike. Click a "
     "bar to look at that piece."
+)
+HOW_TO_READ_HIDDEN = say(
+    "Each bar is one piece, hidden while all others are seen: its loss −ln p, 0 where the model is certain of it. A "
+    "pale bar is a piece that the model would have written itself. Click a bar to hide that piece."
 )
 LOSS = say("Loss (nats)")
 PIECE = say("Right piece")
@@ -35,21 +40,11 @@ def piece_losses_spec(
     piece_axis: str = PIECE,
     guessing: float | None = None,
 ) -> Spec:
-    """Draw the loss of each piece of a text.
+    """Draw the loss of each piece of a text, in nats.
 
-    Args:
-        pieces: The pieces, in their order.
-        losses: Of each, in nats.
-        places: Their places in the text, from 0; a click on a bar gives its place as `customdata`.
-        ranks: The place of each among all that the model could write there, from 1.
-        best: The piece that the model finds likeliest there.
-        best_probabilities: How likely it finds it, 0 to 1.
-        chosen: The place that is looked at, marked.
-        piece_axis: What the pieces are.
-        guessing: The loss of guessing among all pieces alike, in nats; None draws no line for it.
-
-    Raises:
-        ValueError: If the lists differ in length.
+    `places` in the text count from 0; a click returns one. `ranks` count from 1 among all that the model could write
+    there, `best` is what it finds likeliest, and `best_probabilities` how likely, 0 to 1. `guessing` is the loss of
+    guessing among all pieces alike, in nats; None draws no line for it.
     """
     if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
         raise ValueError(f"{len(pieces)} pieces need as many losses, places, ranks and likeliest pieces.")
@@ -82,6 +77,10 @@ def piece_losses_spec(
         subtitle(layout, [said])
         layout["yaxis"]["range"] = [0, 1.08 * max(guessing, *losses)]
     return {"data": [bars], "layout": layout}
+
+
+hidden_pieces_spec = partial(piece_losses_spec, piece_axis=say("Hidden piece"))
+"""The same of a text whose pieces are hidden, each alone."""
 
 
 def _said(token: int, piece: str, loss: float, probability: float, rank: int, likeliest: str, best: float) -> str:

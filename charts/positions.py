@@ -1,4 +1,4 @@
-"""A table of positions as a map, and which positions in it resemble each other.
+"""A table of positions: as a map, by dimension, who resembles whom in it, and what a shift of k positions does.
 
 Positions and dimensions are counted from 0 here, as in the formula of the paper: dimension 2i is a sine, 2i + 1 its
 cosine.
@@ -7,14 +7,15 @@ cosine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from charts import theme
-from charts.grammar import Kind, cells, layer, stroke, upright
+from charts.grammar import NO_DATA, Kind, cells, layer, legend, note, stroke, upright
 from charts.hover import hover, with_number
 from charts.theme import Spec, base_layout, colour_bar, literal, subtitle, ticks
-from words import say
+from words import joined, say
 
 HOW_TO_READ_TABLE = say(
     "Each row is the vector PE(p) that is added to the token at position p, counted from 0: token 1 has p = 0. In "
@@ -41,6 +42,7 @@ HOW_TO_READ_APART = say(
 POSITION_AXIS = say("Position p")
 DIMENSION_AXIS = say("Dimension")
 DIMENSION = say("dimension")
+PRODUCT = "p·q"
 
 
 def position_table_spec(
@@ -52,17 +54,9 @@ def position_table_spec(
     note: str = "",
     n_sines: int = 0,
 ) -> Spec:
-    """Draw a table of positions with position 0 on top.
+    """Draw a table of positions [position, dimension] with position 0 on top.
 
-    Args:
-        values: [position, dimension], those that are drawn.
-        positions: The number of each row, from 0.
-        dimensions: The number of each column, from 0.
-        note: What of the table is left out, shown under the title.
-        n_sines: How many of the first dimensions are sines, where the cosines come after them: a line parts the two.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `n_sines` of the first dimensions are sines, where the cosines come after them: a line parts the two.
     """
     rows = [f"p = <b>{position}</b>" for position in positions]
     columns = [with_number(DIMENSION, str(dimension)) for dimension in dimensions]
@@ -73,25 +67,16 @@ def position_table_spec(
     subtitle(layout, [literal(note)])
     if n_sines:
         layout["shapes"] = [upright(n_sines - 0.5, theme.MARK_COLOR, width=2, dash="", below=False)]
-    return _map(values, layout, rows, columns, say("value"), signed=True)
+    spec = _map(values, layout, rows, columns, say("value"), signed=True)
+    return spec | {"how_to_read": joined(" ", [HOW_TO_READ_TABLE, *[HOW_TO_READ_APART] * bool(n_sines)])}
 
 
 def position_similarity_spec(
-    similar: np.ndarray, *, positions: Sequence[int], title: str, value_name: str = "p·q", note: str = ""
+    similar: np.ndarray, *, positions: Sequence[int], title: str, value_name: str = PRODUCT, note: str = ""
 ) -> Spec:
-    """Draw how much every position resembles every other.
+    """Draw how much every position resembles every other [position, position].
 
-    Args:
-        similar: [position, position], those that are drawn.
-        positions: The number of each row and column, from 0.
-        value_name: What a number is.
-        note: What is left out, shown under the title.
-
-    Returns:
-        The figure; colours go by sign if there is a negative value.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    Colours go by sign if there is a negative value.
     """
     layout = base_layout(title, say("Position q"), POSITION_AXIS)
     number_places(layout, "xaxis", positions, title=say("Position q"))
@@ -99,21 +84,14 @@ def position_similarity_spec(
     layout["height"] = 440
     subtitle(layout, [literal(note)])
     rows, columns = ([f"{name} = <b>{position}</b>" for position in positions] for name in "pq")
-    return _map(similar, layout, rows, columns, value_name, signed=bool(np.min(similar, initial=0) < 0))
+    spec = _map(similar, layout, rows, columns, value_name, signed=bool(np.min(similar, initial=0) < 0))
+    return spec | {"how_to_read": HOW_TO_READ_SIMILARITY if value_name == PRODUCT else HOW_TO_READ_COSINE}
 
 
 def similarity_by_distance_spec(
-    mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, title: str, value_name: str = "p·q"
+    mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, title: str, value_name: str = PRODUCT
 ) -> Spec:
-    """Draw how much positions resemble each other by how far apart they are.
-
-    Args:
-        mean, low, high: Over all pairs at each distance from 0, [distance].
-        value_name: What a number is.
-
-    Raises:
-        ValueError: If the three differ in length.
-    """
+    """Draw how much positions resemble each other by how far apart they are, over all pairs [distance]."""
     if not len(mean) == len(low) == len(high):
         raise ValueError(f"{len(mean)} means, {len(low)} least and {len(high)} largest values: give one each.")
     layout = base_layout(title, say("Distance |p − q| (positions)"), value_name)
@@ -135,17 +113,13 @@ def similarity_by_distance_spec(
         layer("lines", distances, ends[:, 1], edge | shade, name=say("largest")),
         layer(kind, distances, np.asarray(mean, np.float32), look, name=say("mean"), says=says),
     ]
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_DISTANCE}
 
 
 def number_places(layout: Spec, name: str, numbers: Sequence[int], *, title: str) -> None:
     """Label an axis of places by their numbers; those that only count from 0 get round ones, as any axis has.
 
-    Args:
-        layout: Of the figure; gets `meta` if it has none.
-        name: "xaxis" or "yaxis", where the first place is on top.
-        numbers: The number of each place.
-        title: What is counted.
+    The first place of a "yaxis" is on top; the layout gets `meta` if it has none.
     """
     count = len(numbers)
     meta = layout.setdefault("meta", {})
@@ -174,3 +148,227 @@ def _map(
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(literal(value_name), "%{z:.3f}"))
     scale, bar = theme.SIGNED_SCALE if signed else theme.SCALES["neutral"], colour_bar(literal(value_name))
     return {"data": [cells(drawn, ends, scale, says, bar=bar)], "layout": layout}
+
+
+HOW_TO_READ_CURVES = say(
+    "Each band is one dimension followed from position to position: the solid line is the table, the dashed one the "
+    "formula sin or cos of p / 10000^(2i/d)."
+)
+HOW_TO_READ_WAVES = say(
+    "The dashed line is the formula's wavelength 2π · 10000^(2i/d); each point is the strongest wave that a Fourier "
+    "transform finds in that dimension, paler the less of its variance it holds. Above the dotted line a wave is "
+    "longer than what was measured, and a transform cannot tell how long."
+)
+_BAND = 88  # pixels for one curve
+
+
+def position_curves_spec(
+    values: np.ndarray, formula: np.ndarray, *, dimensions: Sequence[int], notes: Sequence[str], title: str
+) -> Spec:
+    """Draw some dimensions of a table over the positions, [position, dimension], one band each, with the formula's.
+
+    `notes` say what the formula has in each, such as "sine, one turn in 6.3 positions".
+    """
+    table, expected = np.asarray(values, np.float32), np.asarray(formula, np.float32)
+    count = len(dimensions)
+    if table.shape != expected.shape or table.ndim != 2 or table.shape[1] != count or len(notes) != count:
+        raise ValueError(
+            f"{table.shape} values, {expected.shape} of the formula, {len(notes)} notes, {count} numbers."
+        )
+    layout = base_layout(title, POSITION_AXIS, "") | {"height": 130 + _BAND * max(count, 1), "annotations": []}
+    legend(layout, 98)
+    layout["legend"] |= {"yref": "paper", "y": 1 + 22 / (_BAND * max(count, 1))}  # above the first band's name
+    layout["xaxis"] |= {"anchor": f"y{count}" if count > 1 else "y", "showgrid": False, "tickformat": "d"}
+    layout["xaxis"] |= {"dtick": 1} if len(table) <= 10 else {"nticks": 8}
+    limit = 1.08 * max(1.0, float(np.abs(table).max(initial=0)))
+    data: list[Spec] = []
+    for place, (dimension, said) in enumerate(zip(dimensions, notes, strict=True)):
+        axis = "" if place == 0 else str(place + 1)
+        top = 1 - place / count
+        name = {"text": f"PE(p, {dimension})", "font": {"size": 11}, "standoff": 4}  # heads the column when saved
+        band = {"domain": [top - 0.72 / count, top], "range": [-limit, limit], "tickvals": [-1, 0, 1]}
+        bare = {"fixedrange": True, "automargin": True, "zeroline": True, "showgrid": False}
+        layout[f"yaxis{axis}"] = {"title": name, **band, **bare}
+        text = literal(say("Dimension {dimension}; formula: {said}", dimension=dimension, said=said))
+        at = {"xref": "paper", "xanchor": "left", "yref": f"y{axis} domain", "yanchor": "bottom"}
+        layout["annotations"].append(note(0, 1, text) | at)
+        data += _pair_of_curves(table[:, place], expected[:, place], dimension, f"y{axis}", first=place == 0)
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_CURVES}
+
+
+def wavelengths_spec(
+    wavelengths: np.ndarray, periods: np.ndarray, shares: np.ndarray, *, n_positions: int, title: str
+) -> Spec:
+    """Draw the formula's wavelengths [pair], and the strongest wave that was found in each dimension.
+
+    All are in positions a turn; `periods` [dimension] are NaN where a dimension does not vary, and `shares` are the
+    shares of its dimension's variance that each holds, 0 to 1.
+    """
+    count = len(periods)
+    if len(wavelengths) != -(-count // 2) or len(shares) != count:
+        raise ValueError(f"{len(wavelengths)} pairs, {count} periods and {len(shares)} shares do not fit.")
+    layout = base_layout(title, DIMENSION_AXIS, say("Wavelength (positions, log)")) | {"height": 400}
+    layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
+    layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
+    legend(layout, 100)
+    place = say("dimension {place}", place="%{x}")
+    dashed = {"line": {"color": theme.MARK_COLOR, "width": 1.5, "dash": "dash", "shape": "hvh"}}
+    expected = hover(place, say("formula: one turn in {positions} positions", positions="<b>%{y:.4s}</b>"))
+    opacity = np.asarray(0.2 + 0.8 * shares, np.float32)
+    dots = {"marker": {"color": theme.NEUTRAL_COLOR, "size": 7, "opacity": opacity}}
+    found = hover(place, say("one turn in {positions} positions", positions="<b>%{y:.2f}</b>"), "%{hovertext}")
+    across, width = np.array([n_positions, n_positions], dtype=np.int32), np.array([0, count - 1], dtype=np.int32)
+    measured, dotted = say("{n:,} positions measured", n=n_positions), stroke(theme.GUIDE_COLOR, 1.5, "dot") | NO_DATA
+    waves, x = np.repeat(np.asarray(wavelengths, np.float32), 2)[:count], np.arange(count, dtype=np.int32)
+    texts = [say("{share:.0%} of the variance", share=share) for share in shares]
+    strongest, y = say("strongest wave of the table"), np.asarray(periods, np.float32)
+    data = [
+        layer("lines", x, waves, dashed, name=say("formula"), says=expected),
+        layer("lines", width, across, dotted, name=measured),
+        layer("markers", x, y, dots, name=strongest, says=found, texts=texts),
+    ]
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_WAVES}
+
+
+def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis: str, *, first: bool) -> list[Spec]:
+    x, found = np.arange(len(table), dtype=np.int32), []
+    expected = (say("formula"), formula, theme.MARK_COLOR, "dot", 1.5)
+    curves = ((say("table"), table, theme.NEUTRAL_COLOR, "solid", 2), expected)
+    for name, y, colour, dash, width in curves:
+        kind: Kind = "lines+markers" if dash == "solid" and len(y) <= 64 else "lines"
+        look = {"legendgroup": str(name), "showlegend": first, "yaxis": axis, **stroke(colour, width, dash, size=5)}
+        place = say("dimension {dimension}, p = {p}", dimension=dimension, p="%{x}")
+        found.append(layer(kind, x, y, look, name=name, says=hover(place, with_number(name, "%{y:.4f}"))))
+    return found
+
+
+HOW_TO_READ_ROTATION = say(
+    "Each ring is one position's two values (sin p·wᵢ, cos p·wᵢ) after a shift, PE(p+k); each cross is Rₖ·PE(p), "
+    "the two values before it, turned clockwise by the angle k·wᵢ: a cross in a ring means that Rₖ·PE(p) = PE(p+k)."
+)
+HOW_TO_READ_MAP = say(
+    "Each ring is one position's two values after a shift, PE(p+k); each mark is M·PE(p) with the best linear map M: "
+    "a cross where p was in the fit, a diamond where it was held out and so tests it."
+)
+HOW_TO_READ_ROTATION_ERRORS = say(
+    "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k; about "
+    "10⁻⁷ is the rounding of 32-bit numbers."
+)
+HOW_TO_READ_MAP_ERRORS = say(
+    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as far off as answering 0; only "
+    "held-out positions say whether shifting is a linear map."
+)
+
+_GREEN = str(theme.SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin
+_STYLES = [
+    (theme.NEUTRAL_COLOR, "solid", "circle"),
+    (theme.MARK_COLOR, "dash", "diamond"),
+    (theme.GUIDE_COLOR, "dot", "square"),
+    (_GREEN, "dashdot", "cross"),
+]
+
+
+@dataclass(frozen=True)
+class ErrorLine:
+    """One line of `shift_errors_spec`: a name and an error for each shift, NaN for a gap."""
+
+    name: str
+    errors: Sequence[float]
+
+
+def shift_points_spec(
+    wanted: np.ndarray,
+    found: np.ndarray,
+    *,
+    pair: int,
+    shift: int,
+    title: str,
+    held_out: np.ndarray | None = None,
+    angle: float | None = None,
+    unpaired: bool = False,
+    note: str = "",
+) -> Spec:
+    """Draw two dimensions of PE(p + k), `wanted`, and of what a map makes of PE(p), `found`: [position, 2].
+
+    `pair` i has dimensions 2i and 2i + 1, `unpaired` if these are no sine and its cosine; `shift` is k. Positions
+    `held_out`, bool [position], took no part in a fit; None if nothing was fitted. `angle` draws how far the vector
+    of position 0 turns, in radians, clockwise from the top.
+    """
+    rings, marks = np.asarray(wanted, np.float32), np.asarray(found, np.float32)
+    tested = np.zeros(len(rings), bool) if held_out is None else np.asarray(held_out, bool)
+    if rings.shape != marks.shape or rings.shape[1:] != (2,) or tested.shape != rings.shape[:1]:
+        raise ValueError(f"{rings.shape} and {marks.shape} points do not fit, or {tested.shape} marks of the fit.")
+    first, second = 2 * pair, 2 * pair + 1
+    names = [say("Dimension {place} (sine)", place=first), say("Dimension {place} (cosine)", place=second)]
+    if unpaired:
+        names = [say("Dimension {place}", place=place) for place in (first, second)]
+    layout = base_layout(title, *names) | {"height": 480, "hovermode": "closest"}
+    legend(layout, 104)
+    limit = 1.15 * max(1e-6, float(np.abs(rings).max(initial=0)), float(np.abs(marks).max(initial=0)))
+    both = {"range": [-limit, limit], "zeroline": True, "nticks": 6, "constrain": "domain"}
+    layout["xaxis"] |= both
+    layout["yaxis"] |= both | {"scaleanchor": "x"}
+    subtitle(layout, [literal(note)])
+    ring = {"symbol": "circle-open", "size": 12, "color": theme.GUIDE_COLOR}
+    data = [_points(rings, np.arange(len(rings)), shift, "PE(p+k)", ring)]
+    name = "Rₖ·PE(p)" if held_out is None else say("M·PE(p), fitted")
+    kinds = [(name, ~tested, {"symbol": "x-thin", "size": 7, "color": theme.NEUTRAL_COLOR}, 2)]
+    kinds.append((say("M·PE(p), held out"), tested, {"symbol": "diamond", "size": 7, "color": theme.MARK_COLOR}, 0))
+    for said, rows, marker, width in kinds:
+        if rows.any():
+            look = marker | {"line": {"width": width, "color": theme.NEUTRAL_COLOR}}
+            data.append(_points(marks[rows], np.flatnonzero(rows), shift, said, look))
+    read = HOW_TO_READ_ROTATION if held_out is None else HOW_TO_READ_MAP
+    return {"data": data if angle is None else [_arc(angle), *data], "layout": layout, "how_to_read": read}
+
+
+def shift_errors_spec(
+    shifts: Sequence[int], lines: Sequence[ErrorLine], *, shift: int, log: bool, y_title: str, title: str
+) -> Spec:
+    """Draw the error of at most four maps for several shifts k; a click returns the shift.
+
+    `shift` is marked if it is there. If the error axis is `log`, an error of exactly 0 is a gap.
+    """
+    layout = base_layout(title, say("Shift k (positions)"), y_title) | {"height": 480, "hovermode": "closest"}
+    legend(layout, 46 if len(lines) == 1 else 124)
+    layout["showlegend"] = len(lines) > 1
+    layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}
+    layout["yaxis"] |= _decades(lines) if log else {"rangemode": "tozero"}
+    if shift in shifts:
+        layout["shapes"] = [upright(shift)]
+    data, x = [], np.asarray(shifts, dtype=np.int32)
+    for line, (colour, dash, symbol) in zip(lines, _STYLES, strict=False):
+        errors = np.asarray(line.errors, dtype=np.float64)
+        if len(errors) != len(shifts):
+            raise ValueError(f"{len(shifts)} shifts and {len(errors)} errors: give one for each shift.")
+        y = np.where(errors > 0, errors, np.nan) if log else errors
+        look = stroke(colour, 2, dash, size=7, symbol=symbol)
+        says = hover(literal(line.name), "k = %{x}: <b>%{y:.3g}</b>")
+        clicks = [int(one) for one in shifts]
+        data.append(layer("lines+markers", x, y, look, name=literal(line.name), says=says, clicks=clicks))
+    read = HOW_TO_READ_ROTATION_ERRORS if log else HOW_TO_READ_MAP_ERRORS
+    return {"data": data, "layout": layout, "how_to_read": read}
+
+
+def _points(points: np.ndarray, positions: np.ndarray, shift: int, name: str, marker: Spec) -> Spec:
+    said, texts = literal(name), [f"p = {position}" for position in positions.tolist()]
+    says = hover(joined(", ", [said, "%{hovertext}", f"k = {shift}"]), "<b>(%{x:.4f}, %{y:.4f})</b>")
+    return layer("markers", points[:, 0], points[:, 1], {"marker": marker}, name=said, says=says, texts=texts)
+
+
+def _arc(angle: float) -> Spec:
+    """From the top of the circle clockwise, whole turns left out, with a line from the middle to its end."""
+    turned = np.linspace(0.0, angle % (2 * np.pi), 60)
+    x = np.concatenate([[0.0], np.sin(turned), [0.0]])
+    y = np.concatenate([[0.0], np.cos(turned), [0.0]])
+    says = hover(f"k·wᵢ = {angle:.4g} rad = {np.degrees(angle):.4g}°")
+    x, y = (0.5 * x).astype(np.float32), (0.5 * y).astype(np.float32)
+    return layer("lines", x, y, stroke(_GREEN, 3) | NO_DATA, name=say("angle k·wᵢ"), says=says)
+
+
+def _decades(lines: Sequence[ErrorLine]) -> Spec:
+    """A logarithmic axis of whole decades, so that at least two of them are labelled."""
+    errors = np.concatenate([np.asarray(line.errors, dtype=np.float64) for line in lines] or [np.empty(0)])
+    powers = np.log10(errors[errors > 0])
+    low, high = (np.floor(powers.min()), np.ceil(powers.max())) if powers.size else (-1, 0)
+    return {"type": "log", "exponentformat": "power", "dtick": 1, "range": [float(low) - 0.1, float(high) + 0.1]}

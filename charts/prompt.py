@@ -21,10 +21,8 @@ _LINE: Spec = {"type": "line", "line": {"color": MARK_COLOR, "width": 1.5, "dash
 def part_map(spec: Spec, *, row: int | None, column: int | None) -> None:
     """Draw a line above the first row of the output, and one before its first column, and name both sides.
 
-    Args:
-        spec: What `heatmap_spec` made, with closed cells in its upper right corner.
-        row: The first row that predicts a piece of the output; None if none is drawn, or all are.
-        column: The first column that is a piece of the output; likewise.
+    The map, of `heatmap_spec`, has closed cells in its upper right corner. The row predicts a piece of the output,
+    the column is one; None if none is drawn, or all are.
     """
     layout = spec["layout"]
     shapes, names = layout.setdefault("shapes", []), layout.setdefault("annotations", [])
@@ -45,11 +43,7 @@ def part_map(spec: Spec, *, row: int | None, column: int | None) -> None:
 def part_tiles(layout: Spec, drawn: tuple[int, ...], *, row: float, column: float) -> None:
     """Draw the same lines through all tiles of a grid, from edge to edge.
 
-    Args:
-        layout: Of the grid.
-        drawn: Its size, [layer, head, row, column] in blocks.
-        row: The first row of each tile that predicts a piece of the output, in blocks.
-        column: The first column of each tile that is a piece of the output, likewise.
+    `drawn` is its size, [layer, head, row, column] in blocks; so are `row` and `column`, of each tile.
     """
     n_layers, n_heads, n_rows, n_columns = drawn
     thin = {**_LINE, "line": {**_LINE["line"], "width": 1}}

@@ -41,15 +41,10 @@ class Shares:
 def reshaped_spec(
     rows: Sequence[Shares], *, others: tuple[int, Shares] | None, border: int | None, title: str
 ) -> Spec:
-    """Draw the distributions of one step before a piece is drawn.
+    """Draw the distributions of one step before a piece is drawn, likeliest piece first; a click returns its id.
 
-    Args:
-        rows: The pieces, likeliest first.
-        others: How many pieces are not listed, and what they have together; None if all are listed.
-        border: How many of the rows are left after the cut, if some of them are cut; then a line stands there.
-
-    Returns:
-        The figure; a click on a bar returns its id as `customdata`.
+    `others` are how many pieces are not listed, and what they have together. A line stands below `border` rows, which
+    are left after the cut, if some are cut.
     """
     shown = [*rows, *([others[1]] if others is not None and others[0] else [])]
     layout = _layout(title, shown)

@@ -49,20 +49,10 @@ class Turns:
 def rotation_map_spec(
     angles: np.ndarray, *, n_pairs: int, pair: int | None, title: str, pairs: Sequence[int], note: str = ""
 ) -> Spec:
-    """Draw by how much each pair is turned at each position, position 0 on top.
+    """Draw by how much, in radians, each pair is turned at each position [position, pair], position 0 on top.
 
-    Args:
-        angles: In radians [position, pair], those that are drawn.
-        n_pairs: How many pairs there are.
-        pair: The pair that is followed, from 0: framed if it is drawn.
-        pairs: The number of each column, from 0.
-        note: What is left out, shown under the title.
-
-    Returns:
-        The figure; a click's index is the cell.
-
-    Raises:
-        ValueError: If there is not one number for each column.
+    There are `n_pairs`, of which `pairs` are drawn, numbered from 0; `pair` is framed if it is. A click's index is
+    the cell.
     """
     cosines = np.cos(np.asarray(angles, np.float64)).astype(np.float32)
     if cosines.ndim != 2 or cosines.shape[1] != len(pairs):
@@ -81,7 +71,7 @@ def rotation_map_spec(
     cosine = say("cosine of the angle")
     says = hover("%{customdata[0]}", "%{customdata[1]}", with_number(cosine, "%{z:.3f}"))
     trace = cells(cosines, (-1, 1), theme.SIGNED_SCALE, says, bar=colour_bar(cosine))
-    return {"data": [trace] if cosines.size else [], "layout": layout}
+    return {"data": [trace] if cosines.size else [], "layout": layout, "how_to_read": HOW_TO_READ_ROTATIONS}
 
 
 def _pair(pair: int, n_pairs: int, speed: float) -> str:
@@ -91,13 +81,7 @@ def _pair(pair: int, n_pairs: int, speed: float) -> str:
 
 
 def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str = "") -> Spec:
-    """Draw where a pair's first unit vector is turned to, position after position.
-
-    Args:
-        speed: Radians a position.
-        n_positions: How many positions.
-        note: What is left out, shown under the title.
-    """
+    """Draw where a pair's first unit vector is turned to, position after position, at `speed` radians a position."""
     layout = base_layout(title, say("First dimension of the pair"), say("Second dimension of the pair"))
     layout |= {"height": 460, "hovermode": "closest"}
     both = {"range": [-1.25, 1.25], "zeroline": True, "nticks": 5, "constrain": "domain"}
@@ -123,7 +107,8 @@ def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str
     }
     texts = [say("{turns:.3g} turns", turns=turns) for turns in angles / (2 * np.pi)]
     x, y = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
-    return {"data": [layer("markers+text", x, y, look, says=says, texts=texts)], "layout": layout}
+    points = layer("markers+text", x, y, look, says=says, texts=texts)
+    return {"data": [points], "layout": layout, "how_to_read": HOW_TO_READ_CIRCLE}
 
 
 def _is_free(place: int, speed: float) -> bool:
@@ -135,15 +120,10 @@ def _is_free(place: int, speed: float) -> bool:
 def turning_waves_spec(
     lines: Sequence[Turns], *, limits: Sequence[tuple[str, int]], pair: int | None, title: str
 ) -> Spec:
-    """Draw how many positions each pair takes to turn once.
+    """Draw how many positions each pair takes to turn once; a click returns the pair.
 
-    Args:
-        lines: The chosen layers first; others, or what they were before a scaling, after them.
-        limits: Lengths of texts to compare with, each with its name.
-        pair: The pair that is followed, marked.
-
-    Returns:
-        The figure; a click on a point gives its pair as `customdata`.
+    The chosen layers come first; others, or what they were before a scaling, after them. `limits` are lengths of
+    texts to compare with, each with its name.
     """
     layout = base_layout(title, PAIR_AXIS, say("Positions a turn (log)")) | {"height": 400, "hovermode": "closest"}
     legend(layout, 52 + 22 * (len(lines) + len(limits)))  # where it is narrow, each has a line of its own
@@ -156,7 +136,7 @@ def turning_waves_spec(
     for name, length in limits:
         said = say_n("{name}: {n:,} token", "{name}: {n:,} tokens", length, name=literal(name))
         data.append(layer("lines", x, np.array([length, length], dtype=np.int32), dotted, name=said))
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_TURNS}
 
 
 def _turns(line: Turns, colour: str, dash: str, pair: int | None) -> Spec:

@@ -15,15 +15,11 @@ HALF_DIGITS, THREE_BYTE_DIGITS = 3, 5
 
 
 def shortened(drawn: np.ndarray) -> tuple[np.ndarray, int | None]:
-    """Round the numbers of a map if it is large.
+    """Round the numbers, float32 of any shape, of a map if it is large; NaN and infinity are left alone.
 
-    Args:
-        drawn: float32 of any shape; NaN and infinity are left alone.
-
-    Returns:
-        The numbers, and how many digits of them are left; None if nothing was lost. With five digits they are
-        still float32 but end in a byte of zeros, which `plotly_view` leaves out; with three they are float16, if they
-        are in its range.
+    Returns the numbers, and how many digits of them are left; None if nothing was lost. With five digits they are
+    still float32 but end in a byte of zeros, which `plotly_view` leaves out; with three they are float16, if they are
+    in its range.
     """
     if drawn.size <= MOST_EXACT:
         return drawn, None

@@ -38,18 +38,9 @@ def search_tree_spec(
     step: int | None = None,
     shown: int | None = None,
 ) -> Spec:
-    """Draw a search.
+    """Draw a search: all its beginnings, and its results, best first, each the end of one that was kept.
 
-    Args:
-        twigs: All beginnings that are drawn.
-        leaves: The results, best first; each ends a twig that was kept.
-        start: What stands before the first step.
-        n_steps: Steps that there is room for.
-        step: The step that is looked at, from 0; None for none.
-        shown: The result that is looked at, from 0; None for none.
-
-    Returns:
-        The figure; a click on a mark returns its name as `customdata`.
+    `start` stands before the first step; there is room for `n_steps`. A click on a mark returns its beginning's name.
     """
     ends = {leaf.place for leaf in leaves}
     rows = lanes([

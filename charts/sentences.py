@@ -32,18 +32,9 @@ def line_points_spec(
     y_name: str,
     title: str,
 ) -> Spec:
-    """Draw two numbers of each line against each other.
+    """Draw two finite numbers of each line [line] against each other; a click returns the line's number in its file.
 
-    Args:
-        x, y: The numbers [line], all finite.
-        texts: What each line says.
-        numbers: Of the lines in their file; a click on a point returns it as `customdata`.
-        cut: Whether its output was cut at the limit; such points are open and of another colour.
-        chosen: The number of the line that is looked at, ringed; None rings none.
-        x_name, y_name: What the numbers are, with their units.
-
-    Raises:
-        ValueError: If the lists differ in length.
+    Points of lines whose output was `cut` at the limit are open and of another colour; `chosen` is a line's number.
     """
     if not len(x) == len(y) == len(texts) == len(numbers) == len(cut):
         raise ValueError(f"{len(x)} numbers: give a second one, a text, a number and a mark for each line.")
@@ -76,12 +67,7 @@ def line_points_spec(
 
 
 def line_spread_spec(values: np.ndarray, *, name: str, title: str) -> Spec:
-    """Draw how a number is spread over the lines.
-
-    Args:
-        values: One of each line, all finite, at least one.
-        name: What they are, with their unit.
-    """
+    """Draw how a number is spread over the lines: one of each, all finite, at least one."""
     counts, edges = np.histogram(np.asarray(values, np.float64), bins=_BINS)
     layout = base_layout(title, name, say("Lines")) | {"height": _HEIGHT, "bargap": 0.04}
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6, "fixedrange": True}

@@ -34,20 +34,10 @@ def shift_spec(
     chosen: int | None,
     title: str,
 ) -> Spec:
-    """Draw what is read and what is to be predicted.
+    """Draw the last piece that each place reads and the label that it has to predict, with its loss in nats.
 
-    Args:
-        reads: The last piece that each place reads.
-        labels: The piece that each has to predict.
-        losses: Of each label, in nats; the scale ends at `guessing`.
-        guessing: The loss of guessing among all pieces alike, in nats.
-        chosen: The place that is looked at, from 0: what it reads is shaded; None: all is.
-
-    Returns:
-        The figure. Of a long text it has the bands around the chosen place: `layout.meta.first` is its first place.
-
-    Raises:
-        ValueError: If the lists differ in length.
+    The scale ends at `guessing`, the loss of guessing among all pieces alike. What the `chosen` place reads is
+    shaded. Of a long text there are the bands around that: `layout.meta.first` is its first place.
     """
     if {len(reads), len(losses)} != {len(labels)}:
         raise ValueError(f"{len(labels)} labels need as many pieces that are read, and losses.")

@@ -34,20 +34,9 @@ def signed_rows_spec(
     closed: Sequence[str] | None = None,
     height: int = HEIGHT,
 ) -> Spec:
-    """Draw rows of numbers on both sides of 0, row 0 on top; columns are dimensions, counted from 0.
+    """Draw rows of numbers on both sides of 0 [row, column], row 0 on top; columns are dimensions, counted from 0.
 
-    Args:
-        rows: `[row, column]`.
-        labels: A label for each row; equal labels stay apart.
-        row_axis: What the rows are.
-        column_axis: What the columns are.
-        value_name: What a number is.
-        marked: Rows to frame.
-        closed: Why a row is closed, "" if it is open; closed rows are hatched. None: all are open.
-        height: In pixels.
-
-    Raises:
-        ValueError: There is not one label for each row.
+    `marked` rows are framed; `closed` says why a row is, "" if it is open, and it is hatched. `height` is in pixels.
     """
     values = np.asarray(rows)
     reasons = [""] * len(labels) if closed is None else list(closed)
@@ -84,13 +73,10 @@ def frame(left: float, right: float, low: float, high: float) -> Spec:
 
 
 def signed_map(values: np.ndarray, *, name: str, template: str, bar: tuple[float, float] = (0.5, 1)) -> Spec:
-    """The trace of a map whose colour scale has 0 in its middle.
+    """The trace of a map [row, column], NaN left out, whose colour scale has 0 in its middle.
 
-    Args:
-        values: `[row, column]`; NaN is left out.
-        name: What a number is, already escaped.
-        template: What hover says; `%{customdata[0]}` and `[1]` are the cell's row and column.
-        bar: Middle and length of the scale beside the map, as shares of its height.
+    `name` is escaped already, `template` as `says` of `cells`; `bar` are middle and length of the scale beside the
+    map, as shares of its height.
     """
     most = one_side(values)
     across, down = (1 if size <= _MOST_GAPPED else 0 for size in (max(values.shape), len(values)))

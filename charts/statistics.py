@@ -35,18 +35,10 @@ def head_measure_spec(
     limits: tuple[float, float] | None = None,
     group: int = 1,
 ) -> Spec:
-    """Draw one number for each head, layer 1 on top.
+    """Draw one number for each head [layer, head], layer 1 on top; NaN where there is no number.
 
-    Args:
-        values: `[layer, head]`; NaN where there is no number.
-        title: What the map shows, with its unit.
-        value_name: What a number is, on hover and beside the scale.
-        chosen: Layer and head to frame, from 0.
-        limits: Ends of the colour scale; None takes the smallest and the largest value.
-        group: How many heads beside each other share one head of keys and values; they stand under one bracket.
-
-    Returns:
-        The figure; `layout.height` suggests a height in pixels. A click's index is `(layer, head)`.
+    `limits` are the ends of the colour scale; None takes the smallest and the largest value. `group` heads beside
+    each other share one head of keys and values, under one bracket. A click's index is (layer, head).
     """
     n_layers, n_heads = np.shape(values)
     layers, heads = _numbers(n_layers), _numbers(n_heads)
@@ -54,6 +46,7 @@ def head_measure_spec(
         values,
         queries=layers,
         keys=heads,
+        allowed=None,
         title=title,
         query_axis=say("Layer"),
         key_axis=say("Head"),
@@ -98,23 +91,9 @@ def row_measure_spec(
     top: float | None = None,
     colour: Colour = "neutral",
 ) -> Spec:
-    """Draw a measure of one head row by row, with its mean.
+    """Draw a measure of one head row by row [query], with its mean; NaN in rows that do not count, which get no bar.
 
-    Args:
-        values: `[query]`; NaN in rows that do not count, which get no bar.
-        queries: A label for each row; equal labels stay apart.
-        title: What the chart shows, with its unit.
-        value_name: What a number is, on the axis and on hover.
-        query_axis: What the rows are.
-        marked_row: A row to outline, such as the current step.
-        top: The most that the measure can be; None: as high as the highest bar.
-        colour: The side that the rows belong to.
-
-    Returns:
-        The figure; a click on a bar returns its row as `customdata`.
-
-    Raises:
-        ValueError: If the sizes do not fit together.
+    `top` is the most that the measure can be; None: as high as the highest bar. A click returns the row.
     """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.shape != (len(queries),):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts import theme
-from charts.grammar import SIDES, along, finite, layer, legend, note, stroke, table
+from charts.grammar import SIDES, along, finite, frame, layer, legend, note, stroke, table
 from charts.hover import bold, hover, on_lines, with_number
 from charts.lens import AFTER, DEPTH_AXIS, Depth, after
 from charts.theme import Colour, Spec, base_layout, capitalised, literal, subtitle
@@ -25,38 +25,50 @@ HOW_TO_READ_ADDED = say(
     "For the chosen token: root mean square of the stream before a sub-layer and of what that adds; the number above "
     "is the second as a share of the first, and hover has the cosine of the two: below 0 the sub-layer takes away."
 )
-HOW_TO_READ_NORM = say(
-    "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-    "y = γ (x − μ) / √(σ² + ε) + β; without γ and β they would be 0 and 1."
-)
-HOW_TO_READ_RMS_NORM = say(
-    "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-    "y = γ x / √(mean of x² + ε); without γ the mean of y² would be 1."
-)
-HOW_TO_READ_DEVIATION_NORM = say(
-    "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-    "y = γ (x − μ) / (s + ε) + β, with s the unbiased deviation; without γ and β they would be about 0 and 1."
-)
-HOW_TO_READ_BIASED_NORM = say(
-    "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-    "y = γ (x − μ) / (σ + ε) + β; without γ and β they would be about 0 and 1."
-)
-HOW_TO_READ_BIASED_STRIP = say(
-    "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ taken off and "
-    "divided by σ + ε, and times γ plus β, which is what the model goes on with."
-)
-HOW_TO_READ_RMS_STRIP = say(
-    "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, divided by "
-    "√(mean of x² + ε), and times γ, which is what the model goes on with."
-)
-HOW_TO_READ_DEVIATION_STRIP = say(
-    "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ taken off and "
-    "divided by s + ε, and times γ plus β, which is what the model goes on with."
-)
-HOW_TO_READ_STRIP = say(
-    "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ taken off and "
-    "divided by √(σ² + ε), and times γ plus β, which is what the model goes on with."
-)
+
+HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
+    "layer": (
+        say(
+            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
+            "y = γ (x − μ) / √(σ² + ε) + β; without γ and β they would be 0 and 1."
+        ),
+        say(
+            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ "
+            "taken off and divided by √(σ² + ε), and times γ plus β, which is what the model goes on with."
+        ),
+    ),
+    "rms": (
+        say(
+            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
+            "y = γ x / √(mean of x² + ε); without γ the mean of y² would be 1."
+        ),
+        say(
+            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, divided by "
+            "√(mean of x² + ε), and times γ, which is what the model goes on with."
+        ),
+    ),
+    "deviation": (
+        say(
+            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
+            "y = γ (x − μ) / (s + ε) + β, with s the unbiased deviation; without γ and β they would be about 0 and 1."
+        ),
+        say(
+            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ "
+            "taken off and divided by s + ε, and times γ plus β, which is what the model goes on with."
+        ),
+    ),
+    "biased_deviation": (
+        say(
+            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
+            "y = γ (x − μ) / (σ + ε) + β; without γ and β they would be about 0 and 1."
+        ),
+        say(
+            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ "
+            "taken off and divided by σ + ε, and times γ plus β, which is what the model goes on with."
+        ),
+    ),
+}
+"""By the kind of norm: what it does to every token, and to the vector of one."""
 
 _STEPS = 5  # of an axis, at most
 
@@ -75,22 +87,9 @@ def stream_lines_spec(
     limits: tuple[float, float] | None = None,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw a measure of every token by depth.
+    """Draw a measure of every token by depth [depth, token]; a click returns the token.
 
-    Args:
-        depths: The places, in order.
-        values: `[depth, token]`.
-        pieces: The tokens; equal ones stay apart.
-        chosen: The token whose line is strong.
-        value_name: What a number is.
-        limits: Ends of the axis; None goes from 0 to the largest value.
-        colour: Whose tokens they are.
-
-    Returns:
-        The figure; a click on a point returns its token as `customdata`.
-
-    Raises:
-        ValueError: If there is not one value for each depth and token.
+    `limits` are the ends of the axis; None goes from 0 to the largest value.
     """
     numbers = np.asarray(values, np.float32)
     if numbers.shape != (len(depths), len(pieces)) or not 0 <= chosen < len(pieces):
@@ -119,8 +118,7 @@ def stream_lines_spec(
 def whole_steps(numbers: np.ndarray) -> Spec:
     """An axis from 0 that ends at a tick: above the last one, a reader could not tell how high a line is.
 
-    Args:
-        numbers: What is drawn, from 0; what is not finite does not count.
+    What is not finite does not count.
     """
     top = float(np.max(numbers, initial=0, where=np.isfinite(numbers))) or 1.0
     rough = top / _STEPS
@@ -137,12 +135,7 @@ def shades(colour: Colour) -> tuple[str, str]:
 
 
 def named_token(place: int, piece: str) -> str:
-    """A token on hover.
-
-    Args:
-        place: Counted from 1.
-        piece: Its text.
-    """
+    """A token on hover, its place counted from 1."""
     return say("token {place}: {piece}", place=place, piece=bold(piece))
 
 
@@ -194,17 +187,9 @@ def stream_added_spec(
     title: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw what each sub-layer added to one token's stream beside what was there.
+    """Draw what each sub-layer added to one token's stream beside what was there, all [sub-layer].
 
-    Args:
-        depths: The sub-layers, in order.
-        before: Size of the stream that a sub-layer adds to `[sub-layer]`.
-        added: Size of what it adds `[sub-layer]`.
-        aligned: Cosine of the two `[sub-layer]`.
-        colour: Whose token it is.
-
-    Raises:
-        ValueError: If there is not one value for each sub-layer.
+    `before` and `added` are sizes, `aligned` is the cosine of the two.
     """
     numbers = [np.asarray(values, np.float64) for values in (before, added, aligned)]
     if any(values.shape != (len(depths),) for values in numbers):
@@ -245,4 +230,44 @@ def stream_added_spec(
         layer("bar", places, each, name=name, texts=texts) | {"marker": {"color": shade}}
         for name, each, shade in bars
     ]
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_ADDED}
+
+
+def norm_effect_spec(
+    pieces: Sequence[str],
+    *,
+    means: tuple[np.ndarray, np.ndarray],
+    deviations: tuple[np.ndarray, np.ndarray],
+    chosen: int,
+    title: str,
+    token_axis: str,
+    colour: Colour = "source",
+) -> Spec:
+    """Draw mean and deviation of every token's vector before and after a norm, each [token]; a click is a token."""
+    numbers = [np.asarray(values, np.float32) for values in (*means, *deviations)]
+    if any(values.shape != (len(pieces),) for values in numbers):
+        raise ValueError(f"{len(pieces)} tokens: give one value for each.")
+    layout = base_layout(title, token_axis, say("Mean")) | {"height": 400, "hovermode": "closest"}
+    along(layout, pieces, title=token_axis)
+    layout["xaxis"] |= {"anchor": "y2"}
+    panel = layout["yaxis"] | {"nticks": 5, "fixedrange": True}
+    layout["yaxis"] = panel | {"domain": [0.56, 1], "zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
+    layout["yaxis2"] = panel | {"domain": [0, 0.44], "title": {"text": say("Deviation"), "standoff": 8}}
+    layout["yaxis2"] |= {"rangemode": "tozero"}
+    legend(layout, 92)
+    layout["shapes"] = [frame((chosen - 0.5, chosen + 0.5), (0, 1), width=1.5, dash="dot", yref="paper")]
+    pale, full = shades(colour)
+    earlier, later = say("before", about="before a norm"), say("after", about="after a norm")
+    marks = [
+        (say("mean before"), earlier, "y", {"color": pale, "symbol": "diamond"}),
+        (say("mean after"), later, "y", {"color": full, "symbol": "circle"}),
+        (say("deviation before"), earlier, "y2", {"color": pale, "symbol": "diamond"}),
+        (say("deviation after"), later, "y2", {"color": full, "symbol": "circle"}),
+    ]
+    texts = [named_token(place, piece) for place, piece in enumerate(pieces, start=1)]
+    places, clicks, data = np.arange(len(pieces), dtype=np.int32), range(len(pieces)), []
+    for values, (what, name, axis, style) in zip(numbers, marks, strict=True):
+        look = {"yaxis": axis, "showlegend": axis == "y", "marker": style | {"size": 9}}
+        says = hover("%{hovertext}", with_number(what, "%{y:.4f}"))
+        data.append(layer("markers", places, values, look, name=name, says=says, texts=texts, clicks=clicks))
     return {"data": data, "layout": layout}

@@ -30,19 +30,10 @@ def map_columns(
     mask_reason: str = CLOSED,
     value_name: str = WEIGHT,
 ) -> dict[str, Any]:
-    """The cells of a map, or of several of the same pieces one after another.
+    """The cells of a map, or of several of the same pieces one after another: weights [..., query, key].
 
-    Args:
-        weights: [..., query, key].
-        queries, keys: A label for each row and column.
-        query_axis, key_axis: What they are.
-        allowed: bool [query, key], or what broadcasts to the weights, True = may attend; other cells have a reason
-            and no number. None: all may.
-        mask_reason: Why cells are closed.
-        value_name: What a number is.
-
-    Returns:
-        Each column by its name, float32 where they were.
+    Cells where `allowed`, bool [query, key] or what broadcasts to the weights, is False have a reason and no number.
+    Returns each column by its name, float32 where they were.
     """
     n_rows, n_columns = len(queries), len(keys)
     open_cells = np.ones((n_rows, n_columns), bool) if allowed is None else np.asarray(allowed, dtype=bool)
@@ -76,16 +67,9 @@ def too_many(count: int) -> dict[str, Any]:
 def heads_columns(
     maps: np.ndarray, *, layers: Sequence[int | str], heads: Sequence[int | str], **of_maps: Any
 ) -> dict[str, Any]:
-    """The cells of the maps of several heads, head by head.
+    """The cells of maps [layer, head, query, key], head by head; beyond `MOST_ROWS` one cell that says so.
 
-    Args:
-        maps: [layer, head, query, key].
-        layers: What each layer is called: its number, or that it is a mean.
-        heads: The same of each head.
-        of_maps: As for `map_columns`.
-
-    Returns:
-        Each column by its name; beyond `MOST_ROWS` one cell that says so.
+    `layers` and `heads` are what each is called: its number, or that it is a mean. The rest is as for `map_columns`.
     """
     if maps.size > MOST_ROWS:
         return too_many(maps.size)

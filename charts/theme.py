@@ -51,8 +51,8 @@ yellow, sky blue and purple do not have), ink for its black, and four more; they
 
 Colour = Literal["source", "target", "neutral"]
 Spec = dict[str, Any]
-"""A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them; and, where what is drawn was
-rounded, `table`, which makes the columns of a table with all that it was made of."""
+"""A figure as plain data: `data` (traces) and `layout`, as Plotly's schema names them; `how_to_read`, in sentences;
+and, where what is drawn was rounded, `table`, which makes the columns of a table with all that it was made of."""
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -113,17 +113,11 @@ _UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_DIRECTION_CONTROLS}\u2028\u2029\ufef
 def literal(text: str) -> str:
     """Write a text so that Plotly shows exactly its characters.
 
-    Plotly reads `<b>`, `<br>`, `<s>`, `<a href>` and entities as markup in titles, ticks and hover labels,
-    `%{x}` as a value in hover templates, and `$x$` as TeX where MathJax is loaded. It decodes numbered
-    entities last of all, after it has looked for markup, so what is written as one cannot be taken for
-    anything.
-
-    Args:
-        text: Any text, such as a piece `</s>`.
-
-    Returns:
-        Text for any place in a figure. Characters that cannot be seen are shown as `⟨U+200F⟩`, and
-        right-to-left text is isolated, so that it does not reorder what stands beside it.
+    Plotly reads `<b>`, `<br>`, `<s>`, `<a href>` and entities as markup in titles, ticks and hover labels, `%{x}` as
+    a value in hover templates, and `$x$` as TeX where MathJax is loaded. It decodes numbered entities last of all,
+    after it has looked for markup, so what is written as one cannot be taken for anything. Characters that cannot be
+    seen are shown as `⟨U+200F⟩`, and right-to-left text is isolated, so that it does not reorder what stands beside
+    it.
     """
     # ⟨ is written as an entity, so that `⟨U+200F⟩` always stands for the character: a table made of a figure has
     # to find the text again (`rawText` in plotly/numbers.js).
@@ -136,23 +130,14 @@ def literal(text: str) -> str:
 
 @through
 def capitalised(text: str) -> str:
-    """A text with its first letter in capitals, where its script has such.
-
-    Args:
-        text: Such as the name of a value.
-    """
+    """A text with its first letter in capitals, where its script has such."""
     found = _BEGINS_WITH_A_LETTER.match(text)
     return found.group().upper() + text[found.end() :] if found else text
 
 
 @through
 def shortened(text: str, *, limit: int = 14) -> str:
-    """Cut a long text with an ellipsis that says so; not yet escaped.
-
-    Args:
-        text: Any text.
-        limit: The most characters to keep, the ellipsis included.
-    """
+    """Cut a text of more than so many letters with an ellipsis, which counts, too; not yet escaped."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -169,13 +154,8 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     When there are more labels than `MOST_TICKS` only every nth is written, and the title says so. The browser
     component labels again for the room it has and for the part in view; it needs `labels` for that.
 
-    Args:
-        labels: The pieces.
-        title: The axis title.
-
-    Returns:
-        `axis`: attributes for Plotly; `spec`: what the browser needs to label again, and `whole`, the labels that
-        were cut, by place, for a table.
+    Returns `axis`: attributes for Plotly; `spec`: what the browser needs to label again, and `whole`, the labels that
+    were cut, by place, for a table.
     """
     cut = [_tick(label) for label in labels]
     short = [literal(label) for label in cut]
@@ -200,11 +180,8 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
 def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figure]:
     """Make the function that returns a figure out of the one that returns its plain data.
 
-    A `go.Figure` checks every attribute, which takes ten times as long as making the data. Notebooks and tests
-    get the figure; the app, which draws four charts a step for many visitors, takes the data.
-
-    Args:
-        spec: A function of this package.
+    A `go.Figure` checks every attribute, which takes ten times as long as making the data. Notebooks and tests get
+    the figure; the app, which draws four charts a step for many visitors, takes the data.
     """
 
     @wraps(spec)
@@ -215,12 +192,7 @@ def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figur
 
 
 def figure_in(spec: Spec, language: str) -> go.Figure:
-    """The figure of plain data, in a language.
-
-    Args:
-        spec: What a `..._spec` of this package made.
-        language: One of `words.languages()`.
-    """
+    """The figure of plain data, in one of `words.languages()`."""
     parts = said_throughout(spec, language)
     return go.Figure(_with_cells({"data": parts["data"], "layout": parts["layout"]}))
 
@@ -254,11 +226,9 @@ LEGEND: Spec = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor"
 
 
 def colour_bar(title: str = "", *, marks: tuple[Sequence[float], Sequence[str]] | None = None) -> Spec:
-    """The scale beside a map.
+    """The scale beside a map; its title, already escaped, says what its numbers are.
 
-    Args:
-        title: What its numbers are; already escaped.
-        marks: Places on the scale and what is written there; None leaves both to Plotly.
+    `marks` are places on the scale and what is written there; None leaves both to Plotly.
     """
     numbers = {"nticks": 5} if marks is None else {"tickvals": marks[0], "ticktext": marks[1]}
     named = {"title": {"text": title, "side": "right"}} if title else {}
@@ -266,12 +236,7 @@ def colour_bar(title: str = "", *, marks: tuple[Sequence[float], Sequence[str]] 
 
 
 def subtitle(layout: Spec, notes: Sequence[str]) -> None:
-    """Write notes under the title, if there are any.
-
-    Args:
-        layout: Of the figure.
-        notes: Each whole, without a full stop; already escaped.
-    """
+    """Write notes under the title, if there are any: each whole, without a full stop, already escaped."""
     there = [note for note in notes if note]
     if there:
         text = capitalised(joined("; ", there))
@@ -279,14 +244,9 @@ def subtitle(layout: Spec, notes: Sequence[str]) -> None:
 
 
 def base_layout(title: str, x_title: str, y_title: str) -> dict[str, Any]:
-    """Start the layout of a chart.
+    """Start the layout of a chart; axes are called by what they count, with its unit.
 
-    Args:
-        x_title: What the horizontal axis counts, with its unit.
-        y_title: What the vertical axis counts, with its unit.
-
-    Returns:
-        Layout attributes. `uirevision` never changes, so a zoom outlives a change of data.
+    `uirevision` never changes, so a zoom outlives a change of data.
     """
     return {
         "template": "none",

@@ -49,18 +49,10 @@ def losses_spec(
     kept_name: str = KEPT,
     title: str = say("Loss by epoch"),
 ) -> Spec:
-    """Draw the loss on the training sentences and on the dev sentences.
+    """Draw the loss on the training sentences and on the dev sentences, one an epoch.
 
-    Args:
-        epochs: Number of each epoch, increasing.
-        training: Loss on the training sentences, one an epoch, in nats a target piece; NaN is a gap.
-        dev: The same on the dev sentences.
-        labels: What hover says of each epoch, such as "Epoch 3, step 720"; "Epoch 3" when not given.
-        kept: The epoch to mark; None, or one that is not there, marks none.
-        kept_name: What the mark says.
-
-    Raises:
-        ValueError: There is not one value and one label for each epoch.
+    It is in nats a target piece, and NaN is a gap. Epochs increase. `labels` are what hover says of each, "Epoch 3"
+    when not given; `kept` is the epoch to mark, and `kept_name` what the mark says.
     """
     lines = [(say("Dev loss"), dev, _FIRST), (say("Training loss"), training, _SECOND)]
     layout = _layout(epochs, title, say("Loss (nats per piece)"))
@@ -80,19 +72,10 @@ def dev_scores_spec(
     kept_name: str = KEPT,
     title: str = say("Dev scores by epoch"),
 ) -> Spec:
-    """Draw the scores of the outputs on the dev sentences.
+    """Draw the scores of the outputs on the dev sentences, one an epoch: BLEU and chrF, 0 to 100; NaN is a gap.
 
-    Args:
-        epochs: Number of each epoch, increasing.
-        bleu: BLEU, 0 to 100, one an epoch; NaN is a gap.
-        chrf: chrF, 0 to 100.
-        exact: Share of outputs that equal their reference, 0 to 1; drawn in per cent.
-        labels: What hover says of each epoch.
-        kept: The epoch to mark; None, or one that is not there, marks none.
-        kept_name: What the mark says.
-
-    Raises:
-        ValueError: There is not one value and one label for each epoch.
+    `exact` is the share of outputs that equal their reference, 0 to 1, drawn in per cent. The rest is as in
+    `losses_spec`.
     """
     per_cent = None if exact is None else [100 * share for share in exact]
     lines = [("BLEU", bleu, _FIRST), ("chrF", chrf, _SECOND), (say("Exact (%)"), per_cent, _THIRD)]
@@ -111,18 +94,7 @@ def learning_rates_spec(
     kept_name: str = KEPT,
     title: str = say("Learning rate by epoch"),
 ) -> Spec:
-    """Draw the learning rate at the end of each epoch.
-
-    Args:
-        epochs: Number of each epoch, increasing.
-        rates: The learning rate, one an epoch; NaN is a gap.
-        labels: What hover says of each epoch.
-        kept: The epoch to mark; None, or one that is not there, marks none.
-        kept_name: What the mark says.
-
-    Raises:
-        ValueError: There is not one value and one label for each epoch.
-    """
+    """Draw the learning rate at the end of each epoch; NaN is a gap. The rest is as in `losses_spec`."""
     layout = _layout(epochs, title, say("Learning rate"))
     layout["yaxis"] |= {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"}
     _mark(layout, epochs, kept, kept_name, top=True)

@@ -31,17 +31,10 @@ def two_texts_spec(
     tail: int,
     title: str,
 ) -> Spec:
-    """Draw two texts.
+    """Draw two texts, with the probability, 0 to 1, of each piece behind what stands before it in its own text.
 
-    Args:
-        names: What each is, in a word or two.
-        texts: Their pieces.
-        probabilities: Of each piece, with what stands before it in its own text, 0 to 1.
-        parts_at: The first place, from 0, at which they differ or only one goes on; None if they are equal.
-        tail: How many pieces both end with behind that place.
-
-    Raises:
-        ValueError: If there is not one probability for each piece.
+    They differ from place `parts_at` on, from 0, or only one goes on; None if they are equal. Both end with the same
+    `tail` pieces behind that place.
     """
     if [*map(len, texts)] != [*map(len, probabilities)]:
         raise ValueError("Give one probability for each piece.")

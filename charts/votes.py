@@ -29,14 +29,8 @@ def votes_spec(
 ) -> Spec:
     """Draw how often each choice was chosen, the first choice on top.
 
-    Args:
-        rounds: Counts `[round, choice]` of the latest round, and of the one before if there was one.
-        choices: What each choice says.
-        right: Which choice is marked as the right one; None marks none.
-        large: In letters that are read across a class room.
-
-    Raises:
-        ValueError: There are no rounds or more than two, or not one count for each choice.
+    `rounds` are counts [round, choice] of the latest round, and of the one before if there was one. `right` is the
+    choice that is marked as such; `large` letters are read across a class room.
     """
     if not 1 <= len(rounds) <= len(_NAMES) or any(len(counts) != len(choices) for counts in rounds):
         raise ValueError(f"{[len(counts) for counts in rounds]} counts for {len(choices)} choices: give one each.")

@@ -35,7 +35,7 @@ def draw_charts(run: StepperRun, step: int) -> None:
     pieces = [chip.piece for chip in run.target]
     sources = [chip.piece for chip in run.source]
     weights = np.roll(run.shading, step, axis=0)
-    names = {"query_axis": "Query", "key_axis": "Key"}
+    names = {"query_axis": "Query", "key_axis": "Key", "allowed": None}
     title = "A map of <b>pieces</b>"
     figure = charts.heatmap_spec(weights, queries=pieces, keys=sources, title=title, colour="source", **names)
     follow_steps(figure, range(len(pieces)), n_rows=len(pieces), n_columns=len(sources))
@@ -53,7 +53,12 @@ def draw_charts(run: StepperRun, step: int) -> None:
     bars = charts.candidates(pieces[:8], shares, ids=list(range(100, 100 + len(shares))), chosen=1)
     picked = plotly_view(bars, key="bars", alt="Likeliest pieces.", height=340, on_click=lambda: None)
     st.text(f"picked: {picked.customdata if picked else None}")
-    plotly_view(charts.attention_bar(weights[step], sources, title="Shares"), key="shares", alt="Shares.", height=300)
+    plotly_view(
+        charts.attention_bar(weights[step], sources, allowed=None, title="Shares"),
+        key="shares",
+        alt="Shares.",
+        height=300,
+    )
     labels = [f"reads x → predicts {piece}" for piece in pieces]
     curve = charts.entropy(np.linspace(0, 3, len(pieces)), labels, step=step)
     plotly_view(curve, key="curve", alt="Entropy.", height=280)

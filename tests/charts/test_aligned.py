@@ -64,7 +64,7 @@ def test_nothing_written_is_an_empty_chart():
 
 def test_a_difference_is_right_minus_left_around_0():
     left, right = np.array([[0.2, 0.8], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.9, 0.1]])
-    figure = difference_map(left, right, queries=["q", "r"], keys=["k", "l"], title="Right − left")
+    figure = difference_map(left, right, queries=["q", "r"], keys=["k", "l"], allowed=None, title="Right − left")
     (drawn,) = figure.data
     np.testing.assert_allclose(drawn.z, right - left, atol=1e-7)
     assert drawn.zmin == -drawn.zmax == pytest.approx(-0.3)
@@ -80,4 +80,4 @@ def test_closed_cells_have_no_difference_and_equal_maps_are_white():
     assert drawn["z"][allowed].tolist() == [0.0] * 3
     assert (drawn["zmin"], drawn["zmax"]) == (-1.0, 1.0)
     with pytest.raises(ValueError, match="maps of the same pieces"):
-        difference_map_spec(same, np.ones((2, 3)), queries=["q", "r"], keys=["k", "l"], title="")
+        difference_map_spec(same, np.ones((2, 3)), queries=["q", "r"], keys=["k", "l"], allowed=None, title="")

@@ -98,7 +98,7 @@ def test_no_candidates_is_an_empty_figure():
 
 
 def test_attention_bars_are_the_weights_in_sentence_order():
-    figure = charts.attention_bar(np.array([0.2, 0.8]), ["▁a", "▁a"], title="Shares")
+    figure = charts.attention_bar(np.array([0.2, 0.8]), ["▁a", "▁a"], allowed=None, title="Shares")
     np.testing.assert_allclose(figure.data[0].y, [0.2, 0.8], rtol=1e-6)
     assert list(figure.data[0].customdata) == [0, 1]
     assert figure.layout.xaxis.ticktext == ("▁a", "▁a")
@@ -130,7 +130,7 @@ def test_the_axis_of_weights_ends_above_the_largest_of_all_rows(largest, top):
 
 def test_attention_of_another_size_is_refused():
     with pytest.raises(ValueError, match="2 keys"):
-        charts.attention_bar(np.array([1.0]), ["a", "b"], title="Shares")
+        charts.attention_bar(np.array([1.0]), ["a", "b"], allowed=None, title="Shares")
 
 
 def test_what_rules_do_to_a_piece_is_marked_and_said():

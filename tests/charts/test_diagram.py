@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 import charts
-from charts.diagram_blocks import Block, Layer, Stack, Sublayer, block_table
+from charts.diagram import Block, Layer, Stack, Sublayer, block_table
 from charts.theme import DARK_COLORS, literal
 from tests.charts.test_positions import colours
 

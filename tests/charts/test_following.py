@@ -13,7 +13,9 @@ def names(letter, count):
 
 
 def heatmap(rows, columns):
-    return charts.heatmap_spec(np.ones((rows, columns)), queries=names("q", rows), keys=names("k", columns), title="")
+    return charts.heatmap_spec(
+        np.ones((rows, columns)), queries=names("q", rows), keys=names("k", columns), allowed=None, title=""
+    )
 
 
 def followed(spec):
@@ -39,7 +41,7 @@ def test_a_row_that_the_map_lacks_is_refused():
                                                             (60, [0, 0, 1, 1, 2], [0, 3], 8.5)])  # fmt: skip
 def test_every_tile_has_its_mark_and_a_block_stands_for_all_its_queries(most, rows, starts, end):
     maps = np.ones((2, 3, 5, 6))
-    spec = charts.grid_spec(maps, queries=names("q", 5), keys=names("k", 6), title="", most_cells=most)
+    spec = charts.grid_spec(maps, queries=names("q", 5), keys=names("k", 6), allowed=None, title="", most_cells=most)
     follow_in_tiles(spec, range(5))
     assert (followed(spec)["rows"], followed(spec)["starts"]) == (rows, starts)
     assert [mark["x1"] for mark in followed(spec)["marks"]] == [end]

@@ -25,7 +25,7 @@ def names(letter, count):
 
 def draw(maps, **options):
     queries, keys = names("q", maps.shape[2]), names("k", maps.shape[3])
-    return charts.grid(maps, **{"queries": queries, "keys": keys, "title": "Maps", **options})
+    return charts.grid(maps, **{"queries": queries, "keys": keys, "title": "Maps", "allowed": None, **options})
 
 
 def values(figure):
@@ -97,7 +97,7 @@ def test_what_is_too_large_is_pooled_and_says_so():
 
 def test_a_long_name_is_cut_for_hover():
     pieces = ["a", "<" * 60, "c"]
-    spec = charts.grid_spec(maps_of(1, 1, 3, 3), queries=pieces, keys=names("k", 3), title="Maps")
+    spec = charts.grid_spec(maps_of(1, 1, 3, 3), queries=pieces, keys=names("k", 3), allowed=None, title="Maps")
     meta = spec["layout"]["meta"]["grid"]
     assert meta["queries"][1] == "2: <b>" + "&#60;" * 47 + "…</b>"
 
@@ -110,7 +110,7 @@ def test_a_pooled_block_is_closed_only_if_all_of_it_is():
 
 def test_a_tile_is_found_by_its_cell():
     maps = maps_of(2, 3, 4, 5)
-    spec = charts.grid_spec(maps, queries=names("q", 4), keys=names("k", 5), title="Maps")
+    spec = charts.grid_spec(maps, queries=names("q", 4), keys=names("k", 5), allowed=None, title="Maps")
     found = [tile_at(spec, row, column) for row, column in ((0, 0), (3, 4), (4, 4), (7, 14), (0, 5))]
     assert found == [(0, 0), (0, 0), (1, 0), (1, 2), (0, 1)]
 
@@ -128,7 +128,7 @@ def test_the_chosen_head_is_framed_and_a_layer_alone_frames_its_row():
 @pytest.mark.parametrize(("shape", "most"), [((6, 8, 512, 512), 48_000), ((3, 4, 61, 61), 48_000)])
 def test_a_grid_is_a_few_tens_of_kilobytes(shape, most):
     pieces = [f"▁piece{place}" for place in range(shape[2])]
-    spec = charts.grid_spec(maps_of(*shape), queries=pieces, keys=pieces, title="Maps", most_cells=most)
+    spec = charts.grid_spec(maps_of(*shape), queries=pieces, keys=pieces, allowed=None, title="Maps", most_cells=most)
     assert len(figure_json(spec)) < 80_000
     assert len(base64.b64decode(spec["layout"]["meta"]["grid"]["codes"])) <= most
     assert figure_json(spec).count("piece60") <= 2  # each piece is named once a side, not once a tile
@@ -144,15 +144,17 @@ def test_a_weight_that_is_no_number_is_left_blank_and_said():
 
 
 def test_an_empty_grid_has_nothing_to_draw():
-    assert not charts.grid(np.zeros((0, 0, 0, 0)), queries=[], keys=[], title="Maps").data
+    assert not charts.grid(np.zeros((0, 0, 0, 0)), queries=[], keys=[], allowed=None, title="Maps").data
 
 
 def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="labels"):
-        charts.grid(maps_of(1, 1, 2, 2), queries=["a"], keys=["b", "c"], title="Maps")
+        charts.grid(maps_of(1, 1, 2, 2), queries=["a"], keys=["b", "c"], allowed=None, title="Maps")
 
 
 def test_many_layers_are_not_squeezed():
-    spec = charts.grid_spec(maps_of(28, 16, 6, 6), queries=names("q", 6), keys=names("k", 6), title="Maps")
+    spec = charts.grid_spec(
+        maps_of(28, 16, 6, 6), queries=names("q", 6), keys=names("k", 6), allowed=None, title="Maps"
+    )
     assert spec["layout"]["meta"]["least_height"] >= 28 * 20
     assert spec["layout"]["height"] >= spec["layout"]["meta"]["least_height"]

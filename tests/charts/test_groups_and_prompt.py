@@ -60,9 +60,11 @@ def test_heads_that_share_keys_and_values_stand_under_a_bracket():
     (between,) = lines(layout, x0=8.5, x1=8.5, y0=0, y1=1)[-1:]
     assert between["line"]["width"] == 3
     assert "annotations" not in draw(maps).layout.to_plotly_json()
-    named = charts.grid_spec(maps, queries="abc", keys="abc", title="t", group=3)["layout"]["meta"]["grid"]["heads"]
+    named = charts.grid_spec(maps, queries="abc", keys="abc", allowed=None, title="t", group=3)["layout"]["meta"][
+        "grid"
+    ]["heads"]
     assert named[3] == "head 4 (keys and values 2)"
-    assert figure_json(charts.grid_spec(maps, queries="abc", keys="abc", title="t", group=3))
+    assert figure_json(charts.grid_spec(maps, queries="abc", keys="abc", allowed=None, title="t", group=3))
 
 
 def test_measures_of_heads_have_the_same_brackets():
@@ -81,7 +83,7 @@ def test_a_line_parts_the_prompt_from_the_output():
     assert [note["text"] for note in layout["annotations"]] == ["prompt", "output"] * 2
     assert layout["margin"]["t"] > before
     assert colours(spec) <= DARK_COLORS.keys()
-    plain = charts.heatmap_spec(np.tri(2), queries="ab", keys="ab", title="t")
+    plain = charts.heatmap_spec(np.tri(2), queries="ab", keys="ab", allowed=None, title="t")
     part_map(plain, row=0, column=None)  # a prompt of one piece, and no piece of the output read
     assert plain["layout"]["annotations"] == plain["layout"]["shapes"] == []
 

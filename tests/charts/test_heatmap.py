@@ -1,3 +1,5 @@
+from inspect import Parameter, signature
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -16,8 +18,8 @@ def weights():
     return values / values.sum(axis=1, keepdims=True)
 
 
-def draw(weights, **options):
-    return charts.heatmap(weights, queries=QUERIES, keys=KEYS, title="A map", **options)
+def draw(weights, allowed=None, **options):
+    return charts.heatmap(weights, queries=QUERIES, keys=KEYS, allowed=allowed, title="A map", **options)
 
 
 def test_the_figure_holds_the_numbers_it_was_given(weights):
@@ -154,18 +156,25 @@ def test_own_limits_are_those_of_the_open_cells(weights):
 def test_a_zoom_outlives_another_head_but_not_another_sentence(weights):
     one, two = draw(weights), draw(weights[::-1])
     assert one.layout.xaxis.uirevision == two.layout.xaxis.uirevision
-    other = charts.heatmap(weights, queries=QUERIES, keys=["a", "b", "c", "d"], title="A map")
+    other = charts.heatmap(weights, queries=QUERIES, keys=["a", "b", "c", "d"], allowed=None, title="A map")
     assert other.layout.xaxis.uirevision != one.layout.xaxis.uirevision
 
 
 def test_an_empty_map_has_nothing_to_draw():
-    assert not charts.heatmap(np.zeros((0, 0)), queries=[], keys=[], title="A map").data
+    assert not charts.heatmap(np.zeros((0, 0)), queries=[], keys=[], allowed=None, title="A map").data
 
 
 @pytest.mark.parametrize("options", [{"queries": QUERIES, "keys": KEYS[:2]}, {"queries": QUERIES[:1], "keys": KEYS}])
 def test_sizes_that_do_not_fit_are_refused(weights, options):
     with pytest.raises(ValueError, match="one label for each"):
-        charts.heatmap(weights, title="A map", **options)
+        charts.heatmap(weights, allowed=None, title="A map", **options)
+
+
+@pytest.mark.parametrize(
+    "chart", [charts.heatmap_spec, charts.grid_spec, charts.attention_bar_spec, charts.difference_map_spec]
+)
+def test_a_mask_is_never_forgotten(chart):
+    assert signature(chart).parameters["allowed"].default is Parameter.empty
 
 
 def test_a_mask_of_another_size_is_refused(weights):
@@ -181,7 +190,7 @@ def test_the_input_is_left_alone(weights):
 
 def test_a_large_map_has_all_its_cells_in_three_digits_and_says_so():
     values = np.random.default_rng(0).dirichlet(np.ones(300), size=300)
-    figure = charts.heatmap(values, queries=["q"] * 300, keys=["k"] * 300, title="t")
+    figure = charts.heatmap(values, queries=["q"] * 300, keys=["k"] * 300, allowed=None, title="t")
     np.testing.assert_allclose(figure.data[0].z, values, rtol=6e-4, atol=1e-7)
     assert figure.layout.title.subtitle.text == "Numbers are rounded to three digits"
     assert ":.3~g" in figure.data[0].hovertemplate
@@ -189,7 +198,7 @@ def test_a_large_map_has_all_its_cells_in_three_digits_and_says_so():
 
 
 def test_a_large_map_that_loses_nothing_says_nothing():
-    spec = charts.heatmap_spec(np.eye(300), queries=["q"] * 300, keys=["k"] * 300, title="t")
+    spec = charts.heatmap_spec(np.eye(300), queries=["q"] * 300, keys=["k"] * 300, allowed=None, title="t")
     np.testing.assert_array_equal(spec["data"][0]["z"], np.eye(300))
     assert "subtitle" not in spec["layout"]["title"]
     assert spec["data"][0]["name"] == "weight"
@@ -198,7 +207,7 @@ def test_a_large_map_that_loses_nothing_says_nothing():
 def test_a_large_map_that_half_precision_cannot_hold_stays_as_it_is():
     values = np.full((300, 300), 1e6, dtype=np.float32)
     spec = charts.heatmap_spec(
-        values, queries=["q"] * 300, keys=["k"] * 300, title="t", limits=None, rows_sum_to_one=False
+        values, queries=["q"] * 300, keys=["k"] * 300, allowed=None, title="t", limits=None, rows_sum_to_one=False
     )
     np.testing.assert_array_equal(spec["data"][0]["z"], values)
     assert "subtitle" not in spec["layout"]["title"]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import charts
-from charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, Depth, in_cell
-from charts.lens_map import STEP_AXIS
+from charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, STEP_AXIS, Depth, in_cell
 from charts.theme import DARK_COLORS, MARK_COLOR, literal
 from tests.charts.test_positions import colours
 

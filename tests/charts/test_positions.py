@@ -5,7 +5,7 @@ import pytest
 
 import charts
 from charts.embedding import Strengths
-from charts.position_shift import ErrorLine
+from charts.positions import ErrorLine
 from charts.theme import DARK_COLORS, SCALES, SIGNED_SCALE, literal
 
 RANDOM = np.random.default_rng(0)

@@ -123,7 +123,7 @@ def test_a_map_closes_what_its_own_layer_closes(open_model):
 
 def test_the_step_page_says_that_a_window_closes_too(open_model):
     test = open_model("windows", STEP, layer=3, head=1)
-    assert "comes later, or before the window" in json.dumps(figure(test, "cross_map"), ensure_ascii=False)
+    assert "comes later, or before the layer's window" in json.dumps(figure(test, "cross_map"), ensure_ascii=False)
 
 
 def test_the_masks_page_says_what_it_does_not_draw(open_model):

@@ -59,12 +59,12 @@ def test_a_notebooks_figure_says_it():
     trace = checkpoint.run(checkpoint.query("abcdef", interventions=parse(CHANGES[0])))
     drawn = charts.heatmap(
         trace.decoder_self[0, 0],
-        queries=trace.read_pieces, keys=trace.read_pieces, title="x", note=trace.rows_note("decoder"),
+        queries=trace.read_pieces, keys=trace.read_pieces, allowed=None, title="x", note=trace.rows_note("decoder"),
     )  # fmt: skip
     assert ROWS_BY_STEPS.casefold() == drawn.layout.title.subtitle.text.casefold()
     tiles = charts.grid(
         trace.decoder_self,
-        queries=trace.read_pieces, keys=trace.read_pieces, title="x", note=trace.rows_note("decoder"),
+        queries=trace.read_pieces, keys=trace.read_pieces, allowed=None, title="x", note=trace.rows_note("decoder"),
     )  # fmt: skip
     assert ROWS_BY_STEPS.casefold() == tiles.layout.title.subtitle.text.casefold()
     assert not trace.rows_note("encoder")

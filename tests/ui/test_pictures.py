@@ -74,7 +74,7 @@ def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
     assert plot.spec["layout"]["height"] > 0
     for language in languages():
         assert said(plot.alt, language).strip()
-        assert said(plot.how_to_read, language).strip()
+        assert said(plot.caption, language).strip()
         assert said(plot.spec["layout"]["title"]["text"], language).strip()
     assert len(json.dumps(figure.to_plotly_json(), default=str)) < 300_000
 

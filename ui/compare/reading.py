@@ -86,6 +86,7 @@ def _vectors(pair: Pair) -> None:
         values,
         queries=depths,
         keys=list(pair.left.trace.src_pieces),
+        allowed=None,
         title=say("How alike the two runs' vectors are"),
         query_axis=say("Depth"),
         key_axis=say("Token"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from charts.diagram_blocks import Block, Kind, Layer, Stack, Sublayer
+from charts.diagram import Block, Kind, Layer, Stack, Sublayer
 from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
@@ -106,12 +106,7 @@ def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
 
 
 def stacks(one: Sized, *, grouping: Grouping) -> tuple[Stack, ...]:
-    """The stacks of a model as the diagram draws them.
-
-    Args:
-        one: The model and the lengths.
-        grouping: Which layers are drawn as one: `each_layer`, `few_layers` or `one_layer`.
-    """
+    """The stacks of a model as the diagram draws them: with `each_layer`, `few_layers` or `one_layer`."""
     return tuple(
         Stack(
             SIDE_OF[stack.name],
@@ -400,11 +395,7 @@ class Destination:
 
 
 def destination(place: str) -> Destination:
-    """Where a block leads.
-
-    Args:
-        place: A block's place, such as `encoder.0.self_attn`.
-    """
+    """Where a block leads, by its place, such as `encoder.0.self_attn`."""
     stack = next(stack.name for stack in EVERY_PART.stacks if place.startswith(f"{stack.name}."))
     side: dict[str, object] = {"side": SIDE_OF[stack]}
     match place.split(".")[1:]:

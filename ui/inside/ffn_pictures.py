@@ -12,15 +12,7 @@ from typing import Final
 import numpy as np
 
 import charts
-from charts.neuron_bars import HOW_TO_READ_ACTIVE, HOW_TO_READ_ACTIVE_GATED, HOW_TO_READ_EFFECT
-from charts.neurons import (
-    HOW_TO_READ_HISTOGRAM,
-    HOW_TO_READ_HISTOGRAM_GATED,
-    HOW_TO_READ_MAP,
-    HOW_TO_READ_SHARES,
-    HOW_TO_READ_SHARES_GATED,
-    HOW_TO_READ_TOKENS,
-)
+from charts.neurons import HOW_TO_READ_ACTIVE, HOW_TO_READ_HISTOGRAM, HOW_TO_READ_SHARES
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
 from transformer.model.anatomy import StackName, anatomy
@@ -95,9 +87,6 @@ class OpenLayer(OfRun):
         """What the neuron does to logits directly, and to that of the output's piece.
 
         None if it writes to no logits, or if that must not be seen yet.
-
-        Raises:
-            BusyError: The model has too much to do.
         """
         run, trace, place = self.run, self.run.trace, (self.layer, self.neuron, self.token)
         if not writes(run, self.stack) or run.looking.covered:
@@ -122,12 +111,7 @@ def layer_of(run: Seen, side: Side) -> int:
 
 
 def open_layer(run: Seen) -> OpenLayer:
-    """The layer that is looked at.
-
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
-    """
+    """The layer that is looked at; QueryError if the model computes what is not finite."""
     checkpoint, trace, side = run.checkpoint, run.trace, side_of(run)
     stack, layer, pieces, asked = STACKS[side], layer_of(run, side), pieces_of(run, side), run.view.neuron
     token, n = token_of(run, side, pieces), len(pieces)
@@ -167,8 +151,7 @@ def shares(o: OpenLayer) -> Plot:
         cell = cell_of(click)
         return cell if cell is not None and cell[1] < n else None
 
-    how_to_read = HOW_TO_READ_SHARES_GATED if o.gated else HOW_TO_READ_SHARES
-    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=clicked)
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SHARES[o.gated], clicked=clicked)
 
 
 @FFN.picture("ffn_histogram", say("How pre-activations are spread"))
@@ -184,7 +167,7 @@ def histogram(o: OpenLayer) -> Plot:
     )  # fmt: skip
     alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
               layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
-    how_to_read = formula(HOW_TO_READ_HISTOGRAM_GATED if o.gated else HOW_TO_READ_HISTOGRAM, bias=o.bias)
+    how_to_read = formula(HOW_TO_READ_HISTOGRAM[o.gated], bias=o.bias)
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True)
 
 
@@ -199,7 +182,7 @@ def active(o: OpenLayer) -> Plot:
     )  # fmt: skip
     alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
               first=listed[0] + 1)  # fmt: skip
-    how_to_read = formula(HOW_TO_READ_ACTIVE_GATED if o.gated else HOW_TO_READ_ACTIVE, bias=o.bias)
+    how_to_read = formula(HOW_TO_READ_ACTIVE[o.gated], bias=o.bias)
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_of)
 
 
@@ -212,7 +195,7 @@ def by_token(o: OpenLayer) -> Plot:
         title=say("What drives neuron {neuron} of layer {layer}", neuron=neuron + 1, layer=o.layer + 1),
     )  # fmt: skip
     alt = say("The activation of neuron {neuron} at each of {n} tokens.", neuron=neuron + 1, n=n)
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_TOKENS, clicked=place_below(n))
+    return Plot(spec=spec, alt=alt, clicked=place_below(n))
 
 
 @FFN.picture("ffn_map", say("The neurons that are most active anywhere in the sentence"))
@@ -232,7 +215,7 @@ def neuron_map(o: OpenLayer) -> Plot:
         cell = cell_of(click)
         return (cell[0], listed[cell[1]]) if cell is not None and cell[1] < len(listed) else None
 
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=clicked)
+    return Plot(spec=spec, alt=alt, clicked=clicked)
 
 
 @FFN.picture("ffn_effect", say("The pieces that a neuron raises and lowers most"))
@@ -250,4 +233,4 @@ def effect(o: OpenLayer) -> Plot | None:
     )
     alt = say("The pieces that neuron {neuron} raises most, from {piece}, and lowers most.", neuron=neuron,
               piece=vocabulary[ids[0]])  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_EFFECT)
+    return Plot(spec=spec, alt=alt)

@@ -35,12 +35,7 @@ def still(run: OpenRun) -> Still | None:
 
 
 def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
-    """Draw the choice of a side, among those that the model has.
-
-    Args:
-        run: What is looked at.
-        kept: What is chosen, and where it goes; the view's side if it is nothing more.
-    """
+    """Draw the choice of a side, among those that the model has; it is the view's if no more hangs on it."""
     kept = kept or choices.field(run.slot, "side")
     return choices.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
                           bare=True)  # fmt: skip

@@ -17,7 +17,7 @@ from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
 from ui.runs.open_run import OpenRun
 from ui.runs.seen import Seen
-from ui.runs.show import show
+from ui.runs.show import show, show_beside
 from ui.runs.step_rows import is_yours
 from ui.shared import choices, drawing
 from ui.shared.door import st
@@ -38,7 +38,7 @@ def draw(run: OpenRun, row: Any) -> None:
     if run.looking.covered:
         ask_first(run, say("The lens of this step would tell."), key="lens_reveal")
     else:
-        drawing.beside(partial(show, pictures.table, o), partial(show, pictures.curves, o), widths=(3, 2))
+        show_beside(pictures.table, pictures.curves, o, widths=(3, 2))
         st.markdown(drawing.plain(path_in_words(run, o.lens)))
     st.caption(drawing.plain(what_it_is(run.checkpoint)))
     if not o.n_steps:
@@ -80,12 +80,7 @@ def what_it_is(checkpoint: Checkpoint) -> str:
 
 
 def path_in_words(run: Seen, lens: Lens) -> str:
-    """When the piece of the current step was decided.
-
-    Args:
-        run: What is looked at.
-        lens: Of its trace.
-    """
+    """When the piece of the current step was decided."""
     step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
     names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
     first, stays = int(found.first[step]), int(found.stays[step])

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import charts
-from charts.lens import HOW_TO_READ_CURVES, HOW_TO_READ_TABLE, Depth
-from charts.lens_map import HOW_TO_READ_MAP
+from charts.lens import Depth
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.model.anatomy import anatomy
 from ui.inside.looked_at import INSIDE
@@ -42,9 +41,7 @@ class OpenLens(OfRun):
 def open_lens(run: Seen) -> OpenLens | None:
     """The lens of a run, made once; None where there is no output layer to read the stream with.
 
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
+    Raises QueryError if the model computes what is not finite.
     """
     if not anatomy(run.checkpoint.config).writes:
         return None
@@ -89,7 +86,7 @@ def table(o: OpenLens) -> Plot | None:
     )
     alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
               n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_TABLE, fit=True)
+    return Plot(spec=spec, alt=alt, fit=True)
 
 
 @LENS.picture("lens_curves", say("How the piece of a step came to the top"))
@@ -109,7 +106,7 @@ def curves(o: OpenLens) -> Plot | None:
     )
     alt = say("Probability and rank of {piece} by depth, and entropy and divergence of each depth's distribution.",
               piece=piece)  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CURVES, fit=True)
+    return Plot(spec=spec, alt=alt, fit=True)
 
 
 @LENS.picture("lens_map", say("The output's pieces by depth and step"))
@@ -133,4 +130,4 @@ def lens_map(o: OpenLens) -> Plot | None:
     )
     alt = say("{measure} of each step's output piece after each of {n} depths.", measure=measure,
               n=len(depths))  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=column_below(n_steps))
+    return Plot(spec=spec, alt=alt, clicked=column_below(n_steps))

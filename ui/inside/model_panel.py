@@ -18,7 +18,7 @@ from ui.inside.features import in_words, not_drawn
 from ui.inside.looked_at import in_words as tokens_in_words
 from ui.inside.model_pictures import OpenModel, lengths, named
 from ui.runs.open_run import OpenRun, address
-from ui.runs.show import show
+from ui.runs.show import show, show_beside
 from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing, menu
 from ui.shared.door import st, table
@@ -79,12 +79,7 @@ def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
 
 
 def open_place(slot: Slot, place: str) -> None:
-    """Callback: go to the view of a block on this page; to those on other pages the browser goes by itself.
-
-    Args:
-        slot: Where.
-        place: The block's place, such as `encoder.0.self_attn`.
-    """
+    """Callback: go to the view of a block on this page; to those on other pages the browser goes by itself."""
     there = destination(place)
     if there.page is None:
         session.replace(slot, **there.fields)
@@ -104,7 +99,7 @@ def _costs(o: OpenModel) -> None:
     st.subheader(say("Parameters and multiply-adds"))
     st.markdown(drawing.plain(sums(o)))
     _choose_length(o)
-    drawing.beside(partial(show, pictures.shares, o), partial(show, pictures.curves, o))
+    show_beside(pictures.shares, pictures.curves, o)
     st.markdown(drawing.plain(where_it_overtakes(o.config)))
     _table(o)
 
@@ -200,15 +195,7 @@ def _choose_length(o: OpenModel) -> None:
 def columns(
     config: ModelConfig, held: dict[Part, Holding], now: dict[Part, int], at_n: dict[Part, int], *, n: int
 ) -> dict[str, list[Any]]:
-    """A table with one row a component, and one for all of them, by the names of its columns.
-
-    Args:
-        config: The features of the model.
-        held: Parameters.
-        now: Multiply-adds of the sentence.
-        at_n: Multiply-adds at the chosen length.
-        n: That length.
-    """
+    """A table with one row a component, and one for all of them, by the names of its columns."""
     totals = (sum(one.parameters for one in held.values()), sum(now.values()), sum(at_n.values()))
     rows = []
     for part in costs.parts_of(config):

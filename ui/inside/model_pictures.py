@@ -11,9 +11,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Final
 
 import charts
-from charts.costs import HOW_TO_READ_CURVES, HOW_TO_READ_SHARES
-from charts.diagram import HOW_TO_READ, HOW_TO_READ_ALONE
-from charts.diagram_blocks import Stack
+from charts.diagram import Stack
 from charts.theme import Spec
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
@@ -138,7 +136,6 @@ def diagram(o: OpenModel) -> Plot:
     return Plot(
         spec=charts.with_links(figure, o.links),
         alt=_in_a_sentence(name, parts),
-        how_to_read=HOW_TO_READ if len(parts.stacks) > 1 else HOW_TO_READ_ALONE,
         clicked=partial(_block_of, places=frozenset(o.blocks)),
     )
 
@@ -190,7 +187,7 @@ def shares(o: OpenModel) -> Plot:
     alt = say("Each component's share of parameters and of multiply-adds at {n} tokens on each side.", n=n)
     if has_one_stack(o.config):
         alt = say("Each component's share of parameters and of multiply-adds at {n} tokens.", n=n)
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SHARES)
+    return Plot(spec=spec, alt=alt)
 
 
 @MODEL.picture("cost_curves", say("Multiply-adds by length"))
@@ -213,7 +210,7 @@ def curves(o: OpenModel) -> Plot:
     alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens on each side.", n=last)
     if has_one_stack(config):
         alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens.", n=last)
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CURVES)
+    return Plot(spec=spec, alt=alt)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 import charts
-from charts.neighbours import HOW_TO_READ_COSINE, HOW_TO_READ_DISTANCE, HOW_TO_READ_MAP, KIND_NAMES, MapPoint
+from charts.neighbours import KIND_NAMES, MapPoint
 from charts.neighbours import Kind as Origin
 from charts.theme import Colour
 from transformer.analysis import neighbours
@@ -77,11 +77,7 @@ class Chosen(OfRun):
 
     @cached_property
     def nearest(self) -> Neighbours:
-        """The nearest pieces of the chosen one; made once.
-
-        Raises:
-            BusyError: The model has too much to do.
-        """
+        """The nearest pieces of the chosen one; made once."""
         book = self.book
         return self.run.work.compute(
             ("neighbours", *book.key, self.id, self.by),
@@ -112,11 +108,7 @@ class Chosen(OfRun):
 
     @cached_property
     def mapped(self) -> Mapped:
-        """The map of those with their neighbours; made once.
-
-        Raises:
-            BusyError: The model has too much to do.
-        """
+        """The map of those with their neighbours; made once."""
         book, ids, chosen, by = self.book, self.shown, self.id, self.by
 
         def work() -> Mapped:
@@ -148,11 +140,7 @@ def ids_of(run: Seen, side: Side) -> tuple[int, ...]:
 
 
 def open_piece(run: Seen) -> Chosen:
-    """The piece that is looked at: one that was typed or clicked if it is of this table, else a token's.
-
-    Raises:
-        BusyError: The model has too much to do.
-    """
+    """The piece that is looked at: one that was typed or clicked if it is of this table, else a token's."""
     side = side_of(run)
     book = _open_book(run, side)
     asked, own = (run.view.key, 0) if side == "source" else (run.view.query, run.looking.row)
@@ -192,10 +180,7 @@ def bars(o: Chosen) -> Plot | None:
     )  # fmt: skip
     alt = say("The {n} pieces whose vectors are nearest to that of {piece}, from {first} down.", n=len(pieces),
               piece=o.piece, first=pieces[0])  # fmt: skip
-    how_to_read = HOW_TO_READ_COSINE if o.by == "cosine" else HOW_TO_READ_DISTANCE
-    return Plot(
-        spec=spec, alt=alt, how_to_read=how_to_read, of_sentence=False, clicked=place_below(len(o.book.norms))
-    )
+    return Plot(spec=spec, alt=alt, of_sentence=False, clicked=place_below(len(o.book.norms)))
 
 
 @PIECES.picture("piece_map", say("The sentence's pieces and their neighbours"))
@@ -217,4 +202,4 @@ def piece_map(o: Chosen) -> Plot:
         for kind, where in KIND_NAMES.items()
     ]
     alt = say("A map of {n} pieces by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=place_below(len(o.book.norms)))
+    return Plot(spec=spec, alt=alt, clicked=place_below(len(o.book.norms)))

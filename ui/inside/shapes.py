@@ -89,12 +89,7 @@ def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
 
 
 def recorded(checkpoint: Checkpoint, src_ids: tuple[int, ...], tgt_ids: tuple[int, ...]) -> Pass:
-    """Shapes of one pass, run in the queue.
-
-    Raises:
-        QueryError: More tokens than the model reads.
-        BusyError: The model has too much to do.
-    """
+    """Shapes of one pass, run in the queue."""
     return loading.runner().compute(
         ("shapes", checkpoint.content_hash, src_ids, tgt_ids),
         lambda: shapes_of(checkpoint.model, src_ids, tgt_ids),
@@ -103,13 +98,7 @@ def recorded(checkpoint: Checkpoint, src_ids: tuple[int, ...], tgt_ids: tuple[in
 
 
 def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[Step]:
-    """The lines of one stack; layers whose shapes are equal are written once.
-
-    Args:
-        seen: What was recorded.
-        config: The features of the model explain the shapes.
-        stack: Which one.
-    """
+    """The lines of one stack; layers whose shapes are equal are written once."""
     parts = anatomy(config)
     writes = parts.writes and stack == parts.stacks[-1].name
     ids = seen.tgt_ids if writes else seen.src_ids

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ui.inside.looked_at import pieces_of
 from ui.inside.stream_pictures import OpenStream, norm_name, open_stream
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.show import show
+from ui.runs.show import show, show_beside
 from ui.shared import choices, cover, drawing
 from ui.shared.door import st
 from ui.shared.numbers import digits
@@ -30,7 +29,7 @@ def draw(run: OpenRun, row: Any) -> None:
     if o is None:
         return
     take = inside_controls.taking(run, side)
-    drawing.beside(partial(show, pictures.size, o, take=take), partial(show, pictures.kept, o, take=take))
+    show_beside(pictures.size, pictures.kept, o, take=take)
     if not cover.covered(pictures.kept.key):  # it says the cosine
         st.markdown(drawing.plain(what_happens(o)))
     show(pictures.added, o)

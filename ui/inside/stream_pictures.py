@@ -7,30 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 import charts
 from charts.embedding import embedding_rows_spec
 from charts.lens import Depth
-from charts.stream import (
-    HOW_TO_READ_ADDED,
-    HOW_TO_READ_BIASED_NORM,
-    HOW_TO_READ_BIASED_STRIP,
-    HOW_TO_READ_DEVIATION_NORM,
-    HOW_TO_READ_DEVIATION_STRIP,
-    HOW_TO_READ_KEPT,
-    HOW_TO_READ_NORM,
-    HOW_TO_READ_RMS_NORM,
-    HOW_TO_READ_RMS_STRIP,
-    HOW_TO_READ_SIZE,
-    HOW_TO_READ_STRIP,
-)
+from charts.stream import HOW_TO_READ_KEPT, HOW_TO_READ_NORMS, HOW_TO_READ_SIZE
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
 from transformer.model.anatomy import StackName
-from transformer.model.config_layers import NormKind
 from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of
 from ui.runs.picture import Plot
 from ui.runs.seen import OfRun, Seen
@@ -38,13 +24,6 @@ from ui.runs.sides import AXES, STACK_NAMES, STACKS
 from ui.state.click import place_below
 from ui.state.view import Side
 from words import say
-
-HOW_TO_READ_NORMS: Final[dict[NormKind, tuple[str, str]]] = {
-    "layer": (HOW_TO_READ_NORM, HOW_TO_READ_STRIP),
-    "rms": (HOW_TO_READ_RMS_NORM, HOW_TO_READ_RMS_STRIP),
-    "deviation": (HOW_TO_READ_DEVIATION_NORM, HOW_TO_READ_DEVIATION_STRIP),
-    "biased_deviation": (HOW_TO_READ_BIASED_NORM, HOW_TO_READ_BIASED_STRIP),
-}
 
 
 @dataclass(frozen=True)
@@ -93,12 +72,7 @@ class OpenStream(OfRun):
 
 
 def open_stream(run: Seen) -> OpenStream:
-    """The stream of the side that is looked at.
-
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
-    """
+    """The stream of the side that is looked at; QueryError if the model computes what is not finite."""
     side = side_of(run)
     pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]
     recorded = run.work.replay(run.checkpoint, run.trace, stream.sites(config, stack))
@@ -153,7 +127,7 @@ def added(o: OpenStream) -> Plot:
     )
     alt = say("Size of the stream of {token} and of what each sub-layer of the {stack} adds to it.", token=o.whose,
               stack=STACK_NAMES[o.stack])  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ADDED)
+    return Plot(spec=spec, alt=alt)
 
 
 @STREAM.picture("stream_norm", say("What a norm does to each token"))

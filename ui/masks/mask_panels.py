@@ -12,7 +12,7 @@ from ui.masks.scene import ATTENTIONS, KINDS, MASKS, Scene, scene_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.picture import Picture
-from ui.runs.show import choose_part, show
+from ui.runs.show import choose_part, show, show_beside
 from ui.shared import choices, drawing
 from ui.shared.door import frame, st
 from words import joined, say
@@ -55,7 +55,7 @@ def _masks(scene: Scene) -> None:
     own = scene.run.checkpoint.config.of(scene.batch.parts.attention(scene.kind).stack)
     st.markdown(drawing.plain(words.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
     st.caption(drawing.plain(words.about_batch(scene.batch)))
-    drawing.beside(lambda: show(mask_pictures.batch, scene), lambda: show(mask_pictures.own, scene), gap="medium")
+    show_beside(mask_pictures.batch, mask_pictures.own, scene, gap="medium")
     st.subheader(say("Two conventions"), divider=False)
     st.code(words.CONVERSION, language="python")
     st.warning(words.TORCH, icon=":material/warning:")

@@ -12,28 +12,18 @@ from functools import partial
 import numpy as np
 
 import charts
-from charts.mask_rows import (
-    HOW_TO_READ_MOVEMENT,
-    HOW_TO_READ_ROW,
-    HOW_TO_READ_VECTORS,
+from charts.masks import (
     LOGITS,
+    POSITION,
     READS_PREDICTS,
     VECTORS,
-)
-from charts.masks import (
-    HOW_TO_READ_ADDITIVE,
-    HOW_TO_READ_BATCH,
-    HOW_TO_READ_BLOCKS,
-    HOW_TO_READ_BOOL,
-    HOW_TO_READ_OWN,
-    POSITION,
 )
 from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
 from ui.masks import mask_verdicts, words
 from ui.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from ui.runs.picture import Plot
 from ui.runs.sides import SOURCE_ROWS
-from ui.state.click import Click, cell_of, place_below
+from ui.state.click import Click, cell_of, into, place_below
 from words import say
 
 MOST_PADS = 16
@@ -46,17 +36,17 @@ MOST_PADS = 16
 def as_bool(scene: Scene) -> Plot:
     """The mask after broadcasting."""
     title = say("{mask}, sentence {n}, bool", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
-    return _map(scene, "bool", title, say("True and False"), HOW_TO_READ_BOOL)
+    return _map(scene, "bool", title, say("True and False"))
 
 
 @WHOLE.picture("mask_additive", say("The same mask in numbers: 0 and −∞"))
 def as_additive(scene: Scene) -> Plot:
     """The same as it is added to the scores."""
     title = say("{mask}, sentence {n}, additive", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
-    return _map(scene, "additive", title, say("0 and minus infinity"), HOW_TO_READ_ADDITIVE)
+    return _map(scene, "additive", title, say("0 and minus infinity"))
 
 
-def _map(scene: Scene, convention: charts.masks.Convention, title: str, written: str, how_to_read: str) -> Plot:
+def _map(scene: Scene, convention: charts.masks.Convention, title: str, written: str) -> Plot:
     place, whole, found = scene.batch.sentence, scene.whole, scene.axes
     return Plot(
         spec=charts.mask_map_spec(
@@ -78,7 +68,6 @@ def _map(scene: Scene, convention: charts.masks.Convention, title: str, written:
             open=int(whole.sum()),
             all=whole.size,
         ),
-        how_to_read=how_to_read,
         fit=True,
         clicked=partial(_cell_in, shape=whole.shape),
     )
@@ -117,7 +106,6 @@ def batch(scene: Scene) -> Plot:
             positions=n_positions,
             padding=int((~real).sum()),
         ),
-        how_to_read=HOW_TO_READ_BATCH,
     )
 
 
@@ -143,7 +131,6 @@ def own(scene: Scene) -> Plot:
             closed=int((~mask).sum()),
             all=mask.size,
         ),
-        how_to_read=HOW_TO_READ_BLOCKS if mask.shape[0] > 1 < mask.shape[2] else HOW_TO_READ_OWN,
     )
 
 
@@ -218,15 +205,9 @@ def one_row(scene: Scene) -> Plot:
             keys=len(found.keys),
             closed=int((~row.allowed).sum()),
         ),
-        how_to_read=HOW_TO_READ_ROW,
         fit=True,
-        clicked=partial(_key_in, query=query, n_keys=len(found.keys)),
+        clicked=into("key", place_below(len(found.keys)), query=query),
     )
-
-
-def _key_in(click: Click, query: int, n_keys: int) -> Mapping[str, int] | None:
-    key = place_below(n_keys)(click)
-    return None if key is None else {"query": query, "key": key}
 
 
 # ------------------------------------------------------------------------------------------------ checks
@@ -290,7 +271,6 @@ def causality(scene: Scene) -> Plot | None:
             changed=changed,
         ),
         alt=check.verdict,
-        how_to_read=HOW_TO_READ_MOVEMENT,
     )
 
 
@@ -351,7 +331,6 @@ def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
             value_name=LOGITS if logits else VECTORS,
         ),
         alt=check.verdict,
-        how_to_read=HOW_TO_READ_MOVEMENT if logits else HOW_TO_READ_VECTORS,
     )
 
 

@@ -14,12 +14,7 @@ from words import joined, say, say_n
 
 
 def about_rounding(moved: Movement, *, logits: bool) -> str:
-    """What difference counts as rounding, and why.
-
-    Args:
-        moved: What a check found.
-        logits: Whether logits moved, or the vectors of an encoder alone.
-    """
+    """What difference of logits, or of the vectors of an encoder alone, counts as rounding, and why."""
     spacing, rounding = (powers(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
     largest = (
         say(
@@ -65,14 +60,7 @@ def no_pad_fits(batch: Batch, most: int) -> str:
 
 
 def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: int) -> tuple[bool, str]:
-    """Whether the past stayed as it was, and the numbers.
-
-    Args:
-        moved: What the check found, all rows.
-        place: The changed position, from 0.
-        n_rows: Rows that are no padding.
-        n_sentences: Sentences in the batch.
-    """
+    """Whether the past stayed as it was when `place`, from 0, changed, and the numbers; `n_rows` are no padding."""
     before, after = moved.kept[:place].max(), moved.kept[place:n_rows]
     held = bool(max(before, moved.elsewhere) <= moved.rounding)
     said = [
@@ -113,14 +101,7 @@ def about_pads(*, of_source: bool, n_pads: int, logits: bool) -> str:
 
 
 def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bool) -> tuple[bool, str]:
-    """Whether pads change nothing, and the numbers.
-
-    Args:
-        moved: What the check found.
-        of_source: Whether the pads stand after the source, or after the target.
-        n_pads: How many.
-        logits: Whether logits moved, or the vectors of an encoder alone.
-    """
+    """Whether pads after one side change no logits, or vectors of an encoder alone, and the numbers."""
     most = moved.kept.max()
     held = bool(most <= moved.rounding)
     pads = say_n("{n} pad", "{n} pads", n_pads)

@@ -147,12 +147,7 @@ class Scene(OfRun):
 
 
 def scene(run: Seen) -> Scene:
-    """What the page shows of a run.
-
-    Raises:
-        QueryError: The sentence cannot be run.
-        BusyError: The model has too much to do.
-    """
+    """What the page shows of a run; QueryError if the sentence cannot be run."""
     return scene_of(run, batch_of(run)[0])
 
 
@@ -166,12 +161,7 @@ def scene_of(run: Seen, batch: Batch) -> Scene:
 
 
 def batch_of(run: Seen) -> tuple[Batch, list[str]]:
-    """The run's sentence and its companions as one batch, and a sentence for each companion that was left out.
-
-    Raises:
-        QueryError: The sentence cannot be run.
-        BusyError: The model has too much to do.
-    """
+    """The run's sentence and its companions as one batch, and a sentence for each companion that was left out."""
     queries, refused = [run.trace.query], []
     for text in filter(str.strip, companions(run) if run.checkpoint.config.pad_id is not None else ()):
         try:
@@ -327,11 +317,7 @@ def default_companions(checkpoint: Checkpoint, source: str, examples: Sequence[s
 
 
 def companion_query(query: Query, source: str) -> Query:
-    """A companion's query: decoded as the page's own sentence is, by the model as it is changed, with nothing forced.
-
-    Raises:
-        QueryError: The sentence is too long.
-    """
+    """A companion's query: decoded as the page's own is, by the model as it is changed, with nothing forced."""
     return replace(query, source=source, forced=(), hypothesis=0)
 
 

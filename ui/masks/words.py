@@ -216,13 +216,7 @@ def added(filled: str) -> str:
 def about_cell(
     scores: np.ndarray, allowed: np.ndarray, weights: np.ndarray, cell: tuple[int, int], *, filled: str
 ) -> str:
-    """The arithmetic of one cell: its score, what the mask adds, its weight.
-
-    Args:
-        scores, allowed, weights: `[key]`, of the cell's row.
-        cell: Row and column, from 0.
-        filled: What a closed score becomes, as it is written.
-    """
+    """The arithmetic of one cell, row and column from 0: score, what the mask adds, weight, in its row [key]."""
     query, key = cell
     if np.isnan(scores[key]):
         return say(

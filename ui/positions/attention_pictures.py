@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 import charts
-from charts.by_distance import HOW_TO_READ_BIAS_CURVES, HOW_TO_READ_BIAS_MAP, HOW_TO_READ_EVEN, Curve
-from charts.rotations import HOW_TO_READ_CIRCLE, HOW_TO_READ_ROTATIONS, HOW_TO_READ_TURNS, Turns
+from charts.by_distance import Curve
+from charts.rotations import Turns
 from transformer.analysis.distance_bias import DistanceBias, distance_bias
 from transformer.analysis.rotations import Turning, even_product, turnings
 from transformer.checkpoint.load import Checkpoint
@@ -27,6 +27,15 @@ from ui.state.view import Slot, View
 from words import joined, say, say_n
 
 MOST_ON_CIRCLE = 128
+HOW_TO_READ_BIAS_CURVES = say(
+    "Each line is one head: what it adds to the score q·k of a query and a key that are so far apart. A bias that is "
+    "lower by 1 leaves a key about e = 2.7 times less weight. Left of 0 the key comes before the query."
+)
+HOW_TO_READ_EVEN = say(
+    "Each point is the product q·k of a query with an equal key so far away, if each pair of dimensions were "
+    "equally long: the mean of cos(d·wᵢ) over the pairs. It is 1 at distance 0 and falls as the pairs get out of "
+    "step; a head's own queries and keys are long in some pairs and short in others."
+)
 
 
 @dataclass(frozen=True)
@@ -121,9 +130,9 @@ def _of_run(run: Seen) -> Shown | None:
     return open_shown(run.checkpoint, run.view, run.slot)
 
 
-ROTATIONS = PAGE.part("rotations", say("Rotations"), _of_run)
-PAIR = PAGE.part("pair", say("One pair"), _of_run)
-DISTANCE = PAGE.part("distance", say("Score by distance"), _of_run)
+ROTATIONS = PAGE.part("rotations", say("Rotations"), _of_run, of_sentence=False)
+PAIR = PAGE.part("pair", say("One pair"), _of_run, of_sentence=False)
+DISTANCE = PAGE.part("distance", say("Score by distance"), _of_run, of_sentence=False)
 
 
 def layers_said(turning: Turning, *, most: int = 6) -> str:
@@ -157,7 +166,7 @@ def rotations(shown: Shown) -> Plot | None:
         return None if column is None else pairs[column]
 
     alt = say("The cosine of the angle by which each pair is turned, one row a position, one column a pair.")
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROTATIONS, fit=True, of_sentence=False, clicked=clicked)
+    return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
 
 def _left_out(shown: Shown, n_drawn: int, n_pairs: int) -> str:
@@ -185,10 +194,7 @@ def waves(shown: Shown) -> Plot | None:
         limits.append((say("texts before the scaling"), rotary.original_len))
     spec = charts.turning_waves_spec(lines, limits=limits, pair=shown.pair, title=waves.title)
     alt = say("Positions that each pair takes to turn once, on a logarithmic axis.")
-    return Plot(
-        spec=spec, alt=alt, how_to_read=HOW_TO_READ_TURNS, fit=True, of_sentence=False,
-        clicked=place_below(turning.n_pairs),
-    )  # fmt: skip
+    return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(turning.n_pairs))
 
 
 def _line_name(turning: Turning) -> str:
@@ -208,7 +214,7 @@ def circle(shown: Shown) -> Plot | None:
         float(turning.speeds[pair]), count, title=say("Pair {pair}: where it is turned to", pair=pair), note=note
     )
     alt = say("The first unit vector of pair {pair} at each position, as points on a circle.", pair=pair)
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CIRCLE, fit=True, of_sentence=False)
+    return Plot(spec=spec, alt=alt, fit=True)
 
 
 @PAIR.picture("rotary_product", say("A pair's product by distance"))
@@ -224,11 +230,9 @@ def product(shown: Shown) -> Plot | None:
         title=say("Pair {pair}: product by distance", pair=pair),
         value_name=say("product of equal unit vectors"),
     )
-    return Plot(
-        spec=spec, alt=say("The cosine of the angle between query and key, by their distance."), fit=True,
-        how_to_read=say("Two equal vectors that are turned apart by d·wᵢ have the product cos(d·wᵢ)."),
-        of_sentence=False,
-    )  # fmt: skip
+    alt = say("The cosine of the angle between query and key, by their distance.")
+    read = say("Two equal vectors that are turned apart by d·wᵢ have the product cos(d·wᵢ).")
+    return Plot(spec=spec, alt=alt, how_to_read=read, fit=True)
 
 
 @DISTANCE.picture("rotary_even", say("Product of equal vectors by distance"))
@@ -244,7 +248,7 @@ def even(shown: Shown) -> Plot | None:
         value_name=say("mean of cos(d·wᵢ)"),
     )
     alt = say("The mean of the cosines of all pairs by the distance between query and key.")
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_EVEN, fit=True, of_sentence=False)
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_EVEN, fit=True)
 
 
 # ------------------------------------------------------------------------------------------------ a bias
@@ -269,9 +273,8 @@ def bias_curves(shown: Shown) -> Plot | None:
     )
     alt = say("What each head adds to a score by the distance between query and key, one line a head.")
     return Plot(
-        spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, of_sentence=False,
-        clicked=place_below(len(found.bias)),
-    )  # fmt: skip
+        spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, clicked=place_below(len(found.bias))
+    )
 
 
 @DISTANCE.picture("bias_map", say("Bias of all heads"))
@@ -288,7 +291,4 @@ def bias_map(shown: Shown) -> Plot | None:
         head=shown.head,
     )
     alt = say("What each head adds to a score, one row a head, one column a distance.")
-    return Plot(
-        spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_MAP, fit=True, of_sentence=False,
-        clicked=row_below(len(found.bias)),
-    )  # fmt: skip
+    return Plot(spec=spec, alt=alt, fit=True, clicked=row_below(len(found.bias)))

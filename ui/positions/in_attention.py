@@ -11,7 +11,7 @@ from transformer.analysis.rotations import Turning, moved_together
 from transformer.model.anatomy import anatomy
 from ui.positions import attention_pictures as pictures
 from ui.positions.attention_pictures import Shown, layers_said
-from ui.runs.show import show
+from ui.runs.show import show, show_beside
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.shared.numbers import digits, short
@@ -27,10 +27,7 @@ def draw(shown: Shown) -> None:
     """Draw the chosen part."""
     turning = shown.turning
     if turning is None:
-        take = partial(take_head, shown.slot)
-        drawing.beside(
-            partial(show, pictures.bias_curves, shown, take=take), partial(show, pictures.bias_map, shown, take=take)
-        )
+        show_beside(pictures.bias_curves, pictures.bias_map, shown, take=partial(take_head, shown.slot))
         st.markdown(drawing.plain(joined(" ", _about_bias(shown))))
     elif not turning.n_pairs:
         st.info(
@@ -91,9 +88,7 @@ def _take_pair(slot: Slot, n_pairs: int, pair: int) -> None:
 
 def _rotations(shown: Shown, turning: Turning) -> None:
     take = partial(_take_pair, shown.slot, turning.n_pairs)
-    drawing.beside(
-        partial(show, pictures.rotations, shown, take=take), partial(show, pictures.waves, shown, take=take)
-    )
+    show_beside(pictures.rotations, pictures.waves, shown, take=take)
     st.markdown(drawing.plain(joined(" ", _about(shown, turning))))
 
 
@@ -153,7 +148,7 @@ def _pair(shown: Shown, turning: Turning) -> None:
     }  # fmt: skip
     kept = choices.Kept(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
     choices.menu(kept, say("Pair of dimensions"), names)
-    drawing.beside(partial(show, pictures.circle, shown), partial(show, pictures.product, shown))
+    show_beside(pictures.circle, pictures.product, shown)
     said = say(
         "From one position to the next this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
         "positions that this model reads it turns {turns:.4g} times.",

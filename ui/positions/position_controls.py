@@ -51,11 +51,8 @@ PAIR = "positions_pair"
 def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
     """Draw the controls of the page and of its chosen part, and return what is to be drawn.
 
-    A model whose positions act inside attention has parts of its own; of one that has none, a sentence says it.
-
-    Raises:
-        QueryError: The chosen part measures a table in which something is not finite.
-        BusyError: The model has too much to do.
+    Errors are those of `open_table`. A model whose positions act inside attention has parts of its own; of one that
+    has none, a sentence says it.
     """
     config = checkpoint.config
     if config.placing.adds != "table":

@@ -13,7 +13,7 @@ from ui.positions import table_pictures as pictures
 from ui.positions.attention_pictures import Shown
 from ui.positions.table_pictures import Table
 from ui.runs.open_run import OpenRun
-from ui.runs.show import show
+from ui.runs.show import show, show_beside
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.shared.numbers import digits
@@ -21,12 +21,7 @@ from words import joined, say, say_n
 
 
 def draw(table: Table | Shown, run: OpenRun | None) -> None:
-    """Draw the chosen part.
-
-    Args:
-        table: What `controls.draw` returned.
-        run: The run; only the sentence needs one.
-    """
+    """Draw the chosen part of what the controls returned; only the sentence needs a run."""
     if table.view.positions_panel == "sentence":
         if run is not None:
             sentence_panel.draw(run)
@@ -123,11 +118,7 @@ def _meaning(table: Table) -> str:
 
 def _similarity(table: Table) -> None:
     st.markdown(drawing.plain(_what_resembles(table)))
-    left, right = st.columns(2, gap="large")
-    with left:
-        show(pictures.similarity, table)
-    with right:
-        show(pictures.distance, table)
+    show_beside(pictures.similarity, pictures.distance, table)
 
 
 def _what_resembles(table: Table) -> str:
@@ -167,11 +158,7 @@ def _shift(table: Table) -> None:
         st.info(say("{name} has too few positions or dimensions to look at a shift.", name=name))
         return
     position_controls.choose_shift(table)
-    left, right = st.columns(2, gap="large")
-    with left:
-        show(pictures.points, table)
-    with right:
-        show(pictures.errors, table)
+    show_beside(pictures.points, pictures.errors, table)
     st.markdown(drawing.plain(joined(" ", _what_turns(table) if table.follows else _what_fits(table))))
 
 

@@ -6,13 +6,13 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 import charts
-from charts.by_distance import HOW_TO_READ_SCORES, HOW_TO_READ_SPREADS, Curve
-from charts.embedding import HOW_TO_READ_ROWS, HOW_TO_READ_STRENGTHS, Strengths
+from charts.by_distance import Curve
+from charts.embedding import HOW_TO_READ_ROWS, Strengths
 from transformer.analysis.distance_bias import Spreads, spreads
 from transformer.analysis.rotations import Turning, product_by_distance
 from transformer.analysis.stream import rms
@@ -21,11 +21,15 @@ from ui.positions.table_pictures import PAGE
 from ui.runs.picture import Part, Plot
 from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import STACKS, Sides, sides
-from ui.state.click import Click, place_below
+from ui.state.click import into, place_below
 from ui.state.view import Side
 from words import say
 
 _AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
+HOW_TO_READ_SCORES = say(
+    "Each point is the score of the same query and key if the key stood that many tokens from the query; the ring is "
+    "where they stand. Left of 0 the key comes before the query."
+)
 PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 """The field of the view that says which token of a side is looked at."""
 
@@ -116,9 +120,7 @@ class InScores(OfRun):
     def score(self) -> tuple[np.ndarray, np.ndarray, float] | None:
         """Distances, what query and key would score at each, and their own score before any cap; None for a bias.
 
-        Raises:
-            QueryError: What the run read is not finite.
-            BusyError: The model has too much to do.
+        Raises QueryError if what the run read is not finite.
         """
         shown, query, key, turning = self.shown, self.query, self.key, self.turning
         if turning is None:
@@ -150,15 +152,7 @@ class InScores(OfRun):
 
 
 def open_sentence(run: Seen) -> Start | InScores | None:
-    """What positions do in the sentence, in guess mode without the tokens that are still to come.
-
-    Returns:
-        None for a model without positions.
-
-    Raises:
-        QueryError: What the run read is not finite.
-        BusyError: The model has too much to do.
-    """
+    """What positions do in the sentence, in guess mode without those that are still to come; None if it has none."""
     if run.checkpoint.config.placing.adds == "table":
         return _start_of(run)
     shown = open_shown(run.checkpoint, run.link.view, run.slot)
@@ -198,13 +192,8 @@ def strengths(o: Start | InScores) -> Plot | None:
     )
     n = len(o.pieces)
     alt = say("Root mean square of embedding, position and sum for each of {n} tokens.", n=n)
-    clicked = partial(_token_of, field=PLACES[o.side], count=n)
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_STRENGTHS, fit=True, clicked=clicked)
-
-
-def _token_of(click: Click, field: str, count: int) -> dict[str, int] | None:
-    token = place_below(count)(click)
-    return None if token is None else {field: token}
+    clicked = into(PLACES[o.side], place_below(n))
+    return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
 
 @SENTENCE.picture("embedding_rows", say("What a token starts from"))
@@ -254,6 +243,4 @@ def bias_spreads(o: Start | InScores) -> Plot | None:
         title=say("Layer {layer}: what keys differ by", layer=layer + 1),
     )
     alt = say("For each head of layer {layer} how far scores differ by content and by distance.", layer=layer + 1)
-    return Plot(
-        spec=spec, alt=alt, how_to_read=HOW_TO_READ_SPREADS, fit=True, clicked=place_below(found.bias.shape[1])
-    )
+    return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(found.bias.shape[1]))

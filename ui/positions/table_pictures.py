@@ -11,21 +11,7 @@ from functools import cached_property
 import numpy as np
 
 import charts
-from charts.position_shift import (
-    HOW_TO_READ_MAP,
-    HOW_TO_READ_MAP_ERRORS,
-    HOW_TO_READ_ROTATION,
-    HOW_TO_READ_ROTATION_ERRORS,
-    ErrorLine,
-)
-from charts.position_waves import HOW_TO_READ_CURVES, HOW_TO_READ_WAVES
-from charts.positions import (
-    HOW_TO_READ_APART,
-    HOW_TO_READ_COSINE,
-    HOW_TO_READ_DISTANCE,
-    HOW_TO_READ_SIMILARITY,
-    HOW_TO_READ_TABLE,
-)
+from charts.positions import ErrorLine
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.checkpoint.load import Checkpoint
@@ -35,7 +21,7 @@ from ui.runs.picture import Page, Plot
 from ui.runs.seen import Seen, Work
 from ui.runs.sides import STACKS, fit_parts
 from ui.shared.numbers import short
-from ui.state.click import Click, place_of
+from ui.state.click import into, place_of
 from ui.state.view import Side, Slot, View
 from words import joined, say
 
@@ -179,9 +165,7 @@ def spread(d_model: int) -> tuple[int, ...]:
 def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Table | None:
     """The table of the side that is looked at, whatever the sentence; None for a model that adds none.
 
-    Raises:
-        QueryError: Something in it is not finite.
-        BusyError: The model has too much to do.
+    Raises QueryError if something in it is not finite.
     """
     if checkpoint.config.placing.adds != "table":
         return None
@@ -205,9 +189,9 @@ def _of_run(run: Seen) -> Table | None:
     return open_table(run.checkpoint, run.view, run.slot, run.work)
 
 
-TABLE = PAGE.part("table", say("Table"), _of_run)
-SIMILARITY = PAGE.part("similarity", say("Similarity"), _of_run)
-SHIFT = PAGE.part("shift", say("Shift"), _of_run)
+TABLE = PAGE.part("table", say("Table"), _of_run, of_sentence=False)
+SIMILARITY = PAGE.part("similarity", say("Similarity"), _of_run, of_sentence=False)
+SHIFT = PAGE.part("shift", say("Shift"), _of_run, of_sentence=False)
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -232,20 +216,11 @@ def whole(table: Table) -> Plot:
     alt = say(
         "The table of positions of {whose} as a map, one row a position, one column a dimension.", whose=table.whose
     )
-    read = joined(" ", [HOW_TO_READ_TABLE] + [HOW_TO_READ_APART] * bool(n_sines))
-    return Plot(spec=spec, alt=alt, how_to_read=read, fit=True, of_sentence=False)
+    return Plot(spec=spec, alt=alt, fit=True)
 
 
 def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
-    """The dimensions that a map has room for: all, or every nth pair.
-
-    Args:
-        n_positions: Rows of the map.
-        d_model: Width of the table.
-
-    Returns:
-        Dimensions from 0, ascending.
-    """
+    """The dimensions, from 0 and ascending, that a map of so many rows has room for: all, or every nth pair."""
     step = -(-n_positions * d_model // MOST_CELLS)
     dims = np.arange(d_model)
     return dims[(dims // 2) % step == 0]
@@ -274,7 +249,7 @@ def curves(table: Table) -> Plot:
     )
     alt = say("Dimensions {dimensions} of the table for {n} positions, beside the formula.",
               dimensions=", ".join(map(str, dims)), n=table.count)  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CURVES, of_sentence=False)
+    return Plot(spec=spec, alt=alt)
 
 
 def _wave(dim: int, length: str) -> str:
@@ -298,7 +273,7 @@ def waves(table: Table) -> Plot | None:
         "Wavelength of each dimension on a logarithmic axis: the formula's, and the strongest in {whose}.",
         whose=table.whose,
     )
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_WAVES, of_sentence=False)
+    return Plot(spec=spec, alt=alt)
 
 
 # ------------------------------------------------------------------------------------------------ similarity
@@ -317,8 +292,7 @@ def similarity(table: Table) -> Plot:
     )
     alt = say("How much each position resembles each other, by {name}, {whose}.", name=table.measure,
               whose=table.whose)  # fmt: skip
-    how_to_read = HOW_TO_READ_COSINE if table.view.cosine else HOW_TO_READ_SIMILARITY
-    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True, of_sentence=False)
+    return Plot(spec=spec, alt=alt, fit=True)
 
 
 @SIMILARITY.picture("position_distance", say("Similarity by distance"))
@@ -330,7 +304,7 @@ def distance(table: Table) -> Plot:
     )
     alt = say("Mean, least and largest {name} of two positions by their distance, {whose}.", name=table.measure,
               whose=table.whose)  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_DISTANCE, fit=True, of_sentence=False)
+    return Plot(spec=spec, alt=alt, fit=True)
 
 
 # ------------------------------------------------------------------------------------------------ a shift
@@ -355,14 +329,14 @@ def points(table: Table) -> Plot | None:
         )
         alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and before it but turned.",
                   sine=sine, cosine=cosine, shift=shift)  # fmt: skip
-        return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROTATION, fit=True, of_sentence=False)
+        return Plot(spec=spec, alt=alt, fit=True)
     spec = charts.shift_points_spec(
         after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title,
         held_out=table.fit.held_out[:MOST_DRAWN], unpaired=True, note=note,
     )  # fmt: skip
     alt = say("Dimensions {sine} and {cosine} after a shift by {shift}, and what the best linear map gives.",
               sine=sine, cosine=cosine, shift=shift)  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, fit=True, of_sentence=False)
+    return Plot(spec=spec, alt=alt, fit=True)
 
 
 def angle(table: Table) -> float:
@@ -397,13 +371,7 @@ def errors(table: Table) -> Plot | None:
     if turns:
         alt = say("The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {most}, {whose}.",
                   most=shifts[-1], whose=table.whose)  # fmt: skip
-    how_to_read = HOW_TO_READ_ROTATION_ERRORS if turns else HOW_TO_READ_MAP_ERRORS
-    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True, of_sentence=False, clicked=_shift_of)
-
-
-def _shift_of(click: Click) -> dict[str, int] | None:
-    shift = place_of(click)
-    return None if shift is None else {"shift": shift}
+    return Plot(spec=spec, alt=alt, fit=True, clicked=into("shift", place_of))
 
 
 def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> list[ErrorLine]:

@@ -21,15 +21,7 @@ _Result = TypeVar("_Result")
 
 
 def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None:
-    """Do some work; if that cannot be done, a sentence says why.
-
-    Args:
-        work: Does it.
-        missing: A sentence before that one, if only a part of the page is missing.
-
-    Returns:
-        The result; None if there is none.
-    """
+    """Do some work; if it cannot be done, a sentence says why, after `missing` where that is a part of the page."""
     try:
         return work()
     except (GlassformerError, BusyError) as error:
@@ -40,10 +32,6 @@ def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None
 
 
 def to_the_doctor(link: Link) -> None:
-    """Draw the link to the page that says what is wrong with a checkpoint.
-
-    Args:
-        link: Names the checkpoint.
-    """
+    """Draw the link to the page that says what is wrong with a checkpoint, which the link names."""
     there = replace(link, revision="", view=replace(link.view, doctor_panel="findings"))
     menu.link("doctor", say("Is it healthy? Ask the doctor"), there, icon=DOCTOR)

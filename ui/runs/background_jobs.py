@@ -57,12 +57,7 @@ class Part(Generic[_Result]):
 
 
 class Job(ABC, Generic[_Result]):
-    """One job.
-
-    Args:
-        visitor: Who it works for, as the queue knows them.
-        checkpoint: What it runs.
-    """
+    """One job, for a visitor as the queue knows them."""
 
     def __init__(self, visitor: Hashable, checkpoint: Checkpoint) -> None:
         self._visitor = visitor
@@ -141,13 +136,9 @@ _AnyJob = TypeVar("_AnyJob", bound="Job[Any]")
 
 
 class Kept(Generic[_Key, _AnyJob]):
-    """The jobs of a server.
+    """The jobs of a server; of more than `most` the one looked at longest ago goes, and `at_once` of them run.
 
-    Args:
-        runner: Gives the queue in front of the model.
-        busy: The error where as many jobs as are kept have not ended yet, given their number.
-        most: Jobs that are kept; the one looked at longest ago goes first.
-        at_once: Jobs that run at the same time.
+    `busy` makes the error where as many jobs as are kept have not ended yet, given their number.
     """
 
     def __init__(
@@ -165,11 +156,7 @@ class Kept(Generic[_Key, _AnyJob]):
             return self._kept.get(key)
 
     def begin(self, key: _Key, make: Callable[[], _AnyJob]) -> _AnyJob:
-        """Begin a job, unless one of this key is under way or done.
-
-        Raises:
-            BusyError: As many jobs as are kept have not ended yet.
-        """
+        """Begin a job, unless one of this key is under way or done; BusyError if none that is kept has ended."""
         with self._lock:
             known = self._kept.get(key)
             if known is not None and known.progress().state not in ("cancelled", "failed"):

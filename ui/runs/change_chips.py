@@ -22,13 +22,7 @@ ELSEWHERE: Final = say("**Changed on pages that show a run:**")
 
 
 def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -> None:
-    """Draw what is changed, if anything is; a click on a change takes it back.
-
-    Args:
-        changes: Of the run that is asked for.
-        slot: Where it is drawn.
-        of_runs: What stands before them: in which runs.
-    """
+    """Draw what is changed, if anything is, after a text that says where; a click on a change takes it back."""
     if not changes:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{slot}{CHANGES}"):

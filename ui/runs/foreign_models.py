@@ -52,11 +52,7 @@ def listed() -> dict[str, Entry]:
 
 
 def at(path: str) -> Entry | None:
-    """What lies at a path that somebody typed; None if it does not lie inside a folder of checkpoints.
-
-    Args:
-        path: From such a folder on, or a whole one.
-    """
+    """What lies at a path, whole or from a folder of checkpoints on; None if it does not lie inside such a folder."""
     if path in (found := listed()):
         return found[path]
     for root in loading.folders():
@@ -76,20 +72,14 @@ def at(path: str) -> Entry | None:
 
 
 def preview(entry: Entry, given: Answers = ()) -> Imported:
-    """What an import makes of it.
-
-    Raises:
-        CheckpointError: It cannot be read, or an answer is impossible.
-    """
+    """What an import makes of it; CheckpointError if it cannot be read, or an answer is impossible."""
     return _examine(*_which(entry, given))
 
 
 def open_foreign(entry: Entry, given: Answers = ()) -> Checkpoint:
     """The model as a checkpoint in memory; made once, and again when its files change.
 
-    Raises:
-        QuestionsError: Something is asked that they do not answer.
-        CheckpointError: It cannot be read, or an answer is impossible.
+    Raises QuestionsError if something is asked that the answers leave open, CheckpointError as `preview`.
     """
     which, opened = _which(entry, given), _opened()
     checkpoint = _open(which)
@@ -104,16 +94,8 @@ def scored(
 ) -> ImportReport:
     """The report with the choices of what is asked ranked by the loss with each; it may take a minute.
 
-    Args:
-        entry: The file or folder.
-        given: The reader's answers so far.
-        report: What was made of it with them.
-        texts: A pair a line with a tab between, or a source alone.
-        progress: Told how many combinations were tried, and how many there can be.
-
-    Raises:
-        CheckpointError: It cannot be read.
-        DataError: There is no text, or one that cannot be read.
+    The texts are a pair a line with a tab between, or a source alone; without one that can be read it is a DataError.
+    `progress` is told how many combinations were tried, and how many there can be.
     """
     samples = samples_of(texts, label=say("The sentences"))
     source, root, _, written = _which(entry, given)
@@ -136,11 +118,7 @@ def trace_again(checkpoint: str, query: Query) -> Trace:
 
 
 def forget(folder: Path) -> None:
-    """Let go of all that was made of a folder which is no more.
-
-    Args:
-        folder: As it stood in the entry.
-    """
+    """Let go of all that was made of a folder, called as in its entry, which is no more."""
     opened = _opened()
     for content_hash, which in list(opened.items()):
         if which[0] == str(folder):

@@ -11,13 +11,7 @@ from words import joined, say
 
 
 def ask_first(run: OpenRun, why: str, *, key: str) -> None:
-    """Ask for a guess, and offer to reveal the step.
-
-    Args:
-        run: The run.
-        why: What would be given away, as a sentence.
-        key: Of the button.
-    """
+    """Ask for a guess, saying in a sentence what would be given away, and offer to reveal the step."""
     st.info(joined(" ", [say("What comes next?"), why]), icon=":material/visibility_off:")
     reveal = partial(session.reveal, run.slot, run.stepper.run_id, run.view.step)
     st.button(say("Reveal this step"), key=run.key(key), on_click=reveal, type="primary")

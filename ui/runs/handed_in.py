@@ -150,12 +150,7 @@ def left_out(name: str) -> tuple[str, ...]:
 def take_over(files: Sequence[UploadedFile], waiting: Waiting) -> Waiting:
     """Write files into the store, and have Streamlit let go of them, whatever comes of it.
 
-    Args:
-        files: What a browser sent.
-        waiting: What this session has there already.
-
-    Raises:
-        CheckpointError: They are too many or too large, or two have one name; then none of them is taken.
+    Raises CheckpointError if they are too many or too large, or two have one name; then none of them is taken.
     """
     try:
         _check(files, waiting)
@@ -186,11 +181,7 @@ def drop(waiting: Waiting) -> None:
 
 
 def submit(waiting: Waiting) -> Job:
-    """Have the files read.
-
-    Raises:
-        CheckpointError: They are gone, this session has handed in enough, or too many wait.
-    """
+    """Have the files read; CheckpointError if they are gone, this session handed in enough, or too many wait."""
     if len(own()) >= MOST_OWN:
         raise CheckpointError(
             "{n} models were uploaded from this page already; delete one of them first.", n=len(own())
@@ -202,11 +193,7 @@ def submit(waiting: Waiting) -> Job:
 
 
 def keep(waiting: Waiting, job: Job) -> str:
-    """Keep what was read; its name.
-
-    Raises:
-        CheckpointError: It was refused.
-    """
+    """Keep what was read; its name. Raises CheckpointError if it was refused."""
     if job.read is None:
         raise CheckpointError(job.refused) if job.refused is not None else CheckpointError("Nobody waited for it.")
     made = job.folder / "made" / job.title

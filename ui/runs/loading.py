@@ -3,6 +3,9 @@
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
 command line.
+
+Whatever asks the model raises `BusyError` where it has too much to do, and QueryError for what does not fit the
+checkpoint; what opens a folder, a GlassformerError if that cannot be done.
 """
 
 from __future__ import annotations
@@ -55,11 +58,7 @@ WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory
 
 
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
-    """The folders that hold checkpoint folders, the project's own first.
-
-    Args:
-        arguments: The app's command line; the real one when not given.
-    """
+    """The folders that hold checkpoint folders, the project's own first, by the app's command line."""
     arguments = sys.argv[1:] if arguments is None else arguments
     given = [after for word, after in itertools.pairwise(arguments) if word == OPTION]
     given += [word.removeprefix(OPTION + "=") for word in arguments if word.startswith(OPTION + "=")]
@@ -68,11 +67,7 @@ def folders(arguments: Sequence[str] | None = None) -> list[Path]:
 
 
 class _Listed:
-    """What some folders hold, looked at in the background: only the very first to ask waits for all of it.
-
-    Args:
-        where: Folders of checkpoint folders.
-    """
+    """What some folders hold, looked at in the background: only the very first to ask waits for all of it."""
 
     def __init__(self, where: Sequence[Path]) -> None:
         self._where, self._seen = where, Seen()
@@ -126,11 +121,7 @@ def maps_there() -> dict[str, Entry]:
 
 
 def open_maps(name: str) -> GivenMaps:
-    """The maps of a file; read once, and again when it changes.
-
-    Raises:
-        GlassformerError: There is no such file now, or it holds no maps that can be shown.
-    """
+    """The maps of a file; read once, and again when it changes. Raises GlassformerError if none can be shown."""
     entry = maps_there().get(name)
     if entry is None:
         raise QueryError("{name} is no file of maps any more.", name=shown(name))
@@ -145,26 +136,13 @@ def _open_maps(file: str, root: str, sign: Signature) -> GivenMaps:
 
 
 def open_checkpoint(entry: Entry) -> Checkpoint:
-    """The checkpoint of a folder; loaded once, and again when its files change. Who waits long sees how far it is.
-
-    Raises:
-        GlassformerError: The folder cannot be loaded.
-    """
+    """The checkpoint of a folder; loaded once, and again when its files change. Who waits long sees how far it is."""
     which = str(entry.folder), str(entry.root), signature(entry.folder)
     return in_memory(which, entry.folder, partial(_load, entry.folder, entry.root))
 
 
 def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
-    """A checkpoint that is in memory, or will be when this returns.
-
-    Args:
-        which: Says all that decides what is opened.
-        source: The folder or file.
-        work: Opens it.
-
-    Raises:
-        GlassformerError: What `work` raises.
-    """
+    """A checkpoint that is in memory, or will be when this returns; `which` decides all that `work` opens."""
     found = _shelf().find(which)
     if found is not None:
         return found
@@ -175,11 +153,7 @@ def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
 
 
 def let_go(gone: Callable[[Hashable], bool]) -> None:
-    """Let go of checkpoints in memory.
-
-    Args:
-        gone: Whether what `in_memory` was told is one of them.
-    """
+    """Let go of the checkpoints in memory whose `which` (as of `in_memory`) is of what is gone."""
     _shelf().let_go(gone)
 
 
@@ -227,22 +201,14 @@ def visitor() -> str | None:
 
 
 def compute(key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
-    """The result of any work with the model, made once; see `Runner.compute`.
-
-    Raises:
-        BusyError: The model has too much to do.
-    """
+    """The result of any work with the model, made once; see `Runner.compute`."""
     return runner().compute(key, work, nbytes=nbytes)
 
 
 def long(
     key: Hashable, work: Callable[[Callable[[], None]], _Result], *, cost: float, nbytes: Callable[[_Result], int]
 ) -> _Result:
-    """The same of work that is too long to be one request; see `Runner.part`.
-
-    Raises:
-        BusyError: The model has too much to do.
-    """
+    """The same of work that is too long to be one request; see `Runner.part`."""
     kept: _Result | None = runner().kept(key)
     if kept is not None:
         return kept
@@ -252,22 +218,12 @@ def long(
 
 
 def run(checkpoint: Checkpoint, query: Query) -> Trace:
-    """The trace of a query, made once; see `Runner.trace`.
-
-    Raises:
-        QueryError: The query does not fit the checkpoint.
-        BusyError: The model has too much to do.
-    """
+    """The trace of a query, made once; see `Runner.trace`. Raises QueryError if it does not fit the checkpoint."""
     return runner().trace(checkpoint, query)
 
 
 def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
-    """What a run had at some sites; see `transformer.runs.replay.replay`.
-
-    Raises:
-        QueryError: The trace is of another checkpoint, or a pattern matches no site.
-        BusyError: The model has too much to do.
-    """
+    """What a run had at some sites; see `transformer.runs.replay.replay`, also for errors."""
     return runner().compute(
         ("replay", trace.query, trace.src_ids, trace.read_ids, tuple(sites)),  # a batch adds padding
         lambda: record(checkpoint, trace, sites),
@@ -284,11 +240,7 @@ def by_layer(
     key: Hashable,
     layers: tuple[int, ...] | None,
 ) -> list[np.ndarray]:
-    """What some work makes of each layer's maps of a run that keeps none; see `ui.runs.map_layers`.
-
-    Raises:
-        BusyError: The model has too much to do.
-    """
+    """What some work makes of each layer's maps of a run that keeps none; see `ui.runs.map_layers`."""
     return runner().compute(
         ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
         lambda: each_layer(checkpoint, trace, kind, work, layers=layers),
@@ -299,24 +251,13 @@ def by_layer(
 def trace_again(checkpoint: str, query: Query) -> Trace:
     """The trace of a query that was run before, for what comes later and must not hold the run until then.
 
-    Args:
-        checkpoint: Name of the checkpoint.
-        query: What was asked for.
-
-    Raises:
-        QueryError: Its checkpoint is another one now.
-        BusyError: The model has too much to do.
+    Raises QueryError if the checkpoint of that name is another one now.
     """
     return runner().trace(open_checkpoint(usable()[checkpoint]), query)
 
 
 def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]:
-    """Several queries run as one padded batch, without their maps; see `transformer.runs.running.run_batch`.
-
-    Raises:
-        QueryError: There is no query, or one does not fit the checkpoint.
-        BusyError: The model has too much to do.
-    """
+    """Several queries run as one padded batch, without their maps; see `transformer.runs.running.run_batch`."""
     return runner().compute(
         ("batch", *queries),
         lambda: run_batch(checkpoint, queries, maps=False),

@@ -27,11 +27,7 @@ def key_of(trace: Trace) -> Hashable:
 
 
 def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
-    """How far the measurement is, which begins now if it shall; None if it does not.
-
-    Raises:
-        BusyError: Too much is under way.
-    """
+    """How far the measurement is, which begins now if it shall, else BusyError; None if it does not."""
     key, visitor = key_of(trace), loading.visitor()
     wish = _wish(key)
     found = studies().look(key, visitor)

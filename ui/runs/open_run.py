@@ -64,13 +64,7 @@ class OpenRun(Seen):
 
 
 def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:
-    """Write the address, and have the menu lead there on other pages.
-
-    Args:
-        checkpoint: The one that is open, or the maps.
-        link: What is shown; what the session asks for if a page shows no run.
-        job: A file of sentences that is shown.
-    """
+    """Write the address, and have the menu lead there on other pages; without a link, what the session asks for."""
     shows_run = link is not None
     link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
     session.publish(link)
@@ -80,19 +74,11 @@ def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job
 def open_run(
     checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN, link: Link | None = None
 ) -> OpenRun | None:
-    """Run what the session asks for in a slot.
+    """Run what the session asks for in a slot, or the link of a comparison's second run; None if there is none.
 
-    If that cannot be done, a sentence says why, and the last run that could be done is shown instead.
-
-    Args:
-        checkpoint: What to run on.
-        kind: The attention that the chosen layer and head are of; None for the one that the view names. A model
-            that does not have it shows its own.
-        slot: Where it is drawn.
-        link: What is asked for, if it is not the session that says it: the second run of a comparison.
-
-    Returns:
-        The run; None if there is nothing to show.
+    If that cannot be done, a sentence says why, and the last run that could be done is shown instead. `kind` is the
+    attention that the chosen layer and head are of; None for the one that the view names. A model that does not have
+    it shows its own.
     """
     told = link is None  # of a second run the page says what is changed
     asked, here = session.enter(slot)
@@ -210,13 +196,7 @@ def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
 
 
 def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Link:
-    """The link with everything left out that the app would take by itself.
-
-    Args:
-        checkpoint: The one that is open, or the maps.
-        link: What it shall say.
-        fields: What else is looked at, by the names of `View`.
-    """
+    """The link, looking at other fields of `View`, with everything left out that the app would take by itself."""
     own, bare = (st.session_state.get(key) for key in (session.DEFAULT_MODEL, session.BARE_MODEL))
     revision = checkpoint.content_hash[:REVISION_LENGTH]
     view = replace(link.view, **fields) if fields else link.view

@@ -50,11 +50,16 @@ class Plot:
 
     spec: Spec  # what a `..._spec` of `charts` made
     alt: str  # the chart in one or two sentences, for people who cannot see it
-    how_to_read: str
+    how_to_read: str = ""  # instead of what the chart itself says
     fit: bool = False  # it is what its page is about, and takes the height that is left on the first screen
-    of_sentence: bool = True  # it is of the sentence at hand, and not of the model alone
+    of_sentence: bool = True  # it is of the sentence at hand, as the others of its part
     # What a click on a mark means; fields of the view, if the page says nothing else. It must not hold a run.
     clicked: Callable[[Click], Any] | None = None
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        return self.how_to_read or str(self.spec["how_to_read"])
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,7 @@ class Picture(Generic[_Scene]):
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
 
     def of(self, run: Seen) -> Plot | None:
-        """What it shows of a run that is on no page.
-
-        Raises:
-            GlassformerError: It cannot be made of this run.
-            BusyError: The model has too much to do.
-        """
+        """What it shows of a run that is on no page; errors as of `Work`."""
         scene = self.part.scene(run)
         return None if scene is None else self.plot(scene)
 
@@ -86,6 +86,7 @@ class Part(Generic[_Scene]):
     title: str  # of its button
     # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
     scene: Callable[[Seen], _Scene | None]
+    of_sentence: bool = True  # its pictures are of the sentence at hand, and not of the model alone
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
 
     def picture(self, key: str, title: Sentence) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
@@ -112,9 +113,11 @@ class Page:
     def __post_init__(self) -> None:
         PAGES[self.path] = self
 
-    def part(self, name: str, title: str, scene: Callable[[Seen], _Scene | None]) -> Part[_Scene]:
+    def part(
+        self, name: str, title: str, scene: Callable[[Seen], _Scene | None], *, of_sentence: bool = True
+    ) -> Part[_Scene]:
         """Declare a part."""
-        made = self.parts[name] = Part(self, name, title, scene)
+        made = self.parts[name] = Part(self, name, title, scene, of_sentence)
         return made
 
     def titles(self) -> dict[str, str]:

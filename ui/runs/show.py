@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from ui.runs.picture import InASlot, Page, Picture
 from ui.shared import choices, drawing
@@ -22,17 +22,10 @@ def show(
     take: Callable[[Any], object] | None = None,
     table: Table | None = None,
 ) -> None:
-    """Draw a picture in the scene's slot; nothing where the model has nothing to show.
+    """Draw a picture in the scene's slot; nothing where the model has nothing to show. Errors are those of `Work`.
 
-    Args:
-        picture: Which.
-        scene: What it is of.
-        take: Called with what a click means; it must not hold a run. None: the view takes it.
-        table: As for `drawing.chart`.
-
-    Raises:
-        GlassformerError: It cannot be made of this run.
-        BusyError: The model has too much to do.
+    `take` is called with what a click means and must not hold a run; without it, the view takes that. `table` is as
+    for `drawing.chart`.
     """
     plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
     if plot is None:
@@ -41,12 +34,26 @@ def show(
         plot.spec,
         key=key,
         alt=plot.alt,
-        how_to_read=plot.how_to_read,
+        how_to_read=plot.caption,
         fit=plot.fit,
-        of_sentence=plot.of_sentence,
+        of_sentence=plot.of_sentence and picture.part.of_sentence,
         on_click=None if plot.clicked is None else on_click(key, plot.clicked, take or partial(_look_at, scene.slot)),
         table=table,
     )
+
+
+def show_beside(
+    first: Picture[Any],
+    second: Picture[Any],
+    scene: InASlot,
+    *,
+    take: Callable[[Any], object] | None = None,
+    widths: Sequence[int] = (),
+    gap: Literal["medium", "large"] = "large",
+) -> None:
+    """Draw two pictures of a scene beside each other; the rest is as for `show` and `drawing.beside`."""
+    each = (partial(show, one, scene, take=take) for one in (first, second))
+    drawing.beside(*each, widths=widths, gap=gap)
 
 
 def choose_part(page: Page, slot: Slot) -> str:

@@ -64,12 +64,7 @@ class Sides:
 
 
 def sides(looking: Looking | GivenLooking, kind: Kind) -> Sides:
-    """The axes of the maps of one kind.
-
-    Args:
-        looking: The run and what of it may be seen, or maps that were given.
-        kind: Which attention.
-    """
+    """The axes of the maps of one kind: what of a run may be seen, or maps that were given."""
     if isinstance(looking, GivenLooking):
         return _given(looking.trace, kind)
     trace = looking.trace
@@ -104,10 +99,9 @@ def _given(maps: GivenMaps, kind: Kind) -> Sides:
 
 
 def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
-    """Look at an attention and at a side that a model has.
+    """Look at an attention and at a side that a model has, with a note for each that it has not.
 
-    Returns:
-        The view, and a note for each that there is not; of a default nobody asked for, nothing is said.
+    Of a default that nobody asked for, nothing is said.
     """
     side = view.side
     kind, notes = _fit_kind(view, parts.kinds, _not_in_model)
@@ -120,11 +114,7 @@ def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
 
 
 def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...]]:
-    """Put heads together in a way that a model allows.
-
-    Returns:
-        The view, and a note if another way was asked for.
-    """
+    """Put heads together in a way that a model allows, with a note if another way was asked for."""
     if view.aggregate != "rollout" or config.residual:
         return view, ()
     note = say(
@@ -134,15 +124,7 @@ def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...
 
 
 def fit_given(view: View, maps: GivenMaps) -> tuple[View, tuple[str, ...]]:
-    """Look at an attention, a layer and a head that are there, and only as maps alone allow.
-
-    Args:
-        view: What was asked for.
-        maps: What there is.
-
-    Returns:
-        The view, and a note for each that there is not; of a default nobody asked for, nothing is said.
-    """
+    """Look at an attention, a layer and a head that are there, and only as maps allow; notes as of `fit_parts`."""
     kind, notes = _fit_kind(view, maps.kinds, _not_in_maps)
     fitted, moved = fit_head(replace(view, kind=kind), *maps.maps(kind).shape[:2])
     if fitted.aggregate == "rollout" and not can_roll(maps, kind):

@@ -74,16 +74,10 @@ class Looking:
     def each(
         self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None
     ) -> list[np.ndarray]:
-        """What some work makes of the maps of each layer [head, query, key], or of those layers that are named.
+        """What some work makes of the maps of each layer [head, query, key], or of those that are named, from 0.
 
-        Args:
-            kind: Which attention.
-            work: Makes it.
-            key: Says which work it is, with all that decides its result beside the run.
-            layers: Which, from 0; None for all.
-
-        Raises:
-            BusyError: The trace keeps no maps, and the model has too much to do.
+        The key says which work it is, with all that decides its result beside the run. A trace that keeps no maps
+        asks the model, which raises BusyError where it has too much to do.
         """
         if self.by_layer is not None and not self.trace.keeps_maps:
             return self.by_layer(kind, work, key=key, layers=layers)
@@ -127,15 +121,9 @@ def heads_name(trace: Trace | GivenMaps, view: View, kind: Kind) -> Sentence:
 
 
 def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:
-    """Move step, layer and head into what a trace has.
+    """Move step, layer and head into what a trace has, with a note for each value that had to be moved.
 
-    Args:
-        view: What was asked for.
-        trace: The run.
-        kind: The attention that layer and head are of; the last one if the model does not have it.
-
-    Returns:
-        The view, and a note for each value that had to be moved.
+    Layer and head are of that kind of attention, or of the last one if the model does not have it.
     """
     shape = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape
     notes: list[str] = []
@@ -148,15 +136,7 @@ def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, t
 
 
 def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, ...]]:
-    """Move layer and head into what an attention has.
-
-    Args:
-        view: What was asked for.
-        n_layers, n_heads: Of the attention.
-
-    Returns:
-        The view, and a note for each value that had to be moved.
-    """
+    """Move layer and head into what an attention has, with a note for each value that had to be moved."""
     notes: list[str] = []
     layer, head = view.layer, view.head
     if layer is not None and layer >= n_layers:

@@ -81,13 +81,7 @@ class _StoppedError(BaseException):
 
 
 class Studies:
-    """The studies of a server.
-
-    Args:
-        runner: The queue in front of the model.
-        cache_bytes: Most memory for what they found.
-        most: Most studies under way.
-    """
+    """The studies of a server: so many under way at most, and so much memory for what they found."""
 
     def __init__(self, runner: Runner, *, cache_bytes: int = CACHE_BYTES, most: int = MOST_UNDER_WAY) -> None:
         self._runner, self._most = runner, most
@@ -96,16 +90,10 @@ class Studies:
         self._over: LRUCache[Hashable, tuple[Seen, int]] = LRUCache(cache_bytes, getsizeof=lambda kept: kept[1])
 
     def ask(self, key: Hashable, measuring: Measuring, *, visitor: Hashable, cost: float) -> Seen:
-        """Have something measured, unless it was or is already.
+        """Have something measured, unless it was or is already; BusyError if too many studies are under way.
 
-        Args:
-            key: Says all that decides the result, the checkpoint's content hash included.
-            measuring: Begins it. What it returns has its memory in `nbytes`.
-            visitor: Who asks.
-            cost: How long it takes, about; see `ui.server.queue.cost_of`.
-
-        Raises:
-            BusyError: Too many studies are under way.
+        The key says all that decides the result, the checkpoint's content hash included. What is returned has its
+        memory in `nbytes`. `cost` is about how long it takes; see `ui.server.queue.cost_of`.
         """
         with self._lock:
             found = self._look(key, visitor)
@@ -125,13 +113,7 @@ class Studies:
         return one.seen
 
     def look(self, key: Hashable, visitor: Hashable, *, patience: float = 0.0) -> Seen | None:
-        """How far a study is; None if nobody asked for it, or it was stopped or forgotten.
-
-        Args:
-            key: Which.
-            visitor: Who looks.
-            patience: Seconds to wait for its end, at most.
-        """
+        """How far a study is, after so many seconds at most; None if there is none, or none any more."""
         with self._lock:
             one = self._under_way.get(key)
         if one is not None and patience > 0:

@@ -19,12 +19,8 @@ N_OFFERS = 5
 def find_piece(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> int | None:
     """The id of the piece that a person means by a text: as typed, or as the beginning of a word.
 
-    Where both are pieces it is the likelier one at this step: after "l'" it is "homme", elsewhere "▁homme".
-
-    Args:
-        text: As typed.
-        tokenizer: Of the output.
-        log_probs: `[vocab]`, of the step.
+    Where both are pieces it is the likelier one at this step, by `log_probs` [vocab]: after "l'" it is "homme",
+    elsewhere "▁homme".
     """
     text = _typed(text)
     found = [tokenizer.id_of(piece) for piece in (SPACE_MARK + text, text) if text]
@@ -32,27 +28,16 @@ def find_piece(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> int
 
 
 def first_piece(text: str, tokenizer: AnyTokenizer) -> int | None:
-    """The id of the first piece of a text as its vocabulary splits it, beyond a bare ▁; None if that is unknown.
-
-    Args:
-        text: As typed.
-        tokenizer: Of the output.
-    """
+    """The id of the first piece of a text as its vocabulary splits it, beyond a bare ▁; None if that is unknown."""
     ids = tokenizer.encode(_typed(text)).ids
     first = next((i for i in ids if tokenizer.piece(i) != SPACE_MARK), None)
     return None if first is None or tokenizer.is_special(first) else first
 
 
 def pieces_like(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> list[int]:
-    """What to offer for a text that is not one piece: the one it begins with, and the likeliest that begin with it.
+    """What to offer for a text that is not one piece: ids of the one it begins with, and of likely longer ones.
 
-    Args:
-        text: As typed.
-        tokenizer: Of the output.
-        log_probs: `[vocab]`, of the step.
-
-    Returns:
-        Ids, at most `N_OFFERS`.
+    There are at most `N_OFFERS`; `log_probs` [vocab] are of the step.
     """
     typed = _typed(text).strip(SPACE_MARK).casefold()
     first = first_piece(text, tokenizer)

@@ -104,7 +104,7 @@ def _ways(run: OpenRun) -> None:
             st.button(
                 say("Search without the forced beginning"),
                 key=run.key(WHOLE),
-                on_click=partial(session.show, run.slot, (), 0, run.view.step),
+                on_click=partial(session.go_to_output, run.slot, (), 0, run.view.step),
                 icon=":material/undo:",
             )
 
@@ -197,9 +197,9 @@ def opens(run: OpenRun, tree: SearchTree) -> Callable[[int], None]:
             return
         ids, result = known.ids(place), int(known.results[place])
         if beam and result != NONE:
-            session.show(slot, forced, result, len(ids) - 1)
+            session.go_to_output(slot, forced, result, len(ids) - 1)
         elif not never.intersection(ids):
-            session.show(slot, ids, 0, len(ids) - 1)
+            session.go_to_output(slot, ids, 0, len(ids) - 1)
 
     return go
 

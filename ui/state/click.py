@@ -35,6 +35,11 @@ def place_below(count: int) -> Callable[[Click], int | None]:
     return lambda click: place if (place := place_of(click)) is not None and place < count else None
 
 
+def into(field: str, mark: Callable[[Click], int | None], **also: int) -> Callable[[Click], dict[str, int] | None]:
+    """What a mark means, as a field of the view, and what else is then looked at."""
+    return lambda click: {field: place, **also} if (place := mark(click)) is not None else None
+
+
 def row_below(count: int) -> Callable[[Click], int | None]:
     """The row of a cell, for maps with `count` rows that mean something."""
     return lambda click: cell[0] if (cell := cell_of(click)) is not None and cell[0] < count else None

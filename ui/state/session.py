@@ -216,7 +216,7 @@ def apply(link: Link) -> None:
     answered.keep(link.model, link.answers)
     right_output.keep(link.source, link.reference)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions, beside=link.beside)
-    show(MAIN, link.forced, link.hypothesis, link.view.step)
+    go_to_output(MAIN, link.forced, link.hypothesis, link.view.step)
 
 
 def _decoding_widgets(decoding: Decoding) -> dict[str, object]:
@@ -268,7 +268,7 @@ def new_run() -> None:
     for slot in SLOTS:
         stand(slot, revision="", branches=(None, ()))
         replace(slot, query=None, key=None)
-        show(slot, (), 0, 0)
+        go_to_output(slot, (), 0, 0)
 
 
 def use_example(sentence: str) -> None:
@@ -318,7 +318,7 @@ def settled(slot: Slot) -> None:
     stand(slot, revealed=None, notes=())
 
 
-def show(slot: Slot, forced: tuple[int, ...], hypothesis: int, step: int) -> None:
+def go_to_output(slot: Slot, forced: tuple[int, ...], hypothesis: int, step: int) -> None:
     """Callback: look at another branch or another result of beam search."""
     stand(slot, forced=forced, hypothesis=hypothesis, notes=(), revealed=None)
     move_to(slot, step)

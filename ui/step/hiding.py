@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 import charts
-from charts.hidden_pieces import HOW_TO_READ as HOW_TO_READ_TURNS
+from charts.piece_losses import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
 from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
 from transformer.model.anatomy import anatomy
 from transformer.runs.changing import tap_for

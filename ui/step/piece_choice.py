@@ -44,7 +44,7 @@ def forcing(run: OpenRun) -> Callable[[int], None]:
         if piece_id in config.never_written:
             session.add_note(PADDING if piece_id == config.pad_id else BANNED, slot)
             return
-        session.show(slot, branch_at(written, step, piece_id), 0, step)
+        session.go_to_output(slot, branch_at(written, step, piece_id), 0, step)
 
     return force
 

@@ -26,7 +26,7 @@ from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.prompt import part_map
 from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.runs.trace import Trace
-from ui.runs.groups import prompt_row
+from ui.runs.groups import mask_reason, prompt_row
 from ui.runs.picture import Page, Part, Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES, sides
@@ -105,7 +105,7 @@ def cross_row(run: Seen) -> Plot:
             else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
             key_axis=axes.key_axis,
             allowed=run.trace.mask(looking.kind, run.view.layer)[looking.row, : len(axes.keys)],
-            mask_reason=_mask_reason(run),
+            mask_reason=mask_reason(run.checkpoint, looking.kind),
             largest=float(weights.max(initial=0)),
         ),
         alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
@@ -130,7 +130,7 @@ def cross_map(run: Seen) -> Plot:
         query_axis=axes.query_axis,
         key_axis=axes.key_axis,
         allowed=allowed,
-        mask_reason=_mask_reason(run),
+        mask_reason=mask_reason(run.checkpoint, looking.kind),
         colour=axes.key_side,
         note=run.trace.rows_note(looking.kind),
     )
@@ -145,12 +145,6 @@ def cross_map(run: Seen) -> Plot:
     closed = [HOW_TO_READ_CLOSED] * (not allowed.all())
     parted = [HOW_TO_READ_PROMPT] * (prompt is not None)
     return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *closed, *parted]), fit=True)
-
-
-def _mask_reason(run: Seen) -> str:
-    if run.looking.kind == "cross":
-        return say("padding")
-    return say("comes later, or before the window") if any(run.checkpoint.config.windows) else say("comes later")
 
 
 # ------------------------------------------------------------------------------------------------ how unsure

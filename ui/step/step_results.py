@@ -56,7 +56,7 @@ def _choose(run: OpenRun, name: str, label: str, options: Mapping[_Output, str],
 
     def go() -> None:
         forced, hypothesis = st.session_state[key]
-        session.show(slot, forced, hypothesis, max(len(forced) - 1, 0))
+        session.go_to_output(slot, forced, hypothesis, max(len(forced) - 1, 0))
 
     st.radio(
         label,

@@ -173,7 +173,7 @@ def test_every_payload_is_compared():
 def test_cell_labels_are_not_sent_for_every_cell():
     weights = np.eye(40, dtype=np.float32)
     pieces = [f"▁piece{place}" for place in range(40)]
-    figure = charts.heatmap(weights, queries=pieces, keys=pieces, title="A map")
+    figure = charts.heatmap(weights, queries=pieces, keys=pieces, allowed=None, title="A map")
     sent = figure_json(figure)
     assert len(sent) < 20_000
     assert "customdata" not in json.loads(sent)["data"][0]
@@ -183,7 +183,7 @@ def test_cell_labels_are_not_sent_for_every_cell():
 
 def test_numbers_arrive_exactly():
     weights = np.random.default_rng(0).random((3, 3)).astype(np.float32)
-    figure = charts.heatmap(weights, queries="abc", keys="abc", title="A map", rows_sum_to_one=False)
+    figure = charts.heatmap(weights, queries="abc", keys="abc", allowed=None, title="A map", rows_sum_to_one=False)
     sent = json.loads(figure_json(figure))["data"][0]["z"]
     received = np.frombuffer(base64.b64decode(sent["bdata"]), dtype=np.float32).reshape(3, 3)
     np.testing.assert_array_equal(received, weights)
@@ -191,7 +191,7 @@ def test_numbers_arrive_exactly():
 
 def test_a_logarithmic_map_is_sent_as_numbers_and_its_floor():
     weights = np.array([[0.5, 0.5], [1e-7, 1]], dtype=np.float32)
-    options = {"queries": "ab", "keys": "cd", "title": "A map", "log": True}
+    options = {"queries": "ab", "keys": "cd", "title": "A map", "log": True, "allowed": None}
     for figure in (charts.heatmap(weights, **options), charts.heatmap_spec(weights, **options)):
         sent = json.loads(figure_json(figure))
         received = np.frombuffer(base64.b64decode(sent["data"][0]["z"]["bdata"]), dtype=np.float32)

@@ -22,7 +22,7 @@ def found(checkpoint_folder):
 def opened(monkeypatch):
     """What was shown."""
     shown = []
-    monkeypatch.setattr(session, "show", lambda *what: shown.append(what))
+    monkeypatch.setattr(session, "go_to_output", lambda *what: shown.append(what))
     return shown
 
 
