@@ -206,6 +206,7 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, server, new
         assert post(server.port, f"/class/{code}/vote", {"token": token, "round": 2, "choice": place % 2})[0] == 204
     panel.get_by_role("button", name="Show the votes").click()
     assert panel.locator(".js-plotly-plot").evaluate(DRAWN) == [[3, 4, 0, 0]]  # the first round was too small to show
+    wait_for_idle(teacher)
     panel.get_by_role("button", name="Show the answer").click()
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
     for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
