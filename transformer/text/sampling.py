@@ -177,10 +177,7 @@ def merged(
     *,
     left_out: Callable[[], bool] = lambda: False,
 ) -> list[str]:
-    """Merge neighbours, the pair of the lowest rank first and of several such the leftmost, until none has a rank.
-
-    `left_out` says of each merge whether it is.
-    """
+    """Merge neighbours, the pair of the lowest rank first and of several the leftmost, but for what is `left_out`."""
     parts = list(symbols)
     after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
     waiting: list[tuple[float, int, int, str]] = []
