@@ -86,10 +86,7 @@ def beside(folder: Path) -> Given:
 
 
 def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
-    """The tokenizers that were given, at least one; `sizes` are the rows of both tables of embeddings.
-
-    Refuses one that is missing, damaged, of another size than its table, or that cannot be combined so.
-    """
+    """The tokenizers that were given, at least one, for tables of so many rows; refuses those that do not fit."""
     source, target = _sides(given, shared=shared, inside=inside)
     try:
         made = _made(source, target, sizes, shared=shared)

@@ -157,10 +157,7 @@ def check(found: Match, *, label: str) -> None:
 
 
 def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int, ...]]:
-    """The shape of each tensor of the model that a match gives, before anything is read.
-
-    Refuses a tensor that does not have a shape that its reshape can take.
-    """
+    """The shape of each tensor of the model, before anything is read; refuses one that its reshape cannot take."""
     made: dict[str, tuple[int, ...]] = {}
     for one in found.taken:
         if not set(one.reshape.needs) <= set(facts):

@@ -158,10 +158,7 @@ def _check_records(file: BinaryIO) -> None:
 
 
 class _Outline:
-    """What a file of a size in bytes holds, in plain values; each tensor once, however often it is named.
-
-    Its tensors may not be larger together than the file.
-    """
+    """What a file of a size in bytes, which its tensors may not exceed, holds in plain values; each tensor once."""
 
     def __init__(self, size: int) -> None:
         self.tensors: dict[str, Any] = {}

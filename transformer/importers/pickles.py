@@ -190,10 +190,7 @@ def outline_in(folder: Path, *, label: str) -> Any:
 
 
 def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
-    """What an outline in a folder says that a file of `torch.save` holds, as `opened` gives it; or refuses it.
-
-    The label is how messages call the file that it is of.
-    """
+    """What an outline in a folder says that the file of this label holds, as `opened` gives it; or refuses that."""
     try:
         record = strictjson.parse(files.read(name, limit=MAX_OUTLINE), max_depth=MAX_DEPTH)
         if "refused" not in record:

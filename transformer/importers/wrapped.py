@@ -33,10 +33,7 @@ class Unwrapped:
 
 
 def unwrapped(content: Any, *, label: str) -> Unwrapped:
-    """Find the weights in what a file holds, as `pickles.opened` gives it.
-
-    Refuses what holds no dictionary of tensors, or one with a tensor that is no plain array of numbers.
-    """
+    """Find the weights in what a file holds, as `pickles.opened` gives it; refuses none, and odd tensors."""
     if not isinstance(content, Mapping):
         found = say("a tensor") if isinstance(content, Tied) else shown(content)
         raise CheckpointError(
@@ -61,10 +58,7 @@ def unwrapped(content: Any, *, label: str) -> Unwrapped:
 
 
 def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str], tuple[Sentence, ...]]:
-    """The names without what wrappers put before them -> the name in the file; and a note if any was changed.
-
-    Two that are the same without it are refused.
-    """
+    """The names without what wrappers put before them, all different -> those of the file; a note if any changed."""
     names = list(names)
     plain = [name.replace(COMPILED, "") for name in names]
     while plain and all(name.startswith(DATA_PARALLEL) for name in plain):

@@ -228,10 +228,7 @@ _CONFIG = {
 
 
 def options_of_config(files: Files) -> Options:
-    """What tokenizer_config.json and the lists of added pieces say; what means nothing here is left out.
-
-    A TokenizerError begins with the file's name.
-    """
+    """What tokenizer_config.json and the lists of added pieces say, but for what means nothing here."""
     added = added_of_folder(files)
     if CONFIG not in files:
         return Options(added=added)

@@ -35,10 +35,7 @@ class ByteTokenizer(Rows):
 
 
 class RawIds(AnyTokenizer):
-    """No vocabulary: a text is a row of ids, such as 12 7 5, and each piece is the number of its row.
-
-    `special` are the ids without a text of their own.
-    """
+    """No vocabulary: a text is a row of ids, such as 12 7 5, and each piece is the number of its row."""
 
     continuation = " "  # no number begins with it, so each is a word
     notes = (

@@ -142,14 +142,15 @@ class Merges:
     def split(self, text: str, *, alpha: float, rng: random.Random) -> list[Part]:
         """Merge until no pair is left; a merge is left out with probability `alpha`."""
         halves: dict[str, tuple[str, str]] = {}
+        scores, frozen = self._scores, self._whole
 
         def rank(left: str, right: str) -> float | None:
-            whole = left + right
-            if whole not in self._ids or self._whole & {left, right}:
+            score = scores.get(left + right)
+            if score is None or left in frozen or right in frozen:
                 return None
-            if whole in self._unused:
-                halves[whole] = left, right
-            return -self._scores[whole]
+            if left + right in self._unused:
+                halves[left + right] = left, right
+            return -score
 
         symbols = merged(self._symbols(text), rank, left_out=lambda: rng.random() < alpha)
         return [part for symbol in symbols for part in self._parts(symbol, halves)]
@@ -177,10 +178,7 @@ def merged(
     *,
     left_out: Callable[[], bool] = lambda: False,
 ) -> list[str]:
-    """Merge neighbours, the pair of the lowest rank first and of several such the leftmost, until none has a rank.
-
-    `left_out` says of each merge whether it is.
-    """
+    """Merge neighbours, the pair of the lowest rank first and of several the leftmost, but for what is `left_out`."""
     parts = list(symbols)
     after, before = list(range(1, len(parts) + 1)), list(range(-1, len(parts) - 1))
     waiting: list[tuple[float, int, int, str]] = []

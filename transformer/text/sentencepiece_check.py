@@ -72,10 +72,7 @@ def check(model: bytes) -> None:
 
 
 def read(model: bytes) -> list[Piece]:
-    """The pieces of a model, in the order of their ids, without SentencePiece.
-
-    TokenizerError if these bytes are not a model, or a piece is beyond the limits.
-    """
+    """The pieces of a model, in the order of their ids, without SentencePiece; refuses bytes that are none."""
     other = next((other for start, other in _OTHERS if model.lstrip()[:32].startswith(start)), None)
     if not model:
         raise TokenizerError("is not a SentencePiece model but empty.")

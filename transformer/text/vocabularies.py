@@ -418,10 +418,7 @@ class Vocabularies:
 
 
 def read_record(content: bytes) -> tuple[str, Options]:
-    """What a vocabulary.json says: the family and its options.
-
-    TokenizerError if it is damaged, or says what this program does not know.
-    """
+    """What a vocabulary.json says: the family and its options; TokenizerError if it is none that is known."""
     record = json_record({VOCABULARY: content}, VOCABULARY)
     if not isinstance(record.get("options", {}), dict):
         raise TokenizerError("{file}: expected a JSON object, found {found}.", file=VOCABULARY, found=shown(record))

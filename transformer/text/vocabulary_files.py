@@ -45,10 +45,7 @@ def json_record(files: Files, name: str) -> dict[str, Any]:
 
 
 def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
-    """The pieces of a vocab.json (piece -> id), in the order of their ids.
-
-    A row that no piece has is called unused, or refused where the list must be whole.
-    """
+    """The pieces of a vocab.json (piece -> id) by their ids; a row without one is unused, or refused if `whole`."""
     record = json_record(files, name)
     _check_count(len(record), name)
     pieces: dict[int, str] = {}

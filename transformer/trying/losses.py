@@ -87,10 +87,7 @@ def first_output(tried: Scorable, samples: Samples) -> str:
 
 
 def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> tuple[int, ...]:
-    """The ids of a text after some steps of normalisation, with nothing around them.
-
-    DataError if it holds what is no id, and the model has no tokenizer.
-    """
+    """The ids of a text after some steps of normalisation, nothing around them; DataError if a part has no piece."""
     encoding = tokenizer.encode(normalise(text, steps))
     if encoding.unread and not isinstance(tokenizer, RawIds):
         raise DataError(

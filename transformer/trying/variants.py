@@ -61,10 +61,7 @@ class Variants:
 
 
 def with_answers(config: ModelConfig, answers: Answers) -> ModelConfig:
-    """A config with other values, and with what followed from the old ones derived anew.
-
-    ConfigError if they contradict each other.
-    """
+    """A config with other values, and what follows from them derived anew; ConfigError if they contradict."""
     changes = dict(answers)
     if "n_heads" in changes:
         divided = config.d_head == config.d_model // config.n_heads

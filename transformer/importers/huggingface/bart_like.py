@@ -33,8 +33,8 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 ATTENTIONS = {"self_attn": "self_attn", "encoder_attn": "cross_attn"}
 
 
-def layers(stack: str) -> dict[str, str]:
-    """What a stack's layers call their tensors, and what the model does."""
+def names_of(stack: str, role: str) -> dict[str, str]:
+    """What a stack calls its tensors, and what the model does."""
     theirs, ours = f"{stack}.layers.{{n}}", f"{stack}.layers.{{n}}"
     names = {
         f"{theirs}.fc1.{{p}}": f"{ours}.ffn.up_proj.{{p}}",
@@ -45,17 +45,16 @@ def layers(stack: str) -> dict[str, str]:
         names[f"{theirs}.{attention}_layer_norm.{{p}}"] = f"{ours}.{own}_residual.norm.{{p}}"
         for projection in PROJECTIONS:
             names[f"{theirs}.{attention}.{projection}.{{p}}"] = f"{ours}.{own}.{projection}.{{p}}"
-    return names
+    return names | {
+        f"{stack}.embed_tokens.weight": role,
+        f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
+        f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
+    }
 
 
 def _rules(positions: Reshape | None) -> Iterator[Rule]:
     for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
-        around = {
-            f"{stack}.embed_tokens.weight": role,
-            f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-            f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
-        }
-        yield from renamed(layers(stack) | around, prefixes=PREFIXES)
+        yield from renamed(names_of(stack, role), prefixes=PREFIXES)
         if positions:
             table = {f"{stack}.embed_positions.weight": f"{stack}.embedding.positions.table"}
             yield from renamed(table, prefixes=PREFIXES, reshape=positions)

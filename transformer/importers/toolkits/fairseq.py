@@ -67,16 +67,11 @@ OLD_NORMS = {
 def _rules(learned: bool) -> Iterator[Rule]:
     for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
         theirs = ours = f"{stack}.layers.{{n}}"
-        around = {
-            f"{stack}.embed_tokens.weight": role,
-            f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-            f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
-            **{
-                f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}"
-                for i, own in enumerate(OLD_NORMS[stack])
-            },
+        old = {
+            f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}"
+            for i, own in enumerate(OLD_NORMS[stack])
         }
-        yield from renamed(bart_like.layers(stack) | around)
+        yield from renamed(bart_like.names_of(stack, role) | old)
         for (attention, own), kind in product(bart_like.ATTENTIONS.items(), ("weight", "bias")):
             targets = [f"{ours}.{own}.{one}_proj.{kind}" for one in "qkv"]
             yield Rule.of(f"{theirs}.{attention}.in_proj_{kind}", *targets, reshape=SPLIT_ROWS)
