@@ -46,7 +46,7 @@ ALWAYS = "always"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-class _Shown(float):
+class Shown(float):
     """A number as a text has it: with a minus, not a hyphen, and with powers of ten written out."""
 
     def __format__(self, form: str) -> str:
@@ -76,7 +76,7 @@ class Text:
         Args:
             values: What stands for each name; sentences among them are translated too.
         """
-        shown = {name: _Shown(value) if isinstance(value, float) else value for name, value in values.items()}
+        shown = {name: Shown(value) if isinstance(value, float) else value for name, value in values.items()}
         return in_languages(self.languages, **shown)
 
 
