@@ -71,11 +71,7 @@ class Text:
         return frozenset(name for _, name, _, _ in Formatter().parse(self.languages["en"]) if name)
 
     def said(self, values: Mapping[str, object]) -> Sentence:
-        """The sentence.
-
-        Args:
-            values: What stands for each name; sentences among them are translated too.
-        """
+        """The sentence, with what stands for each name; sentences among the values are translated, too."""
         shown = {name: Shown(value) if isinstance(value, float) else value for name, value in values.items()}
         return in_languages(self.languages, **shown)
 

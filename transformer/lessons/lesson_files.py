@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,7 @@ MOST_WHOLE = 999
 MOST_PLAIN = 8  # choices of a question that no oracle answers; a room takes votes on as many
 MAX_CHARACTERS = 600  # of one text
 MAX_ENTRIES = 100  # of a list or a table
+MAX_FILES = 100  # of a folder
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
@@ -49,12 +50,10 @@ def lessons() -> Mapping[str, Lesson]:
 def read_lesson(
     file: Path, *, languages: tuple[str, ...] = LANGUAGES, known: Mapping[str, Lesson] = MappingProxyType({})
 ) -> Lesson:
-    """Read one lesson.
+    """Read one lesson, every text of which must be given in all of `languages`.
 
-    Args:
-        languages: Which every text must be given in; a lesson for one class may do with one, and then English need
-            not be it.
-        known: Lessons by name that a step may be taken from.
+    Without any, as for one class, a text may do with one, which need not be English. `known` are the lessons by name
+    that a step may be taken from.
 
     Raises:
         LessonError: It cannot be used; the message says where and why.
@@ -70,12 +69,7 @@ def lesson_of(
 
 
 class _Reader:
-    """Reads the record of one file; says where it is when something is wrong.
-
-    Args:
-        languages: Which every text must be given in.
-        known: Lessons that a step may be taken from.
-    """
+    """Reads the record of one file; says where it is when something is wrong."""
 
     def __init__(self, file: str, languages: tuple[str, ...], known: Mapping[str, Lesson]) -> None:
         self._file, self._languages, self._lessons, self._step = file, languages, known, 0
@@ -302,11 +296,7 @@ MAX_DOTS: Final = 200  # of a line: all beginnings of a dotted key are kept, and
 
 
 def parsed(file: Path) -> dict[str, Any]:
-    """What a file holds.
-
-    Raises:
-        LessonError: It cannot be read, is too large or is no TOML; says so of this file.
-    """
+    """What a file holds; an error says of it that it cannot be read, is too large or is no TOML."""
     try:
         with file.open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)
@@ -330,3 +320,52 @@ def parsed(file: Path) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
         raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
+
+
+def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+    """Lessons that somebody wrote for a class: every TOML file of a folder, in the order of their names.
+
+    One with steps `from` others is a path through them. Their texts may be given in one language only.
+
+    Returns:
+        The lessons by name, and a sentence for each file that cannot be used.
+    """
+    files = sorted(folder.glob("*.toml"))[:MAX_FILES]
+    if not files:
+        return {}, (say("The folder of lessons {folder} holds no .toml file.", folder=shown(str(folder))),)
+    left, found, problems = dict[Path, Any](), dict[Path, Lesson](), dict[Path, Sentence]()
+    for file in files:
+        try:
+            left[file] = parsed(file)
+        except LessonError as error:
+            problems[file] = error.sentence
+    while left:  # a path may take steps of a file that is read after it
+        names = {str(record.get("name")) for record in left.values()}
+        ready = [file for file, record in left.items() if not names & _taken_from(record)] or list(left)
+        for file in ready:
+            try:
+                found[file] = _own(file, left.pop(file), [*lessons().values(), *found.values()])
+            except LessonError as error:
+                problems[file] = error.sentence
+    own = {found[file].name: found[file] for file in files if file in found}
+    return own, tuple(problems[file] for file in files if file in problems)
+
+
+def _taken_from(record: Mapping[str, Any]) -> set[str]:
+    """The lessons that a record takes steps from."""
+    steps = record.get("step")
+    named = [step.get("from") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    return {name.partition(".")[0] for name in named if isinstance(name, str)}
+
+
+def _own(file: Path, record: Mapping[str, Any], known: Sequence[Lesson]) -> Lesson:
+    """Read a lesson that somebody wrote, which may take steps from those that are known, and not have their names."""
+    by_name = {one.name: one for one in known}
+    lesson = lesson_of(record, file.name, languages=(), known=by_name)
+    if lesson.name in by_name:
+        raise LessonError(
+            "The lesson {file} cannot be used: its name {name} is that of another lesson; choose another.",
+            file=file.name,
+            name=shown(lesson.name),
+        )
+    return lesson

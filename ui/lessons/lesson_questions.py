@@ -54,14 +54,7 @@ def taken() -> Checkpoint | None:
 
 
 def posed(place: Place, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
-    """A step posed to a run.
-
-    Args:
-        place: The step.
-        checkpoint: The one that it runs on.
-        source: The learner's sentence.
-        given: What the learner typed, where a piece is asked for.
-    """
+    """A step posed to a run of the learner's sentence, with what was typed where a piece is asked for."""
     if not source.strip():
         return Unasked(say("Type a sentence above the page, or take one of the examples."))
     step, query = lesson.known()[place.lesson].steps[place.step - 1], own_query(checkpoint, source)

@@ -26,11 +26,7 @@ _MOST_EXAMPLES: Final = 3
 
 
 def begin(page: str) -> Any:
-    """Make the place of the panel; call it before the page runs.
-
-    Returns:
-        The place; None outside of lessons.
-    """
+    """Make the place of the panel; call it before the page runs. There is none outside of lessons."""
     lesson.begin()
     here = lesson.place()
     if here is None:
@@ -49,11 +45,7 @@ def begin(page: str) -> Any:
 
 
 def fill(place: Any) -> None:
-    """Draw what the panel says; call it after the page.
-
-    Args:
-        place: What `begin` returned.
-    """
+    """Draw what the panel says into what `begin` made; call it after the page."""
     here, checkpoint = lesson.place(), lesson_questions.taken()
     if place is None or here is None:
         return
@@ -82,12 +74,7 @@ def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
 
 
 def current(here: Place, checkpoint: Checkpoint | None) -> Posed | Unasked:
-    """The question of a step on the run that is open, or why there is none.
-
-    Args:
-        here: The step.
-        checkpoint: The one that the page has opened; None if it opened none.
-    """
+    """The question of a step on the run that the page has opened, or why there is none."""
     on = leading.step_of(here).on
     if checkpoint is None:
         return Unasked(say("A lesson needs a model: go back to the step."))

@@ -39,12 +39,6 @@ class Drawn:
 def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Drawn:
     """The charts of a step: all that it outlines (if nothing, covers) and that paper can show, else one of its page.
 
-    Args:
-        step: The step.
-        parameters: Of its address.
-        checkpoint: What the run is of.
-        trace: The learner's run.
-
     Raises:
         GlassformerError: The run cannot be changed as the address says.
         BusyError: The model has too much to do.

@@ -35,11 +35,7 @@ class Planned:
 def plan(lessons: Mapping[str, Lesson], *, minutes: int, first: str, votes: int) -> tuple[Planned, ...]:
     """The lessons that fit, in their order; one whose beginnings are neither known nor planned is left out.
 
-    Args:
-        lessons: All lessons by name.
-        minutes: That there are.
-        first: The lesson to begin with; the class knows those before it.
-        votes: How many questions of each lesson the class votes on.
+    The class knows those before the `first`, and votes on so many questions of each.
     """
     names = list(lessons)
     known, at, found = set(names[: names.index(first)]), AROUND, list[Planned]()

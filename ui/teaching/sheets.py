@@ -16,15 +16,7 @@ from words import Sentence, say
 
 
 def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, *, app: str, answers: bool) -> bytes:
-    """The handout of a lesson as a file.
-
-    Args:
-        lesson: One of `ui.state.lesson.known()`.
-        checkpoint: The one that is open.
-        source: The sentence.
-        language: One of `words.languages()`.
-        app: The address of the app, for links to what is not on paper.
-        answers: Whether they stand in it.
+    """The handout of a lesson as a file; `app` is the address of the app, for links to what is not on paper.
 
     Raises:
         GlassformerError: The model cannot run the sentence.

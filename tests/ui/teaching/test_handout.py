@@ -9,9 +9,9 @@ import pytest
 import transformer
 from charts.theme import figure_in
 from transformer.lessons import Case, NotHere, lessons, pose
-from ui.teaching.example import EXAMPLE
 from ui.teaching.handout import Sheet, handout
 from ui.teaching.handout_figures import figures_of
+from ui.teaching.teaching_panels import EXAMPLE
 from words import said
 
 
