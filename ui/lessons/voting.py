@@ -12,6 +12,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
 from ui.components.room.counts import room_counts
 from ui.lessons import answering, leading
+from ui.lessons.lesson_questions import Found
 from ui.room import polling
 from ui.server.public import LEAST_VOTES, Opened, Public, Question
 from ui.server.registry import ROOMS
@@ -22,7 +23,7 @@ from ui.state.lesson import Place
 from words import joined, say
 
 
-def ask(here: Place | None, found: object) -> None:
+def ask(here: Place | None, found: Found | None) -> None:
     """Put the question of a step to the class, if this session teaches one; take it back where there is none."""
     taught, public = in_room.taught(), in_room.public()
     if taught is None or public is None:

@@ -31,8 +31,7 @@ _TAGS: Final = {"zh": "zh-CN"}
 class Sheet:
     """One step on paper."""
 
-    posed: Posed | None  # the question with its answer; None where it makes no sense for the sentence
-    why: Sentence | None  # then the reason
+    posed: Posed | Sentence  # the question with its answer, or why it makes no sense for the sentence
     charts: tuple[Spec, ...] = ()  # what belongs to it and stands beside the question
     closed: tuple[Spec, ...] = ()  # charts that hold the answer, and stand with it
     covered: bool = False  # whether what the app shows of it holds the answer
@@ -91,7 +90,7 @@ class _Half:
 
     def question(self, number: int, sheet: Sheet) -> str:
         """A question, with what stands beside it."""
-        if sheet.posed is None:
+        if not isinstance(sheet.posed, Posed):
             return ""
         posed, about = sheet.posed, ""
         if sheet.about is not None:
@@ -106,8 +105,8 @@ class _Half:
 
     def answer(self, number: int, sheet: Sheet) -> str:
         """The answer, with the charts that hold it."""
-        if sheet.posed is None:
-            return f'<div class="answer"><h2>{number}.</h2><p>{self.told(sheet.why or "")}</p></div>'
+        if not isinstance(sheet.posed, Posed):
+            return f'<div class="answer"><h2>{number}.</h2><p>{self.told(sheet.posed)}</p></div>'
         right, posed = sheet.posed.answer.right, sheet.posed
         called = posed.label(str(right)) if posed.options else right if isinstance(right, str) else f"{right:.4g}"
         parts = [f"<h2>{number}. {self.told(called)}</h2>"]

@@ -108,7 +108,7 @@ def _tried(name: str, checkpoint: Checkpoint) -> None:
     source = st.session_state.get(session.SOURCE) or ""
     found = lesson_questions.posed(Place(lesson.name, number), checkpoint, source)
     if not isinstance(found, Posed):
-        st.info(drawing.plain(found.why))
+        st.info(drawing.plain(found))
         return
     st.markdown(drawing.strong(found.question))
     right = found.answer.right

@@ -7,7 +7,7 @@ two to talk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,12 +77,11 @@ def draw() -> None:
         )
     )
     with st.expander(say("What each lesson is for")):
-        st.table(_goals(list(known.values())), hide_index=True)
-
-
-def _goals(lessons: Sequence[Lesson]) -> object:
-    rows = [(_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in lessons]
-    return frame(rows, columns=[say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")])
+        goals = [
+            (_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in known.values()
+        ]
+        columns = [say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")]
+        st.table(frame(goals, columns=columns), hide_index=True)
 
 
 def _title(one: Lesson) -> str:

@@ -43,17 +43,16 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
             about = say("On the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
         found = lesson_questions.posed(place, checkpoint, source)
         if not isinstance(found, Posed):
-            return Sheet(posed=None, why=found.why, about=about)
+            return Sheet(posed=found, about=about)
         drawn = _drawn(step, found, checkpoint, source)
     except (GlassformerError, BusyError) as error:
-        return Sheet(posed=None, why=error.sentence, about=about)
+        return Sheet(posed=error.sentence, about=about)
     except (KeyError, OSError):
         why = say("This step needs the checkpoint {name}, which cannot be opened here.", name=step.on)
-        return Sheet(posed=None, why=why, about=about)
+        return Sheet(posed=why, about=about)
     link = whole(app, step.page, {"model": checkpoint.name, "src": source} | place.in_address())
     return Sheet(
         posed=found,
-        why=None,
         charts=drawn.beside,
         closed=drawn.closed,
         covered=bool(step.cover),

@@ -94,7 +94,8 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
     meaning = mistake_runs.meaning(card, found)
     if meaning is not None:
         st.markdown(drawing.plain(meaning))
-    _to_compare(found, run)
+    there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
+    menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
 
 
 def _number(measure: Measure, number: float | None) -> None:
@@ -150,11 +151,6 @@ def _code(card: Card, run: OpenRun) -> None:
         gap="medium",
     )
     st.caption(card.said.source)
-
-
-def _to_compare(found: Found, run: OpenRun) -> None:
-    there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
-    menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
 
 
 def _link_of(run: OpenRun, side: Side) -> Link:

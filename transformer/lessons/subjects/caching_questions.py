@@ -62,7 +62,9 @@ def write_again(case: Case, *, cached: bool) -> Written:
             own.append(counted["own"])
             source.append(counted["source"])
             prefix.append(torch.tensor([piece]))
-    return Written(tuple(own), tuple(source), np.stack(rows), 0 if cache is None else _held(cache))
+    kept = () if cache is None else (*cache.self_attn, *cache.cross_attn)
+    held = sum(one.numel() for part in kept for one in part.read())  # without the room that it keeps for more
+    return Written(tuple(own), tuple(source), np.stack(rows), held)
 
 
 def _both_ways(case: Case) -> tuple[Written, Written]:
@@ -78,11 +80,6 @@ def _counting(counted: Counter[str], word: str) -> Callable[[Tensor], Tensor]:
         return keys
 
     return look
-
-
-def _held(cache: KVCache) -> int:
-    """Numbers of keys and values in a cache, without the room that it keeps for more."""
-    return sum(one.numel() for part in (*cache.self_attn, *cache.cross_attn) for one in part.read())
 
 
 def new_keys(case: Case) -> Answer:
