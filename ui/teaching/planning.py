@@ -80,7 +80,7 @@ def draw() -> None:
         goals = [
             (_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in known.values()
         ]
-        columns = [say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")]
+        columns: list[str] = [say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")]
         st.table(frame(goals, columns=columns), hide_index=True)
 
 
