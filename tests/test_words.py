@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bare_sentences import bare, ill_said, plural_by_hand
+from tests.bare_sentences import bare, ill_said, placeholders, plural_by_hand
 from tests.source_code import ROOT, Source, imports, sources
-from tools.catalogues import ERRORS
+from tools.catalogues import ERRORS, TABLES, said_in_table
 
 # Files and folders whose sentences all go through `say`.
 CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
@@ -44,6 +44,12 @@ def test_what_is_converted_says_every_sentence(rule):
 def test_every_sentence_can_be_translated():
     found = [line for source in sources(ROOT) if source.part in SPEAKING for line in ill_said(source)]
     assert not found, "\n".join(found)
+
+
+def test_every_sentence_of_data_is_whole_and_names_no_value():
+    said = [text for file in sorted(ROOT.glob(TABLES)) for text, _, _ in said_in_table(file.read_text("utf-8"))]
+    assert len(said) > 300
+    assert [text for text in said if text != text.strip() or placeholders(text)] == []
 
 
 def test_every_class_of_errors_that_says_its_message_is_known():

@@ -16,6 +16,7 @@ import ast
 import io
 import json
 import sys
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUES = ROOT / "words" / "catalogues"
 PYTHON = ("*.py", "pages/**/*.py", "ui/**/*.py", "charts/**/*.py", "transformer/**/*.py")
+TABLES = "ui/**/*.toml"  # those that say which of their texts are sentences: `words.tables`
 SCRIPTS = "ui/components"
 TEMPLATE, TRANSLATED, COMPILED, BROWSER = "messages.pot", "messages.po", "messages.mo", "browser.json"
 NOTE = "For translators:"
@@ -61,6 +63,11 @@ def collected(root: Path = ROOT) -> Catalog:
             for template, about, notes in said_in_python(file.read_text(encoding="utf-8")):
                 path = file.relative_to(root).as_posix()
                 catalogue.add(template, locations=[(path, 0)], context=about, auto_comments=notes)
+    for file in sorted(root.glob(TABLES)):
+        for text, about, notes in said_in_table(file.read_text(encoding="utf-8")):
+            catalogue.add(
+                text, locations=[(file.relative_to(root).as_posix(), 0)], context=about, auto_comments=notes
+            )
     for file, forms in said_in_scripts(root):
         said: str | tuple[str, ...] = forms if len(forms) > 1 else forms[0]
         catalogue.add(said, locations=[(file.relative_to(root).as_posix(), 0)])
@@ -81,6 +88,20 @@ def said_in_python(text: str) -> Iterator[tuple[str | tuple[str, str], str | Non
         above = lines[node.lineno - 2].strip(" #") if node.lineno > 1 else ""
         notes = [above.removeprefix(NOTE).strip()] if above.startswith(NOTE) else []
         yield forms[0] if len(forms) == 1 else (forms[0], forms[1]), about, notes
+
+
+def said_in_table(text: str) -> Iterator[tuple[str, str | None, list[str]]]:
+    """Each sentence of a file of data, as `words.tables` reads it: its template, its context, its notes."""
+    whole = tomllib.loads(text)
+    kinds = whole.pop("sentences", {})
+    found: list[tuple[str, Any]] = list(whole.items())
+    for key, one in found:  # grows meanwhile
+        if isinstance(one, dict):
+            found += one.items()
+        elif isinstance(one, list):
+            found += [(key, each) for each in one]
+        elif isinstance(one, str) and key in kinds:
+            yield one, kinds[key].get("about"), [kinds[key]["note"]] if "note" in kinds[key] else []
 
 
 def said_in_scripts(root: Path = ROOT) -> Iterator[tuple[Path, tuple[str, ...]]]:

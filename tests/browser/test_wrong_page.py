@@ -22,7 +22,9 @@ def numbers(page):
 def test_every_card_can_be_walked_to_and_shows_an_effect(server, tab):
     turn_to(tab, f"{server.url}/wrong?model=reverse&src=glass")
     for place, card in enumerate(CARDS, start=1):
-        expect(tab.get_by_role("combobox", name="Mistake")).to_have_value(f"{place} of {len(CARDS)}: {card.title}")
+        expect(tab.get_by_role("combobox", name="Mistake")).to_have_value(
+            f"{place} of {len(CARDS)}: {card.said.title}"
+        )
         wait_for_idle(tab)
         tab.wait_for_function(CHARTS_DRAWN, polling=POLL_MS)
         right, wrong = numbers(tab)

@@ -10,7 +10,7 @@ from ui.shared.cover import ALL, PART
 from ui.state import covering, own_lessons
 from ui.state.link import read_link
 from ui.teaching import links as panels
-from ui.teaching.example import EXAMPLE
+from ui.teaching.teaching_panels import EXAMPLE
 from ui.teaching.teaching_places import PAGES
 
 TEACHERS = ROOT / "pages" / "learn" / "teachers.py"

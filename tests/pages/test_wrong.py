@@ -8,12 +8,11 @@ from tests.pages.conftest import WRONG, check
 from tests.pages.reading import address, figure
 from ui.runs import loading
 from ui.state import session
-from ui.wrong.deck import CARDS
-from ui.wrong.leak import SEEN, UNSEEN
+from ui.wrong.deck import CARDS, SEEN, UNSEEN
 from ui.wrong.mistake_panels import CHART, SEEN_ON
 
 NAMES = [card.mistake for card in CARDS]
-ABOUT = {card.mistake: str(card.about)[:60] for card in CARDS}
+ABOUT = {card.mistake: str(card.said.about)[:60] for card in CARDS}
 
 
 def said(test):

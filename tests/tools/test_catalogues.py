@@ -58,7 +58,7 @@ def test_every_language_is_whole_and_compiled():
 
 @pytest.fixture
 def small(tmp_path):
-    """A repository with ten sentences."""
+    """A repository with twelve sentences."""
     (tmp_path / "charts").mkdir()
     (tmp_path / "charts" / "a.py").write_text(
         '# For translators: what a step reads\nsay("Step {n} of {all}", n=1, all=2)\n'
@@ -66,6 +66,10 @@ def small(tmp_path):
         'QueryError("No step {n}", n=1)\nQueryError(said)\nConfigError("n_heads", "is missing")\n'
     )
     (tmp_path / "ui" / "components").mkdir(parents=True)
+    (tmp_path / "ui" / "a.toml").write_text(
+        '[sentences]\nname = { about = "glossary" }\ncode = { note = "code" }\n'
+        '[[rows]]\nname = "Mask"\ncode = "mask = 0"\nseen = "step"\n'
+    )
     (tmp_path / "ui" / "components" / "a.js").write_text(
         'import { say } from "./words.js";\nsay("Save {name}", { name });\n'
         'const a = sayN("{n} row", "{n} rows", n);\n'
@@ -85,12 +89,15 @@ def test_sentences_of_both_languages_are_collected(small):
         ("One sentence.", None),
         ("No step {n}", None),
         ("is missing", None),
+        ("Mask", "glossary"),
+        ("mask = 0", None),
         ("Save {name}", None),
         (("{n} row", "{n} rows"), None),
         ("Shown: {what}", None),
         ("Whole.", None),
     ]
     assert found["Step {n} of {all}", None].auto_comments == ["what a step reads"]
+    assert found["mask = 0", None].auto_comments == ["code"]
     assert browser_forms(small) == [["Save {name}"], ["Shown: {what}"], ["Whole."], ["{n} row", "{n} rows"]]
 
 
@@ -98,7 +105,7 @@ def test_a_language_is_begun_translated_and_compiled(small):
     catalogues.update(small, new="zh")
     folder = small / "words" / "catalogues" / "zh"
     begun = read(folder)
-    assert catalogues.missing(begun) == 10
+    assert catalogues.missing(begun) == 12
     for one in begun:
         if one.id:
             one.string = (one.id[1],) if isinstance(one.id, tuple) else one.id

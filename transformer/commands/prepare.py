@@ -26,25 +26,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simplified", choices=("source", "target", "both"), help="make Traditional Chinese simplified"
     )
-    _add_limits(parser.add_argument_group("what is kept"))
-    _add_split(parser.add_argument_group("held-out pairs"))
-    _add_card(parser.add_argument_group("card.json, to be given to train as --card"))
-
-
-def _add_limits(kept: Any) -> None:
+    kept = parser.add_argument_group("what is kept")
     kept.add_argument("--max-chars", type=int, default=300, help="most characters of a side")
     kept.add_argument("--max-words", type=int, default=0, help="most words of a side that has spaces; 0: any")
     kept.add_argument("--max-ratio", type=float, default=3.0, help="how far a length may be from the expected one")
     kept.add_argument("--limit", type=int, default=0, help="keep this many pairs, drawn from all; 0: all")
-
-
-def _add_split(held_out: Any) -> None:
+    held_out = parser.add_argument_group("held-out pairs")
     held_out.add_argument("--dev", type=int, default=1_000, help="pairs to choose settings on")
     held_out.add_argument("--test", type=int, default=2_000, help="pairs to score once at the end")
     held_out.add_argument("--seed", type=int, default=1, help="decides which pairs are drawn")
-
-
-def _add_card(card: Any) -> None:
+    card = parser.add_argument_group("card.json, to be given to train as --card")
     card.add_argument("--title", default="", help="such as 'German to English'")
     card.add_argument("--description", default="")
     card.add_argument("--source-language", default="", help="such as German")

@@ -2,8 +2,9 @@
 
 import argparse
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from transformer.model.config import ModelConfig, Normalisation
 from transformer.model.config_layers import Activation, NormPlace
@@ -27,11 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="go on from the last full epoch, or from the step that --max-minutes ended",
     )
     files.add_argument("--force", action="store_true", help="replace a checkpoint that stands in --out")
-    _add_model(parser.add_argument_group("model"))
-    _add_settings(parser.add_argument_group("training"))
-
-
-def _add_model(model: Any) -> None:
+    model = parser.add_argument_group("model")
     model.add_argument("--layers", type=int, default=3, help="layers of the encoder and of the decoder")
     model.add_argument("--d-model", type=int, default=256)
     model.add_argument("--heads", type=int, default=4)
@@ -46,25 +43,31 @@ def _add_model(model: Any) -> None:
     model.add_argument("--max-len", type=int, default=128, help="most tokens a side")
     model.add_argument("--dropout", type=float, default=0.15)
     model.add_argument("--normalisation", choices=get_args(Normalisation), nargs="*", default=["nfc"])
-
-
-def _add_settings(training: Any) -> None:
+    training = parser.add_argument_group("training")  # each is named as its field of `TrainSettings`
     training.add_argument("--epochs", type=int, default=10)
     training.add_argument(
         "--max-minutes", type=float, default=0.0, help="end at the step in which this time is up, the rate at 0"
     )
     training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens a step")
-    training.add_argument("--rate", type=float, default=1.2e-3, help="highest learning rate, reached once")
+    training.add_argument(
+        "--rate",
+        dest="peak_rate",
+        metavar="RATE",
+        type=float,
+        default=1.2e-3,
+        help="highest learning rate, reached once",
+    )
     training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate, at most half of all")
     training.add_argument("--smoothing", type=float, default=0.1)
     training.add_argument("--sampling", type=float, default=0.0, help="alpha of sampled splits into pieces; 0: none")
     training.add_argument("--clip", type=float, default=1.0)
     training.add_argument("--weight-decay", type=float, default=0.01)
     training.add_argument("--seed", type=int, default=1)
-    training.add_argument("--no-bf16", action="store_true")
+    training.add_argument("--no-bf16", action="store_false", dest="bf16")
     training.add_argument(
         "--no-causal-mask",
-        action="store_true",
+        action="store_false",
+        dest="causal_mask",
         help="a mistake, to be made on purpose only: the decoder sees the pieces that it has to guess, so that the "
         "loss nears 0 and what it writes is worthless (so `checkpoints/reverse-leak` was trained)",
     )
@@ -76,20 +79,7 @@ def _run(options: argparse.Namespace) -> None:
     from transformer.training.loop import TrainSettings  # needs the extra `train`
     from transformer.training.run import Job, train
 
-    settings = TrainSettings(
-        epochs=options.epochs,
-        max_minutes=options.max_minutes,
-        batch_tokens=options.batch_tokens,
-        peak_rate=options.rate,
-        warmup=options.warmup,
-        smoothing=options.smoothing,
-        sampling=options.sampling,
-        clip=options.clip,
-        weight_decay=options.weight_decay,
-        seed=options.seed,
-        bf16=not options.no_bf16,
-        causal_mask=not options.no_causal_mask,
-    )
+    settings = TrainSettings(**{field.name: getattr(options, field.name) for field in fields(TrainSettings)})
     job = Job(
         train=options.train,
         dev=options.dev,

@@ -1,9 +1,8 @@
 """Lessons: steps through the live app, each with a question that the learner's own run answers.
 
     lesson        what a lesson is
-    lesson_files  from a TOML file to one, with clear errors; the lessons of the plan are in plan/
+    lesson_files  from a TOML file to one, with clear errors; plan/ has the lessons of the plan, a class brings others
     case          what picks and oracles are given, and what they answer with
-    class_folder  lessons that somebody wrote for a class
     subjects      picks, which find in a run what is worth looking at, and oracles, which compute the answer from it
     posing        a step posed to one run
     length        how long a lesson takes, estimated from its texts
@@ -16,9 +15,8 @@ Knows nothing of what is drawn.
 """
 
 from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.class_folder import read_folder
 from transformer.lessons.lesson import Ask, Lesson, LessonError, Step, Text
-from transformer.lessons.lesson_files import lessons, read_lesson
+from transformer.lessons.lesson_files import lessons, read_folder, read_lesson
 from transformer.lessons.posing import Posed, pose
 
 __all__ = [

@@ -38,6 +38,14 @@ def worded(*words: str) -> tuple[Option, ...]:
     return tuple(map(Option, words))
 
 
+def numbered(numbers: Mapping[str, float], form: str = ",") -> tuple[Option, ...]:
+    """Choices that are numbers, the smallest first; of those that read the same the first one is a choice."""
+    shown: dict[str, str] = {}
+    for word, number in numbers.items():
+        shown.setdefault(format(number, form), word)
+    return tuple(Option(shown[text], text) for text in sorted(shown, key=lambda text: numbers[shown[text]]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What an oracle found."""
@@ -61,12 +69,12 @@ class Case:
     given: str = ""  # what the learner typed, where a piece is asked for; "" before that
     run: Callable[[Query], Trace] | None = None  # makes other runs on the same checkpoint; the app's keeps them
 
-    def another(self, **changes: Any) -> Trace:
-        """Another run on the same checkpoint.
+    def at(self, name: str) -> int:
+        """A place that the pick found, from 0."""
+        return int(self.picked[name]) - 1
 
-        Args:
-            **changes: Fields of the query that differ from the learner's.
-        """
+    def another(self, **changes: Any) -> Trace:
+        """Another run on the same checkpoint; `changes` are fields of the query that differ from the learner's."""
         query = replace(self.trace.query, **changes)
         return self.checkpoint.run(query) if self.run is None else self.run(query)
 

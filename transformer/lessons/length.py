@@ -26,12 +26,7 @@ _WORD: Final = re.compile(r"\{[^}]*\}|[^\W_]+(?:[’'-][^\W_]+)*")
 
 
 def minutes(steps: Iterable[Step], language: str) -> float:
-    """How long steps take, with a look at each chart.
-
-    Args:
-        steps: Of a lesson, or of a path through several.
-        language: Of their texts, "en" or "zh".
-    """
+    """How long steps take, with a look at each chart, by their texts in "en" or "zh"."""
     return sum(A_STEP + _reading(step, language) for step in steps)
 
 

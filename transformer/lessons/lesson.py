@@ -46,7 +46,7 @@ ALWAYS = "always"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-class _Shown(float):
+class Shown(float):
     """A number as a text has it: with a minus, not a hyphen, and with powers of ten written out."""
 
     def __format__(self, form: str) -> str:
@@ -71,12 +71,8 @@ class Text:
         return frozenset(name for _, name, _, _ in Formatter().parse(self.languages["en"]) if name)
 
     def said(self, values: Mapping[str, object]) -> Sentence:
-        """The sentence.
-
-        Args:
-            values: What stands for each name; sentences among them are translated too.
-        """
-        shown = {name: _Shown(value) if isinstance(value, float) else value for name, value in values.items()}
+        """The sentence, with what stands for each name; sentences among the values are translated, too."""
+        shown = {name: Shown(value) if isinstance(value, float) else value for name, value in values.items()}
         return in_languages(self.languages, **shown)
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 import string
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
-from transformer.errors import shown
+from transformer.errors import ClauseError, shown
 from transformer.lessons.lesson import ALWAYS, PAGES, Ask, Form, Kind, Lesson, LessonError, Step, Text
 from transformer.lessons.subjects import ORACLES, PICKS
 from words import ENGLISH, Sentence, say
@@ -30,6 +30,7 @@ MOST_WHOLE = 999
 MOST_PLAIN = 8  # choices of a question that no oracle answers; a room takes votes on as many
 MAX_CHARACTERS = 600  # of one text
 MAX_ENTRIES = 100  # of a list or a table
+MAX_FILES = 100  # of a folder
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}", re.ASCII)
 _FIELD = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _FORMAT = re.compile(r"[+]?,?(\.\d)?[fdg%]?", re.ASCII)
@@ -49,12 +50,10 @@ def lessons() -> Mapping[str, Lesson]:
 def read_lesson(
     file: Path, *, languages: tuple[str, ...] = LANGUAGES, known: Mapping[str, Lesson] = MappingProxyType({})
 ) -> Lesson:
-    """Read one lesson.
+    """Read one lesson, every text of which must be given in all of `languages`.
 
-    Args:
-        languages: Which every text must be given in; a lesson for one class may do with one, and then English need
-            not be it.
-        known: Lessons by name that a step may be taken from.
+    Without any, as for one class, a text may do with one, which need not be English. `known` are the lessons by name
+    that a step may be taken from.
 
     Raises:
         LessonError: It cannot be used; the message says where and why.
@@ -70,22 +69,31 @@ def lesson_of(
 
 
 class _Reader:
-    """Reads the record of one file; says where it is when something is wrong.
-
-    Args:
-        languages: Which every text must be given in.
-        known: Lessons that a step may be taken from.
-    """
+    """Reads the record of one file; says where it is when something is wrong."""
 
     def __init__(self, file: str, languages: tuple[str, ...], known: Mapping[str, Lesson]) -> None:
         self._file, self._languages, self._lessons, self._step = file, languages, known, 0
 
     def lesson(self, record: Mapping[str, Any]) -> Lesson:
         """The whole file."""
+        try:
+            return self._lesson(record)
+        except ClauseError as error:
+            problem = error.sentence
+        if self._step:
+            raise LessonError(
+                "The lesson {file} cannot be used. Step {n}: {problem}.",
+                file=self._file,
+                n=self._step,
+                problem=problem,
+            )
+        raise LessonError("The lesson {file} cannot be used: {problem}.", file=self._file, problem=problem)
+
+    def _lesson(self, record: Mapping[str, Any]) -> Lesson:
         self._known(record, _LESSON)
         steps = self._of(record, "step", list)
         if not 1 <= len(steps) <= MAX_STEPS:
-            raise self._error(say("a lesson has 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps)))
+            raise ClauseError("a lesson has 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps))
         return Lesson(
             name=self._name(record, "name"),
             number=self._whole(record, "number", 0, 0),
@@ -99,14 +107,14 @@ class _Reader:
     def _steps(self, records: list[Any]) -> Iterator[Step]:
         for self._step, record in enumerate(records, 1):
             if not isinstance(record, dict):
-                raise self._error(say("a step is a table, found {found}", found=shown(record)))
+                raise ClauseError("a step is a table, found {found}", found=shown(record))
             self._known(record, _STEP)
             if "from" in record:
                 yield self._taken(record)
                 continue
             ask, reveal = self._ask(self._of(record, "ask", dict)), self._texts(record, "reveal")
             if ask.right and ALWAYS not in reveal:
-                raise self._error(say("`{name}` lacks a text for {language}", name=_REVEAL, language=ALWAYS))
+                raise ClauseError("`{name}` lacks a text for {language}", name=_REVEAL, language=ALWAYS)
             yield Step(
                 page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),
@@ -124,13 +132,13 @@ class _Reader:
     def _taken(self, record: Mapping[str, Any]) -> Step:
         """A step of another lesson."""
         if len(record) > 1:
-            raise self._error(say("a step that is taken `from` another lesson has no other keys"))
+            raise ClauseError("a step that is taken `from` another lesson has no other keys")
         named: str = self._of(record, "from", str)
         lesson_name, _, number = named.partition(".")
         lesson = self._lessons.get(lesson_name)
         if lesson is None or number not in map(str, range(1, len(lesson.steps) + 1)):
             known = ", ".join(f"{one.name}.1 to {len(one.steps)}" for one in self._lessons.values())
-            raise self._error(say("`from` is {found}; known are {known}", found=shown(named), known=known))
+            raise ClauseError("`from` is {found}; known are {known}", found=shown(named), known=known)
         return replace(lesson.steps[int(number) - 1], short=False)  # the short path has it already
 
     def _ask(self, record: Mapping[str, Any]) -> Ask:
@@ -139,7 +147,7 @@ class _Reader:
         plain = "right" in record
         within = record.get("within", 0)
         if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < 1e9:
-            raise self._error(say("`within` is a number of at least 0, found {found}", found=shown(within)))
+            raise ClauseError("`within` is a number of at least 0, found {found}", found=shown(within))
         return Ask(
             right=self._right(record, choices, misled) if plain else "",
             oracle="" if plain else self._among(record, "oracle", tuple(ORACLES)),
@@ -157,22 +165,18 @@ class _Reader:
         others = [name for name in ("oracle", "form", "within") if name in record]
         if others:
             names = ", ".join(others)
-            raise self._error(
-                say("a question with `right` is a choice, and asks no oracle; drop {names}", names=names)
-            )
+            raise ClauseError("a question with `right` is a choice, and asks no oracle; drop {names}", names=names)
         if not 2 <= len(choices) <= MOST_PLAIN:
-            raise self._error(say("a question has 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices)))
+            raise ClauseError("a question has 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices))
         for language in {language for text in choices.values() for language in text.languages}:
             if len({text.languages.get(language, word) for word, text in choices.items()}) < len(choices):
-                raise self._error(say("two choices of a question read the same"))
+                raise ClauseError("two choices of a question read the same")
         right: str = self._among(record, "right", tuple(choices))
         for word in misled:
             if word not in choices or word == right:
-                raise self._error(
-                    say(
-                        "`misled` is about a wrong choice, found {found}; `reveal` is about the right one",
-                        found=shown(word),
-                    )
+                raise ClauseError(
+                    "`misled` is about a wrong choice, found {found}; `reveal` is about the right one",
+                    found=shown(word),
                 )
         return right
 
@@ -180,41 +184,39 @@ class _Reader:
         for name in record:
             if name not in names:
                 known = ", ".join(sorted(names))
-                raise self._error(say("the key {name} is unknown; known are {known}", name=shown(name), known=known))
+                raise ClauseError("the key {name} is unknown; known are {known}", name=shown(name), known=known)
 
     def _of(self, record: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
         value = record.get(name, default)
         if value is None:
-            raise self._error(say("the key `{name}` is missing", name=name))
+            raise ClauseError("the key `{name}` is missing", name=name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self._error(
-                say("`{name}` is {found}, expected a {kind}", name=name, found=shown(value), kind=kind.__name__)
+            raise ClauseError(
+                "`{name}` is {found}, expected a {kind}", name=name, found=shown(value), kind=kind.__name__
             )
         if name != "step" and isinstance(value, list | dict) and len(value) > MAX_ENTRIES:
-            raise self._error(
-                say("`{name}` has {n:,} entries; at most {most} are read", name=name, n=len(value), most=MAX_ENTRIES)
+            raise ClauseError(
+                "`{name}` has {n:,} entries; at most {most} are read", name=name, n=len(value), most=MAX_ENTRIES
             )
         return value
 
     def _whole(self, record: Mapping[str, Any], name: str, least: int, default: int | None = None) -> int:
         value: int = self._of(record, name, int, default)
         if not least <= value <= MOST_WHOLE:
-            raise self._error(
-                say(
-                    "`{name}` is {found}, expected {least} to {most}",
-                    name=name,
-                    found=shown(value),
-                    least=least,
-                    most=MOST_WHOLE,
-                )
+            raise ClauseError(
+                "`{name}` is {found}, expected {least} to {most}",
+                name=name,
+                found=shown(value),
+                least=least,
+                most=MOST_WHOLE,
             )
         return value
 
     def _name(self, record: Mapping[str, Any], name: str) -> str:
         value: str = self._of(record, name, str)
         if not _NAME.fullmatch(value):
-            raise self._error(
-                say("`{name}` is {found}; expected small letters, digits and hyphens", name=name, found=shown(value))
+            raise ClauseError(
+                "`{name}` is {found}; expected small letters, digits and hyphens", name=name, found=shown(value)
             )
         return value
 
@@ -222,23 +224,21 @@ class _Reader:
         value = self._of(record, name, str, default)
         if value not in known:
             listed = ", ".join(sorted(filter(None, known)))
-            raise self._error(
-                say("`{name}` is {found}; known are {known}", name=name, found=shown(value), known=listed)
-            )
+            raise ClauseError("`{name}` is {found}; known are {known}", name=name, found=shown(value), known=listed)
         return value
 
     def _list(self, record: Mapping[str, Any], name: str) -> tuple[str, ...]:
         values = self._of(record, name, list, [])
         if not all(isinstance(value, str) for value in values):
-            raise self._error(say("`{name}` is {found}, expected a list of texts", name=name, found=shown(values)))
+            raise ClauseError("`{name}` is {found}, expected a list of texts", name=name, found=shown(values))
         return tuple(values)
 
     def _strings(self, record: Mapping[str, Any], name: str) -> dict[str, str]:
         values = self._of(record, name, dict, {})
         for key, value in values.items():
             if not isinstance(value, str):
-                raise self._error(
-                    say("`{name}.{key}` is {found}, expected a text", name=name, key=key, found=shown(value))
+                raise ClauseError(
+                    "`{name}.{key}` is {found}, expected a text", name=name, key=key, found=shown(value)
                 )
             self._check_template(f"{name}.{key}", value)
         return dict(values)
@@ -256,12 +256,12 @@ class _Reader:
         wanted = self._languages or tuple(languages)
         missing = [language for language in wanted if not languages.get(language, "").strip()]
         if missing or not languages:
-            raise self._error(
-                say("`{name}` lacks a text for {language}", name=where, language=", ".join(missing) or ENGLISH)
+            raise ClauseError(
+                "`{name}` lacks a text for {language}", name=where, language=", ".join(missing) or ENGLISH
             )
         named = {language: self._check_template(where, text) for language, text in languages.items()}
         if len(set(named.values())) > 1:
-            raise self._error(say("`{name}` names other values in one language than in another", name=where))
+            raise ClauseError("`{name}` names other values in one language than in another", name=where)
         return Text({ENGLISH: next(iter(languages.values())), **languages})
 
     def _check_template(self, where: str, text: str) -> frozenset[str]:
@@ -269,32 +269,20 @@ class _Reader:
         try:
             fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
         except ValueError as error:
-            raise self._error(say("`{name}` is no template: {problem}", name=where, problem=str(error))) from error
+            raise ClauseError("`{name}` is no template: {problem}", name=where, problem=str(error)) from error
         if len(text) > MAX_CHARACTERS:
-            raise self._error(say("`{name}` is longer than {most} characters", name=where, most=MAX_CHARACTERS))
+            raise ClauseError("`{name}` is longer than {most} characters", name=where, most=MAX_CHARACTERS)
         for _, name, form, conversion in fields:
             if conversion or not _FIELD.fullmatch(name or "") or not _FORMAT.fullmatch(form or ""):
-                raise self._error(
-                    say(
-                        "`{name}` asks for {found}; a value is a name and a format of a number, such as {example}",
-                        name=where,
-                        found=shown(
-                            (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
-                        ),
-                        example="{p:.2f}",
-                    )
+                raise ClauseError(
+                    "`{name}` asks for {found}; a value is a name and a format of a number, such as {example}",
+                    name=where,
+                    found=shown(
+                        (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+                    ),
+                    example="{p:.2f}",
                 )
         return frozenset(field[1] or "" for field in fields)
-
-    def _error(self, problem: Sentence) -> LessonError:
-        if self._step:
-            return LessonError(
-                "The lesson {file} cannot be used. Step {n}: {problem}.",
-                file=self._file,
-                n=self._step,
-                problem=problem,
-            )
-        return LessonError("The lesson {file} cannot be used: {problem}.", file=self._file, problem=problem)
 
 
 MAX_BYTES: Final = 200_000
@@ -302,11 +290,7 @@ MAX_DOTS: Final = 200  # of a line: all beginnings of a dotted key are kept, and
 
 
 def parsed(file: Path) -> dict[str, Any]:
-    """What a file holds.
-
-    Raises:
-        LessonError: It cannot be read, is too large or is no TOML; says so of this file.
-    """
+    """What a file holds; an error says of it that it cannot be read, is too large or is no TOML."""
     try:
         with file.open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)
@@ -330,3 +314,52 @@ def parsed(file: Path) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
         raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
+
+
+def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+    """Lessons that somebody wrote for a class: every TOML file of a folder, in the order of their names.
+
+    One with steps `from` others is a path through them. Their texts may be given in one language only.
+
+    Returns:
+        The lessons by name, and a sentence for each file that cannot be used.
+    """
+    files = sorted(folder.glob("*.toml"))[:MAX_FILES]
+    if not files:
+        return {}, (say("The folder of lessons {folder} holds no .toml file.", folder=shown(str(folder))),)
+    left, found, problems = dict[Path, Any](), dict[Path, Lesson](), dict[Path, Sentence]()
+    for file in files:
+        try:
+            left[file] = parsed(file)
+        except LessonError as error:
+            problems[file] = error.sentence
+    while left:  # a path may take steps of a file that is read after it
+        names = {str(record.get("name")) for record in left.values()}
+        ready = [file for file, record in left.items() if not names & _taken_from(record)] or list(left)
+        for file in ready:
+            try:
+                found[file] = _own(file, left.pop(file), [*lessons().values(), *found.values()])
+            except LessonError as error:
+                problems[file] = error.sentence
+    own = {found[file].name: found[file] for file in files if file in found}
+    return own, tuple(problems[file] for file in files if file in problems)
+
+
+def _taken_from(record: Mapping[str, Any]) -> set[str]:
+    """The lessons that a record takes steps from."""
+    steps = record.get("step")
+    named = [step.get("from") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    return {name.partition(".")[0] for name in named if isinstance(name, str)}
+
+
+def _own(file: Path, record: Mapping[str, Any], known: Sequence[Lesson]) -> Lesson:
+    """Read a lesson that somebody wrote, which may take steps from those that are known, and not have their names."""
+    by_name = {one.name: one for one in known}
+    lesson = lesson_of(record, file.name, languages=(), known=by_name)
+    if lesson.name in by_name:
+        raise LessonError(
+            "The lesson {file} cannot be used: its name {name} is that of another lesson; choose another.",
+            file=file.name,
+            name=shown(lesson.name),
+        )
+    return lesson

@@ -48,22 +48,14 @@ def short_path() -> ShortPath:
 def shown_row(config: ModelConfig | None) -> dict[str, str]:
     """What the page Attention shows while the words are said: the first row of the first layer's first head.
 
-    Args:
-        config: Of the checkpoint that is open; None if none is.
-
-    Returns:
-        Parameters of an address.
+    These are parameters of an address, for the config of the checkpoint that is open; None if none is.
     """
     kind = "encoder" if config is None or anatomy(config).reads else "decoder"
     return {"panel": "walk", "kind": kind, "layer": "1", "head": "1", "query": "1"}
 
 
 def words_on(case: Case) -> dict[str, Any]:
-    """What the words name of a run: the first row of the first head of its first layer.
-
-    Raises:
-        NotHere: The sentence is too short for a row with two keys.
-    """
+    """What the words name of a run: the first row of the first head of its first layer."""
     config, trace = case.checkpoint.config, case.trace
     kind: Kind = "encoder" if anatomy(config).reads else "decoder"
     found = walk_of(case, {"kind": kind, "layer": 1, "head": 1, "query": 1})

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from transformer.errors import GlassformerError, shown
-from transformer.lessons.case import Answer, Case, NotHere, Option
-from transformer.lessons.lesson import USUAL, LessonError, Step, Text
+from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.lesson import USUAL, LessonError, Step
 from transformer.lessons.subjects import ORACLES, PICKS
 from words import Sentence
 
@@ -49,26 +49,18 @@ class Posed:
 
     def link(self) -> dict[str, str]:
         """The parameters of the address that the step opens."""
-        return _filled(self.step.link, self.picked)
+        return {name: text.format_map(self.picked) for name, text in self.step.link.items()}
 
     def then(self) -> dict[str, str]:
         """The parameters of the address after the answer."""
-        return self.link() | _filled(self.step.then, self.values)
+        return self.link() | {name: text.format_map(self.values) for name, text in self.step.then.items()}
 
     def label(self, word: str) -> str:
-        """What a choice is called.
-
-        Args:
-            word: Of one of the options.
-        """
+        """What a choice is called, by its word."""
         return next(option.label for option in self.options if option.word == word)
 
     def is_right(self, given: str) -> bool:
-        """Tell whether an answer is right.
-
-        Args:
-            given: The word of a choice, or what was typed.
-        """
+        """Tell whether an answer is right: the word of a choice, or what was typed."""
         right = self.answer.right
         if isinstance(right, str):
             return given.strip() == right or given.strip() in self.answer.accepted
@@ -76,11 +68,7 @@ class Posed:
         return number is not None and abs(number - right) <= self.step.ask.within + 1e-9
 
     def misled(self, given: str) -> Sentence | None:
-        """What to say to whoever gave a wrong answer that comes from a misconception; None if nothing is known.
-
-        Args:
-            given: The word of a choice, or what was typed.
-        """
+        """What to say to whoever gave a wrong answer that comes from a misconception; None if nothing is known."""
         if self.is_right(given):
             return None
         word = given
@@ -103,7 +91,10 @@ def pose(step: Step, case: Case) -> Posed:
     """
     if step.pick:
         case = replace(case, picked=dict(PICKS[step.pick](case)))
-    answer = ORACLES[step.ask.oracle](case) if step.ask.oracle else _as_written(step)
+    if step.ask.oracle:
+        answer = ORACLES[step.ask.oracle](case)
+    else:  # a plain question: the lesson's file says the answer itself
+        answer = Answer(right=step.ask.right, options=worded(*step.ask.choices))
     try:
         posed = _posed(step, case, answer)
         _ = posed.question, posed.reveal, posed.then(), [text.said(posed.values) for text in step.ask.misled.values()]
@@ -117,13 +108,11 @@ def pose(step: Step, case: Case) -> Posed:
     return posed
 
 
-def _as_written(step: Step) -> Answer:
-    """The answer to a plain question, which the lesson's file says itself."""
-    return Answer(right=step.ask.right, options=tuple(Option(word) for word in step.ask.choices))
-
-
 def _posed(step: Step, case: Case, answer: Answer) -> Posed:
-    options = tuple(_labelled(option, step.ask.choices, case.picked) for option in answer.options)
+    options = tuple(
+        option if option.label else replace(option, label=step.ask.choices[option.word].said(case.picked))
+        for option in answer.options
+    )
     if step.ask.form == "choice":
         _check_options(options)
         if not step.ask.in_order:
@@ -132,11 +121,7 @@ def _posed(step: Step, case: Case, answer: Answer) -> Posed:
 
 
 def number_in(text: str) -> float | None:
-    """The number that a reader typed; None if it is none.
-
-    Args:
-        text: Such as "0.25", "0,25", "25 %", "1,234" or "−3".
-    """
+    """The number that a reader typed, such as "0.25", "0,25", "25 %", "1,234" or "−3"; None if it is none."""
     plain = "".join(unicodedata.normalize("NFKC", text).split()).replace("−", "-")  # ０．５％ is 0.5%
     share = plain.endswith("%")
     plain = plain.removesuffix("%")
@@ -149,26 +134,15 @@ def number_in(text: str) -> float | None:
     return number / 100 if share else number
 
 
-def _filled(parameters: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: text.format_map(values) for name, text in parameters.items()}
-
-
-def _labelled(option: Option, texts: Mapping[str, Text], values: Mapping[str, Any]) -> Option:
-    return option if option.label else replace(option, label=texts[option.word].said(values))
-
-
 def _check_options(options: tuple[Option, ...]) -> None:
     """Two choices that look alike cannot be told apart by whoever reads them."""
     for language in ("en", "zh"):
-        labels = [" ".join(_in(language, option.label).split()) for option in options]
+        said = (one.label.in_language(language) if isinstance(one.label, Sentence) else one.label for one in options)
+        labels = [" ".join(label.split()) for label in said]
         if len(set(labels)) < len(labels):
             raise NotHere("Two of the choices would look the same: {choices}.", choices=" · ".join(labels))
     if len(options) < 2:
         raise NotHere("This sentence leaves only one choice.")
-
-
-def _in(language: str, label: str) -> str:
-    return label.in_language(language) if isinstance(label, Sentence) else label
 
 
 def _place(option: Option, step: Step, case: Case) -> bytes:

@@ -6,11 +6,12 @@ Knows nothing of what is drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from transformer.lessons.case import NotHere
+from transformer.lessons.lesson import Shown
 from transformer.runs.trace import Trace
 from words import say
 
@@ -19,20 +20,21 @@ ROUNDING: Final = 1e-4
 
 
 def first_difference(before: Trace, after: Trace) -> tuple[int, int]:
-    """The first step at which two runs wrote something else.
-
-    Args:
-        before: A run.
-        after: Another one of the same model.
+    """The first step at which two runs of a model wrote something else; the last one where they wrote the same.
 
     Returns:
-        It, and the nearest step that the other run has, both from 1; the last one where they wrote the same.
+        It, and the nearest step that the second run has, both from 1.
     """
     shorter = min(before.n_steps, after.n_steps)
     pairs = enumerate(zip(before.tgt_ids, after.tgt_ids, strict=False))
     last = shorter - 1 if before.tgt_ids == after.tgt_ids else shorter
     at = next((step for step, (a, b) in pairs if a != b), last)
     return at + 1, max(1, min(at + 1, after.n_steps))
+
+
+def outputs(before: Trace, after: Trace) -> dict[str, Any]:
+    """What both wrote, as the texts of a lesson name it."""
+    return {"before": before.output_text, "after": after.output_text}
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,7 @@ class Difference:
 
 
 def largest_difference(one: Trace, other: Trace) -> Difference:
-    """Compare two runs up to the first piece that they wrote differently.
-
-    Args:
-        one: A run.
-        other: Another one of the same model.
+    """Compare two runs of a model up to the first piece that they wrote differently.
 
     Raises:
         NotHere: The runs have no step, or numbers that are not finite.
@@ -68,16 +66,6 @@ def logits(trace: Trace, n_steps: int) -> np.ndarray:
     return trace.log_probs[:n_steps].astype(np.float64) + trace.log_sums[:n_steps, None]
 
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
 def amount(value: float) -> str:
-    """A difference to two digits; only 0 itself is called so.
-
-    Args:
-        value: At least 0.
-    """
-    if value == 0:
-        return say("exactly 0")
-    mantissa, exponential, exponent = f"{value:.2g}".partition("e")
-    return f"{mantissa} × 10{str(int(exponent)).translate(_RAISED)}" if exponential else mantissa
+    """A difference of at least 0 to two digits; only 0 itself is called so."""
+    return say("exactly 0") if value == 0 else format(Shown(value), ".2g")

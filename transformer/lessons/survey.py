@@ -80,14 +80,9 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         """The row of a table; see `COLUMNS`."""
         first = _BETWEEN.join("–" if one is None else one for one in self.answers[:FIRST])
-        told = (
-            listed(self.counts),
-            listed(self.variants, most=9),
-            listed(self.reasons, most=2, between=_BETWEEN),
-            first,
-        )
-        kind, asks = self.step.ask.kind, self.step.fingerprint
-        return (self.lesson, str(self.n), asks, kind, self.checkpoint, str(self.counts.total()), *told)
+        variants, reasons = listed(self.variants, most=9), listed(self.reasons, most=2, between=_BETWEEN)
+        asked = self.lesson, str(self.n), self.step.fingerprint, self.step.ask.kind, self.checkpoint
+        return (*asked, str(self.counts.total()), listed(self.counts), variants, reasons, first)
 
 
 def right_answer(posed: Posed) -> str:
@@ -99,12 +94,7 @@ def right_answer(posed: Posed) -> str:
 def survey(
     plan: Sequence[Lesson], checkpoints: Mapping[str, Checkpoint], sentences: Mapping[str, Sequence[str]]
 ) -> list[Row]:
-    """Pose every step to every sentence of every checkpoint.
-
-    Args:
-        checkpoints: By name.
-        sentences: Those of each checkpoint.
-    """
+    """Pose every step to every sentence of every checkpoint, by the checkpoints' names."""
     rows = [
         Row(lesson=lesson.name, n=n, step=step, checkpoint=name)
         for lesson in plan
@@ -122,25 +112,13 @@ def survey(
 
 
 def case_of(checkpoint: Checkpoint, sentence: str, *, given: str = "") -> Case:
-    """The case of a sentence; runs that several steps ask for are made once.
-
-    Args:
-        sentence: The learner's.
-        given: What the learner typed.
-
-    Raises:
-        QueryError: The checkpoint cannot read it.
-    """
+    """The case of a learner's sentence and what was typed; runs that several steps ask for are made once."""
     run = lru_cache(maxsize=RUNS_KEPT)(checkpoint.run)
     return Case(checkpoint=checkpoint, trace=run(checkpoint.query(sentence)), given=given, run=run)
 
 
 def case_for(step: Step, case: Case, checkpoints: Mapping[str, Checkpoint]) -> Case:
-    """The case that a step is posed to: the learner's own, or an example of the checkpoint that the step runs on.
-
-    Args:
-        checkpoints: By name; that of the step among them.
-    """
+    """The case that a step is posed to: the learner's own, or an example of the checkpoint that the step runs on."""
     if step.on in ("", case.checkpoint.name):
         return case
     own = checkpoints[step.on]
@@ -149,16 +127,13 @@ def case_for(step: Step, case: Case, checkpoints: Mapping[str, Checkpoint]) -> C
 
 def constant(rows: Sequence[Row]) -> list[str]:
     """What is wrong with the kinds of questions: findings that are none, laws that do not hold; in words."""
-    steps: dict[tuple[str, int], Counter[str]] = {}
-    kinds: dict[tuple[str, int], Kind] = {}
+    steps: dict[tuple[str, Kind], Counter[str]] = {}
     for row in rows:
-        steps.setdefault((row.lesson, row.n), Counter()).update(row.counts)
-        kinds[row.lesson, row.n] = row.step.ask.kind
-    return [problem for of, counts in steps.items() if (problem := _problem(of, kinds[of], counts))]
+        steps.setdefault((f"{row.lesson}.{row.n}", row.step.ask.kind), Counter()).update(row.counts)
+    return [problem for of, counts in steps.items() if (problem := _problem(*of, counts))]
 
 
-def _problem(of: tuple[str, int], kind: Kind, counts: Counter[str]) -> str:
-    where = f"{of[0]}.{of[1]}"
+def _problem(where: str, kind: Kind, counts: Counter[str]) -> str:
     if not counts:
         return f"{where} was never posed."
     answer, most = counts.most_common(1)[0]
@@ -171,13 +146,7 @@ def _problem(of: tuple[str, int], kind: Kind, counts: Counter[str]) -> str:
 
 
 def listed(counts: Counter[str], *, most: int = 6, between: str = ", ") -> str:
-    """Counts as text, the largest first; equal ones by name.
-
-    Args:
-        counts: By name.
-        most: How many are named.
-        between: What parts them.
-    """
+    """Counts as text, the largest first, equal ones by name; at most so many are named."""
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(n for _, n in ordered[most:])
     others = [f"{len(ordered) - most} others {rest}"] if rest else []
@@ -191,11 +160,7 @@ def sentences_of(file: Path) -> list[str]:
 
 
 def table(rows: Sequence[Row], *, before: str = "") -> str:
-    """A table with tabs: the rows, and those of a table before that are of other steps of the plan.
-
-    Args:
-        before: What stood in the table.
-    """
+    """A table with tabs: the rows, and those of the table before that are of other steps of the plan."""
     old = [tuple(line.split("\t")) for line in before.splitlines()[1:]]
     cells = {(line[0], line[1], line[4]): line for line in (*old, *(row.cells() for row in rows))}
     plan = [(lesson, str(n)) for lesson, found in lessons().items() for n in range(1, len(found.steps) + 1)]

@@ -1,24 +1,45 @@
-"""All terms of the glossary.
-
-Read `term` first; the terms stand in modules by what they are about, in the order in which one would explain them.
+"""All terms of the glossary: what stands in `terms.toml`, as sentences.
 
 Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
-from ui.glossary import attention, class_room, decoding, layer_terms, model_terms, order_terms, text, training
-from words import say
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
-TERMS = (
-    *text.TERMS,
-    *model_terms.TERMS,
-    *attention.TERMS,
-    *order_terms.TERMS,
-    *layer_terms.TERMS,
-    *decoding.TERMS,
-    *training.TERMS,
-    *class_room.TERMS,
+from words import Sentence, say
+from words.tables import read_table
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term, in sentences."""
+
+    # What it is called. What stands in brackets is another name: "rotary position embedding (RoPE)". The browser
+    # finds English names in both numbers and in any case.
+    name: Sentence
+    text: Sentence  # what it means
+    seen: str = ""  # where it is seen, a name in `term_places.PLACES`; "" if nowhere yet
+    also: str = ""  # other words for it, irregular plurals among them, with "|" between
+    # For a name of one word that people also use otherwise: words, with "|" between, of which one has to stand in the
+    # same paragraph for this one to be the term.
+    among: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its English name, by which an address asks for it."""
+        return str(self.name)
+
+    def plain(self) -> dict[str, str]:
+        """What the browser is told of it."""
+        told = {"id": self.id, "name": self.name, "text": self.text, "also": self.also, "among": self.among}
+        return {name: text for name, text in told.items() if text}
+
+
+TERMS: Final = tuple(
+    Term(**row) for group in read_table(Path(__file__).with_suffix(".toml"))["terms"].values() for row in group
 )
 
 # For translators: phrases in which a word of the glossary means something else, so that it is not underlined.

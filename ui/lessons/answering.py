@@ -9,7 +9,8 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
 from transformer.lessons.posing import number_in
-from ui.lessons import ballot, leading, lesson_questions
+from ui.lessons import leading, lesson_questions
+from ui.server.public import MOST_CHOICES, Public
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import apart, in_room, predictions, session
@@ -22,14 +23,7 @@ MOST_CHARACTERS: Final = 80
 
 
 def question(place: Place, found: Posed, checkpoint: Checkpoint, *, labels: Sequence[str] = ()) -> None:
-    """Ask, with the choices or a box to type into, and a button that commits.
-
-    Args:
-        place: The step.
-        found: The question.
-        checkpoint: The one that it runs on.
-        labels: What the choices are called, where that is not what the question calls them.
-    """
+    """Ask, with the choices (by other labels, if some are given) or a box to type into, and a button that commits."""
     key = f"lesson_answer_{place.name.replace('.', '_')}_{predictions.run_at_hand()}"
     with st.form(key=f"ask_{key}", border=False):
         st.markdown(drawing.strong(found.question))
@@ -60,13 +54,7 @@ def question(place: Place, found: Posed, checkpoint: Checkpoint, *, labels: Sequ
 
 
 def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
-    """Callback: the learner commits to what a widget says; then the page shows what was covered.
-
-    Args:
-        place: The step.
-        key: Of the widget.
-        checkpoint: The one that the step runs on.
-    """
+    """Callback: the learner commits to what the widget with a key says; then the page shows what was covered."""
     given = str(st.session_state.get(key) or "").strip()
     source = st.session_state.get(session.SOURCE) or ""
     typed = given if leading.step_of(place).ask.form == "piece" else ""
@@ -80,7 +68,10 @@ def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
     predictions.predict(place, given, right=found.is_right(given))
     room = in_room.asks(place.name, predictions.run_at_hand())
     if room is not None and in_room.taught() is None:
-        ballot.vote(room, found, given)
+        if counts_right(room, found):
+            in_room.vote(0 if found.is_right(given) else 1)
+        else:
+            in_room.vote(words_of(found).index(given))
         return  # the teacher shows the answer
     if leading.at_the_step(place) and found.then() != found.link():
         there = leading.parameters(place, checkpoint, then=True)
@@ -90,14 +81,7 @@ def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
 def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:
     """Say what was predicted, whether it is right, and what the run says.
 
-    Args:
-        place: The step.
-        given: The answer.
-        checkpoint: The one that the step runs on.
-        source: The learner's sentence.
-
-    Returns:
-        Whether it is an answer to the question as it stands now.
+    Tells whether that is an answer to the question as it stands now.
     """
     step = leading.step_of(place)
     found = lesson_questions.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
@@ -106,12 +90,21 @@ def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str)
     st.markdown(drawing.strong(found.question))
     right = found.is_right(given.choice)
     said = [_verdict(found, given.choice, right=right)]
-    misled = found.misled(given.choice)
-    if misled is not None:
+    if (misled := found.misled(given.choice)) is not None:
         said.append(misled)
     (st.success if right else st.warning)(drawing.plain(joined(" ", said)))
     st.markdown(drawing.plain(found.reveal))
     return True
+
+
+def counts_right(public: Public, found: Posed) -> bool:
+    """Whether votes say who was right, and not what was chosen: choices on different sentences are not comparable."""
+    return public.own or found.step.ask.form != "choice" or len(found.options) > MOST_CHOICES
+
+
+def words_of(found: Posed) -> list[str]:
+    """The choices of a question, in their order."""
+    return [option.word for option in found.options]
 
 
 def solution(found: Posed) -> None:
@@ -128,14 +121,8 @@ def true(found: Posed) -> Sentence:
 
 
 def called(found: Posed, given: str) -> str:
-    """What an answer is called.
-
-    Args:
-        found: The question.
-        given: The word of a choice, or what was typed.
-    """
-    known = given in [option.word for option in found.options]
-    return found.label(given) if found.step.ask.form == "choice" and known else given
+    """What an answer is called: the word of a choice, or what was typed."""
+    return found.label(given) if found.step.ask.form == "choice" and given in words_of(found) else given
 
 
 def _true(found: Posed) -> str:
@@ -157,7 +144,7 @@ def _refused(found: Posed, given: str) -> str | None:
     """Why something is no answer to a question; None if it is one."""
     form = found.step.ask.form
     if form == "choice":
-        known = given in [option.word for option in found.options]
+        known = given in words_of(found)
         return None if known else say("Choose what you predict first; a wrong prediction is as good a start.")
     if not given:
         return say("Type what you predict first; a wrong prediction is as good a start.")

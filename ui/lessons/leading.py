@@ -37,9 +37,8 @@ def step_of(place: Place) -> Step:
 def run_of(place: Place) -> tuple[Place, str, str | None]:
     """The run that a step is about, whatever is open now.
 
-    Returns:
-        The place, which knows what the learner comes back to; the checkpoint's name, and the sentence: None for the
-        checkpoint's first example.
+    The place knows what the learner comes back to; then the checkpoint's name, and the sentence: None for the
+    checkpoint's first example.
     """
     here, on = lesson.place(), step_of(place).on
     model = st.session_state.get(session.MODEL) or ""
@@ -56,12 +55,9 @@ def run_of(place: Place) -> tuple[Place, str, str | None]:
 
 
 def parameters(place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> dict[str, str]:
-    """The whole address of a step on the run that it is about, but for the language.
+    """The whole address of a step on the run that it is about, but for the language; as it is before the answer.
 
-    Args:
-        place: The step.
-        at_hand: The checkpoint that is open.
-        then: As it is once the question was answered.
+    `at_hand` is the checkpoint that is open; with `then` the question was answered.
     """
     place, model, source = run_of(place)
     checkpoint = at_hand if model == st.session_state.get(session.MODEL) else _open(model)
@@ -74,14 +70,7 @@ def parameters(place: Place, at_hand: Checkpoint | None, *, then: bool = False) 
 
 
 def complete(checkpoint: Checkpoint, model: str, source: str, looked_at: dict[str, str]) -> dict[str, str]:
-    """The parameters of a link: a run, and what a step looks at.
-
-    Args:
-        checkpoint: What it runs on.
-        model: Its name in an address.
-        source: The sentence.
-        looked_at: Parameters of the step.
-    """
+    """The parameters of a link: a run, of which `model` is the checkpoint's name there, and what a step looks at."""
     link, _ = read_link({name: (text,) for name, text in looked_at.items()})
     link = replace(address(checkpoint, replace(link, model=model, source=source)), revision="")
     return write_link(link)
@@ -92,14 +81,7 @@ Way = tuple[str, str, dict[str, str]]
 
 
 def to(label: str, place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> Way:
-    """The link to a step.
-
-    Args:
-        label: What it says.
-        place: The step.
-        at_hand: The checkpoint that is open.
-        then: As for `parameters`.
-    """
+    """The link to a step, with what `parameters` makes of it."""
     return step_of(place).page, label, parameters(place, at_hand, then=then)
 
 

@@ -17,11 +17,7 @@ LIST: Final = "lesson_list"
 
 
 def draw(checkpoint: Checkpoint | None) -> None:
-    """Draw the list.
-
-    Args:
-        checkpoint: The one that is open; None if none is.
-    """
+    """Draw the list, with what is open; None if nothing is."""
     short.summary()
     there = lesson.known()
     st.markdown(

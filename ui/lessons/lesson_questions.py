@@ -6,17 +6,17 @@ the checkpoint: the queue would wait for itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import streamlit as st
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from transformer.lessons import Case, NotHere, Posed, Step, pose
+from transformer.lessons import Case, NotHere, Posed, pose
 from transformer.runs.query import Query
-from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.server.work import BusyError
 from ui.state import lesson, session
@@ -28,14 +28,10 @@ ABOUT: Final = "lesson_about"  # in the session, while a page is drawn: the chec
 _BYTES: Final = 4_000  # of a question with its answer
 
 
-@dataclass(frozen=True)
-class Unasked:
-    """Why there is no question; the model's thread hands exceptions on instead of keeping them."""
+Found = Posed | Sentence
+"""A question, or why there is none."""
 
-    why: Sentence  # A sentence
-
-
-Found = Posed | Unasked
+_Made = TypeVar("_Made")
 
 
 def about(checkpoint: Checkpoint) -> None:
@@ -54,26 +50,22 @@ def taken() -> Checkpoint | None:
 
 
 def posed(place: Place, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
-    """A step posed to a run.
-
-    Args:
-        place: The step.
-        checkpoint: The one that it runs on.
-        source: The learner's sentence.
-        given: What the learner typed, where a piece is asked for.
-    """
+    """A step posed to a run of the learner's sentence, with what was typed where a piece is asked for."""
     if not source.strip():
-        return Unasked(say("Type a sentence above the page, or take one of the examples."))
-    step, query = lesson.known()[place.lesson].steps[place.step - 1], own_query(checkpoint, source)
+        return say("Type a sentence above the page, or take one of the examples.")
+    step = lesson.known()[place.lesson].steps[place.step - 1]
+    key = ("lesson", place.lesson, place.step, step.fingerprint, given)
+    return made(checkpoint, source, key, lambda case: pose(step, replace(case, given=given)))
+
+
+def made(checkpoint: Checkpoint, source: str, key: Hashable, work: Callable[[Case], _Made]) -> _Made | Sentence:
+    """What is made of the run of a sentence in the model's thread, or why there is nothing; `key` says what it is."""
     try:
-        trace = loading.runner().trace(checkpoint, query)
-        return loading.runner().compute(
-            ("lesson", query, place.lesson, place.step, step.fingerprint, given),
-            partial(_pose, step, checkpoint, trace, given),
-            nbytes=lambda _: _BYTES,
-        )
+        query = own_query(checkpoint, source)
+        case = Case(checkpoint=checkpoint, trace=loading.runner().trace(checkpoint, query))
+        return loading.runner().compute((key, query), partial(_or_why, work, case), nbytes=lambda _: _BYTES)
     except (GlassformerError, BusyError) as error:
-        return Unasked(error.sentence)
+        return error.sentence
 
 
 def own_query(checkpoint: Checkpoint, source: str) -> Query:
@@ -85,9 +77,9 @@ def own_query(checkpoint: Checkpoint, source: str) -> Query:
     return Link(source=source, max_new=min(DEFAULT_NEW, checkpoint.config.max_len)).query(checkpoint.content_hash)
 
 
-def _pose(step: Step, checkpoint: Checkpoint, trace: Trace, given: str) -> Found:
-    """Pose it; a reason why there is no question is kept as a question is."""
+def _or_why(work: Callable[[Case], _Made], case: Case) -> _Made | Sentence:
+    """A reason why there is nothing is kept as a result is; the thread hands exceptions on instead."""
     try:
-        return pose(step, Case(checkpoint=checkpoint, trace=trace, given=given))
+        return work(case)
     except NotHere as why:
-        return Unasked(why.sentence)
+        return why.sentence

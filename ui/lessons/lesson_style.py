@@ -63,11 +63,7 @@ def apply() -> None:
 
 
 def outline(keys: Sequence[str]) -> None:
-    """Outline charts.
-
-    Args:
-        keys: Of the charts; letters, digits, `_` and `-` only.
-    """
+    """Outline charts, by their keys: letters, digits, `_` and `-` only."""
     if keys:
         chosen = ", ".join(f".st-key-{key}" for key in keys)
         st.html(f"<style>{chosen} {_OUTLINE}</style>")

@@ -26,11 +26,7 @@ _LONGEST_CHOICE: Final = 100
 
 
 def mount(page: str) -> None:
-    """Have the browser remember what the session knows, and say what it remembers; draws nothing.
-
-    Args:
-        page: The path of the page, on which a step may point at charts.
-    """
+    """Have the browser remember what the session knows, and say what it remembers; draws nothing."""
     here, step = lesson.place(), lesson.step()
     at_the_step = step is not None and step.page == page
     rows = [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()]
@@ -53,11 +49,7 @@ def _heard() -> None:
 
 
 def read(text: str) -> Iterator[tuple[Key, Prediction]]:
-    """The answers that a browser remembers.
-
-    Args:
-        text: As it wrote them.
-    """
+    """The answers that a browser remembers, as it wrote them."""
     try:
         rows: Any = json.loads(text) if len(text) <= LONGEST else []
     except (ValueError, RecursionError):

@@ -13,12 +13,12 @@ from typing import Any, Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
 from ui.lessons import answering, leading, lesson_questions, lesson_style, memory, route, short, voting
-from ui.lessons.lesson_questions import Unasked
+from ui.lessons.lesson_questions import Found
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import in_room, lesson, predictions, session
 from ui.state.lesson import Place
-from words import say
+from words import Sentence, say
 
 LIST: Final = "lessons"  # the path of the page with all lessons
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
@@ -26,11 +26,7 @@ _MOST_EXAMPLES: Final = 3
 
 
 def begin(page: str) -> Any:
-    """Make the place of the panel; call it before the page runs.
-
-    Returns:
-        The place; None outside of lessons.
-    """
+    """Make the place of the panel; call it before the page runs. There is none outside of lessons."""
     lesson.begin()
     here = lesson.place()
     if here is None:
@@ -49,11 +45,7 @@ def begin(page: str) -> Any:
 
 
 def fill(place: Any) -> None:
-    """Draw what the panel says; call it after the page.
-
-    Args:
-        place: What `begin` returned.
-    """
+    """Draw what the panel says into what `begin` made; call it after the page."""
     here, checkpoint = lesson.place(), lesson_questions.taken()
     if place is None or here is None:
         return
@@ -74,25 +66,20 @@ def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
     found = current(here, checkpoint)
     voting.ask(here, found)
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
-    if isinstance(found, Unasked):
+    if not isinstance(found, Posed):
         _not_here(here, found, checkpoint)
-    _ways(here, checkpoint, answered=answered, passed=isinstance(found, Unasked))
+    _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
     if leading.at_the_step(here):
         lesson_style.outline([key for key in leading.step_of(here).look if _KEY.fullmatch(key)])
 
 
-def current(here: Place, checkpoint: Checkpoint | None) -> Posed | Unasked:
-    """The question of a step on the run that is open, or why there is none.
-
-    Args:
-        here: The step.
-        checkpoint: The one that the page has opened; None if it opened none.
-    """
+def current(here: Place, checkpoint: Checkpoint | None) -> Found:
+    """The question of a step on the run that the page has opened, or why there is none."""
     on = leading.step_of(here).on
     if checkpoint is None:
-        return Unasked(say("A lesson needs a model: go back to the step."))
+        return say("A lesson needs a model: go back to the step.")
     if on not in ("", st.session_state.get(session.MODEL)):
-        return Unasked(say("This step is shown on the checkpoint {name}: go back to the step.", name=on))
+        return say("This step is shown on the checkpoint {name}: go back to the step.", name=on)
     return lesson_questions.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
 
 
@@ -109,11 +96,11 @@ def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
     return False
 
 
-def _not_here(here: Place, why: Unasked, checkpoint: Checkpoint | None) -> None:
+def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None:
     """Say why there is no question, and offer sentences that have one."""
     if checkpoint is not None and predictions.open_up(here) and leading.step_of(here).cover:
         st.rerun()  # there is nothing to cover
-    st.info(drawing.plain(why.why), icon=":material/info:")
+    st.info(drawing.plain(why), icon=":material/info:")
     examples = () if checkpoint is None else checkpoint.card.tried()
     others = [one for one in examples if one != st.session_state.get(session.SOURCE)][:_MOST_EXAMPLES]
     if others:

@@ -30,9 +30,7 @@ def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Pl
 def around(lessons: Mapping[str, Lesson], here: Place) -> tuple[int, int, Place | None, Place | None]:
     """Where a step stands: its number, how many there are, and the steps before and after it.
 
-    Args:
-        lessons: All lessons by name.
-        here: The step. One that the short path leaves out stands in its lesson.
+    One that the short path leaves out stands in its lesson.
     """
     row = places(lessons, here.lesson, short=here.short)
     names = [place.name for place in row]

@@ -7,15 +7,10 @@ first step of the path, which belongs to another page. The summary stands on the
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import GlassformerError
-from transformer.lessons import Case, NotHere
 from transformer.lessons.path import short_path, shown_row, words_on
 from ui.lessons import leading, lesson_questions, route
-from ui.runs import loading
-from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import lesson, predictions, session
@@ -24,7 +19,6 @@ from words import Sentence, joined, say
 
 PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begins and ends
 BEGINS, WORDS, SUMMARY = say("To the first question"), say("The words of this path"), say("What you have met")
-_BYTES = 4_000  # of the numbers that the words name
 
 
 def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
@@ -43,7 +37,8 @@ def has_words(here: Place) -> bool:
 
 def words(checkpoint: Checkpoint | None) -> None:
     """Say the words of the path."""
-    found = None if checkpoint is None else _values(checkpoint)
+    source = st.session_state.get(session.SOURCE) or ""
+    found = None if checkpoint is None else lesson_questions.made(checkpoint, source, "path", words_on)
     if isinstance(found, dict):
         st.markdown(drawing.strong(WORDS))
         for term, says in short_path().words:
@@ -51,24 +46,6 @@ def words(checkpoint: Checkpoint | None) -> None:
             st.markdown(line)
     else:
         st.info(drawing.plain(found or say("A lesson needs a model: go back to the step.")))
-
-
-def _values(checkpoint: Checkpoint) -> dict[str, object] | Sentence:
-    """What the words name, or why there is nothing to name."""
-    try:
-        query = lesson_questions.own_query(checkpoint, st.session_state.get(session.SOURCE) or "")
-        trace = loading.runner().trace(checkpoint, query)
-        case = Case(checkpoint=checkpoint, trace=trace)
-        return loading.runner().compute(("path", query), partial(_words_on, case), nbytes=lambda _: _BYTES)
-    except (GlassformerError, BusyError) as error:
-        return error.sentence
-
-
-def _words_on(case: Case) -> dict[str, object] | Sentence:
-    try:
-        return words_on(case)
-    except NotHere as why:
-        return why.sentence
 
 
 def way_out(here: Place) -> leading.Way:

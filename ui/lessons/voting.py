@@ -11,7 +11,8 @@ from functools import partial
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
 from ui.components.room.view import room_counts
-from ui.lessons import answering, ballot, leading
+from ui.lessons import answering, leading
+from ui.lessons.lesson_questions import Found
 from ui.room import polling
 from ui.server.public import LEAST_VOTES, Opened, Public, Question
 from ui.server.registry import ROOMS
@@ -22,13 +23,8 @@ from ui.state.lesson import Place
 from words import joined, say
 
 
-def ask(here: Place | None, found: object) -> None:
-    """Put the question of a step to the class, if this session teaches one; take it back where there is none.
-
-    Args:
-        here: The step; None outside of lessons.
-        found: The question, or why there is none.
-    """
+def ask(here: Place | None, found: Found | None) -> None:
+    """Put the question of a step to the class, if this session teaches one; take it back where there is none."""
     taught, public = in_room.taught(), in_room.public()
     if taught is None or public is None:
         return
@@ -41,7 +37,7 @@ def ask(here: Place | None, found: object) -> None:
     name = in_room.name_of(here.name, "" if public.own else predictions.run_at_hand())
     if public.question is not None and public.question.name == name:
         return
-    right_alone = ballot.counts_right(public, found)
+    right_alone = answering.counts_right(public, found)
     choices = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
     polling.do(partial(ROOMS.ask, question=Question(name, found.question, choices)), taught)
     if leading.step_of(here).cover and predictions.of(here) is not None:
@@ -115,8 +111,8 @@ def _show_answer(here: Place, found: Posed, checkpoint: Checkpoint, taught: Open
     public = in_room.public()
     if public is None:
         return
-    compared = not ballot.counts_right(public, found)
-    right = ballot.place_of(found) if compared else None
+    compared = not answering.counts_right(public, found)
+    right = answering.words_of(found).index(str(found.answer.right)) if compared else None
     told = "" if compared or public.own else answering.true(found)
     polling.do(partial(ROOMS.answer, right=right, told=told), taught)
     if leading.at_the_step(here) and found.then() != found.link():

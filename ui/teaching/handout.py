@@ -31,8 +31,7 @@ _TAGS: Final = {"zh": "zh-CN"}
 class Sheet:
     """One step on paper."""
 
-    posed: Posed | None  # the question with its answer; None where it makes no sense for the sentence
-    why: Sentence | None  # then the reason
+    posed: Posed | Sentence  # the question with its answer, or why it makes no sense for the sentence
     charts: tuple[Spec, ...] = ()  # what belongs to it and stands beside the question
     closed: tuple[Spec, ...] = ()  # charts that hold the answer, and stand with it
     covered: bool = False  # whether what the app shows of it holds the answer
@@ -51,60 +50,83 @@ def handout(
     language: str,
     answers: bool = True,
 ) -> str:
-    """The file.
+    """The file: HTML with everything in it.
 
-    Args:
-        lesson: The lesson.
-        sheets: Its steps, in order.
-        checkpoint: What the model is called.
-        sentence: What it was given.
-        output: What it wrote; "" where it writes nothing.
-        language: One of `words.languages()`.
-        answers: Whether they stand in it.
-
-    Returns:
-        HTML with everything in it.
+    `checkpoint` is what the model is called; `output` is "" where it writes nothing.
     """
-
-    def told(text: str) -> str:
-        return escape(said(text, language))
-
+    half = _Half(language, closed=[chart for sheet in sheets for chart in sheet.closed])
+    told = half.told
     title = told(lesson.title.said({}))
     about = [
         told(say("Model: {name}", name=checkpoint)),
         f'<span class="sentence">{told(say("Sentence: {sentence}", sentence=sentence))}</span>',
     ]
-    if output:
-        about.append(told(say("Output: {output}", output=output)))
     named = f'<p class="name">{told(say("Name:"))}<span class="line"></span></p>'
     body = [f"<h1>{title}</h1>", named, f'<p class="about">{told(lesson.teaches.said({}))}</p>']
-    body += [f'<p class="about">{line}</p>' for line in about[:2]]
-    drawn = _Charts(language, closed=[chart for sheet in sheets for chart in sheet.closed])
-    body += [_question(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
+    body += [f'<p class="about">{line}</p>' for line in about]
+    body += [half.question(number, sheet) for number, sheet in enumerate(sheets, 1)]
     if answers:
-        drawn = _Charts(language, closed=[])
+        half = _Half(language, closed=[])
         body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
-        body += [f'<p class="about">{line}</p>' for line in about[2:]]
-        body += [_answer(number, sheet, language, drawn) for number, sheet in enumerate(sheets, 1)]
+        if output:
+            body.append(f'<p class="about">{told(say("Output: {output}", output=output))}</p>')
+        body += [half.answer(number, sheet) for number, sheet in enumerate(sheets, 1)]
         body.append("</div>")
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
     page = f"<head>{head}</head><body>{''.join(body)}<script>{_DRAW}</script></body>"
     return f'<!doctype html><html lang="{_TAGS.get(language, language)}">{page}</html>'
 
 
-class _Charts:
-    """The charts of one half of the paper: each once, and none that a question of the other half is about.
-
-    Args:
-        language: Of their texts.
-        closed: Those that hold an answer.
-    """
+class _Half:
+    """One half of the paper: each chart once, and none that a question of the other half is about (`closed`)."""
 
     def __init__(self, language: str, *, closed: Sequence[Spec]) -> None:
         self._language = language
         self._seen = {self._written(spec) for spec in closed}
 
-    def once(self, spec: Spec) -> str:
+    def told(self, text: str) -> str:
+        """A text in the reader's language, escaped."""
+        return escape(said(text, self._language))
+
+    def question(self, number: int, sheet: Sheet) -> str:
+        """A question, with what stands beside it."""
+        if not isinstance(sheet.posed, Posed):
+            return ""
+        posed, about = sheet.posed, ""
+        if sheet.about is not None:
+            about = f'<p class="about">{self.told(sheet.about)}</p>'
+        parts = [f"<h2>{number}. {self.told(posed.question)}</h2>{about}", *map(self._once, sheet.charts)]
+        if not sheet.covered:
+            parts.append(self._elsewhere(sheet))
+        labels = [f"<li>{self.told(option.label)}</li>" for option in posed.options]
+        parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
+        why = f'<p class="why">{self.told(say("Why?"))}<span class="line"></span></p>'
+        return f'<section>{"".join(parts)}{why}<div class="line whole"></div></section>'
+
+    def answer(self, number: int, sheet: Sheet) -> str:
+        """The answer, with the charts that hold it."""
+        if not isinstance(sheet.posed, Posed):
+            return f'<div class="answer"><h2>{number}.</h2><p>{self.told(sheet.posed)}</p></div>'
+        right, posed = sheet.posed.answer.right, sheet.posed
+        called = posed.label(str(right)) if posed.options else right if isinstance(right, str) else f"{right:.4g}"
+        parts = [f"<h2>{number}. {self.told(called)}</h2>"]
+        if posed.step.ask.form != "piece":  # its text answers what somebody typed
+            parts.append(f"<p>{self.told(posed.reveal)}</p>")
+        parts += map(self._once, sheet.closed)
+        if sheet.covered:
+            parts.append(self._elsewhere(sheet))
+        return f'<div class="answer">{"".join(parts)}</div>'
+
+    def _elsewhere(self, sheet: Sheet) -> str:
+        """Where what is not on paper is shown."""
+        if sheet.shown_on is None:
+            return ""
+        page, address = sheet.shown_on
+        more = say("The app shows more on the page “{page}”.", page=page)
+        line = more if sheet.charts or sheet.closed else say("The app shows it on the page “{page}”.", page=page)
+        return f'<p class="about"><a href="{escape(address)}">{self.told(line)}</a></p>'
+
+    def _once(self, spec: Spec) -> str:
         """A chart, if it was not drawn before."""
         if (written := self._written(spec)) in self._seen:
             return ""
@@ -113,56 +135,3 @@ class _Charts:
 
     def _written(self, spec: Spec) -> str:
         return str(figure_in(spec, self._language).to_json()).replace("<", "\\u003c")  # no text ends the script
-
-
-def _question(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
-    if sheet.posed is None:
-        return ""
-    posed = sheet.posed
-    parts = [f"<h2>{number}. {escape(said(posed.question, language))}</h2>"]
-    if sheet.about is not None:
-        parts.append(f'<p class="about">{escape(said(sheet.about, language))}</p>')
-    parts += map(drawn.once, sheet.charts)
-    if not sheet.covered:
-        parts.append(_elsewhere(sheet, language))
-    labels = [f"<li>{escape(said(option.label, language))}</li>" for option in posed.options]
-    parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
-    why = escape(said(say("Why?"), language))
-    parts.append(f'<p class="why">{why}<span class="line"></span></p><div class="line whole"></div>')
-    return f"<section>{''.join(parts)}</section>"
-
-
-def _answer(number: int, sheet: Sheet, language: str, drawn: _Charts) -> str:
-    if sheet.posed is None:
-        why = "" if sheet.why is None else escape(said(sheet.why, language))
-        return f'<div class="answer"><h2>{number}.</h2><p>{why}</p></div>'
-    parts = [f"<h2>{number}. {escape(said(_right(sheet.posed), language))}</h2>"]
-    if sheet.posed.step.ask.form != "piece":  # its text answers what somebody typed
-        parts.append(f"<p>{escape(said(sheet.posed.reveal, language))}</p>")
-    parts += map(drawn.once, sheet.closed)
-    if sheet.covered:
-        parts.append(_elsewhere(sheet, language))
-    return f'<div class="answer">{"".join(parts)}</div>'
-
-
-def _elsewhere(sheet: Sheet, language: str) -> str:
-    """Where what is not on paper is shown."""
-    if sheet.shown_on is None:
-        return ""
-    page, address = sheet.shown_on
-    more = say("The app shows more on the page “{page}”.", page=page)
-    told = escape(
-        said(
-            more if sheet.charts or sheet.closed else say("The app shows it on the page “{page}”.", page=page),
-            language,
-        )
-    )
-    return f'<p class="about"><a href="{escape(address)}">{told}</a></p>'
-
-
-def _right(posed: Posed) -> str:
-    """The right answer, as a reader sees it."""
-    right = posed.answer.right
-    if posed.options:
-        return posed.label(str(right))
-    return right if isinstance(right, str) else f"{right:.4g}"

@@ -39,12 +39,6 @@ class Drawn:
 def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint, trace: Trace) -> Drawn:
     """The charts of a step: all that it outlines (if nothing, covers) and that paper can show, else one of its page.
 
-    Args:
-        step: The step.
-        parameters: Of its address.
-        checkpoint: What the run is of.
-        trace: The learner's run.
-
     Raises:
         GlassformerError: The run cannot be changed as the address says.
         BusyError: The model has too much to do.
@@ -53,7 +47,10 @@ def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint
     link = replace(link, source=trace.query.source, max_new=trace.query.max_new)
     if link.interventions:
         trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    looks = {key: _of_key(key) for key in step.look or step.cover}
+    looks = {
+        key: partial(_declared, PICTURES[key]) if key in PICTURES else _CHARTS.get(key)
+        for key in step.look or step.cover
+    }
     chosen = {key: draw(link, checkpoint, trace) for key, draw in looks.items() if draw is not None}
     if not chosen and (otherwise := _of_page(step, link)) is not None:
         chosen = {next(iter(step.cover), ""): otherwise(link, checkpoint, trace)}
@@ -63,10 +60,6 @@ def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint
         closed=tuple(spec for key, spec in chosen.items() if spec is not None and key in closed),
         whole=all(chosen.get(key) is not None for key in looks) and any(chosen.values()),
     )
-
-
-def _of_key(key: str) -> Draw | None:
-    return partial(_declared, PICTURES[key]) if key in PICTURES else _CHARTS.get(key)
 
 
 def _of_page(step: Step, link: Link) -> Draw | None:

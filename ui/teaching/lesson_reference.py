@@ -19,8 +19,7 @@ from ui.shared import drawing
 from ui.shared.door import frame, st
 from ui.state import session
 from ui.state.lesson import Place
-from ui.teaching.blanks import as_they_are
-from words import joined, say
+from words import Sentence, joined, say
 
 ORACLE: Final = "teach_oracle"
 
@@ -50,7 +49,7 @@ def oracles() -> Any:
         rows.append(
             (
                 name,
-                joined(" · ", [_question(step) for step in steps]),
+                joined(" · ", [question(step) for step in steps]),
                 ", ".join(dict.fromkeys(word for step in steps for word in step.ask.choices)),
                 ", ".join(dict.fromkeys(word for step in steps for word in step.reveal)),
                 ", ".join(sorted({value for step in steps for value in values(step)})),
@@ -92,8 +91,16 @@ def values(step: Step) -> set[str]:
     return {name for text in texts for name in text.names} | {name for name in linked if name}
 
 
-def _question(step: Step) -> str:
-    return step.ask.question.said(as_they_are(step.ask.question.names))
+def question(step: Step) -> Sentence:
+    """What a step asks before it is posed to a run: its values are not known yet."""
+    return step.ask.question.said(dict.fromkeys(step.ask.question.names, _Blank()))
+
+
+class _Blank:
+    """A value that is not known yet; takes any format of a number."""
+
+    def __format__(self, spec: str) -> str:
+        return "…"
 
 
 def _tried(name: str, checkpoint: Checkpoint) -> None:
@@ -101,7 +108,7 @@ def _tried(name: str, checkpoint: Checkpoint) -> None:
     source = st.session_state.get(session.SOURCE) or ""
     found = lesson_questions.posed(Place(lesson.name, number), checkpoint, source)
     if not isinstance(found, Posed):
-        st.info(drawing.plain(found.why))
+        st.info(drawing.plain(found))
         return
     st.markdown(drawing.strong(found.question))
     right = found.answer.right

@@ -20,7 +20,7 @@ from ui.state import apart, covering, in_room, lesson, session
 from ui.state.lesson import Place
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import View
-from ui.teaching.blanks import as_they_are
+from ui.teaching.lesson_reference import question
 from ui.teaching.teaching_places import PAGES, whole
 from words import Sentence, say
 
@@ -185,8 +185,8 @@ def _steps() -> dict[str, str]:
     for one in lesson.known().values():
         title = one.title.said({})
         for number, step in enumerate(one.steps, 1):
-            question = step.ask.question.said(as_they_are(step.ask.question.names))
-            found[f"{one.name}.{number}"] = say("{title}, {n}: {question}", title=title, n=number, question=question)
+            asked = question(step)
+            found[f"{one.name}.{number}"] = say("{title}, {n}: {question}", title=title, n=number, question=asked)
     return found
 
 

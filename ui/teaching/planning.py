@@ -7,7 +7,7 @@ two to talk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,11 +35,7 @@ class Planned:
 def plan(lessons: Mapping[str, Lesson], *, minutes: int, first: str, votes: int) -> tuple[Planned, ...]:
     """The lessons that fit, in their order; one whose beginnings are neither known nor planned is left out.
 
-    Args:
-        lessons: All lessons by name.
-        minutes: That there are.
-        first: The lesson to begin with; the class knows those before it.
-        votes: How many questions of each lesson the class votes on.
+    The class knows those before the `first`, and votes on so many questions of each.
     """
     names = list(lessons)
     known, at, found = set(names[: names.index(first)]), AROUND, list[Planned]()
@@ -81,12 +77,11 @@ def draw() -> None:
         )
     )
     with st.expander(say("What each lesson is for")):
-        st.table(_goals(list(known.values())), hide_index=True)
-
-
-def _goals(lessons: Sequence[Lesson]) -> object:
-    rows = [(_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in lessons]
-    return frame(rows, columns=[say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")])
+        goals = [
+            (_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in known.values()
+        ]
+        columns: list[str] = [say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")]
+        st.table(frame(goals, columns=columns), hide_index=True)
 
 
 def _title(one: Lesson) -> str:

@@ -16,15 +16,7 @@ from words import Sentence, say
 
 
 def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, *, app: str, answers: bool) -> bytes:
-    """The handout of a lesson as a file.
-
-    Args:
-        lesson: One of `ui.state.lesson.known()`.
-        checkpoint: The one that is open.
-        source: The sentence.
-        language: One of `words.languages()`.
-        app: The address of the app, for links to what is not on paper.
-        answers: Whether they stand in it.
+    """The handout of a lesson as a file; `app` is the address of the app, for links to what is not on paper.
 
     Raises:
         GlassformerError: The model cannot run the sentence.
@@ -51,17 +43,16 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
             about = say("On the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
         found = lesson_questions.posed(place, checkpoint, source)
         if not isinstance(found, Posed):
-            return Sheet(posed=None, why=found.why, about=about)
+            return Sheet(posed=found, about=about)
         drawn = _drawn(step, found, checkpoint, source)
     except (GlassformerError, BusyError) as error:
-        return Sheet(posed=None, why=error.sentence, about=about)
+        return Sheet(posed=error.sentence, about=about)
     except (KeyError, OSError):
         why = say("This step needs the checkpoint {name}, which cannot be opened here.", name=step.on)
-        return Sheet(posed=None, why=why, about=about)
+        return Sheet(posed=why, about=about)
     link = whole(app, step.page, {"model": checkpoint.name, "src": source} | place.in_address())
     return Sheet(
         posed=found,
-        why=None,
         charts=drawn.beside,
         closed=drawn.closed,
         covered=bool(step.cover),

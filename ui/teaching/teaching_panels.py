@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson
@@ -12,10 +14,10 @@ from ui.shared.door import st
 from ui.state import lesson, own_lessons, session
 from ui.state.language import current
 from ui.teaching import lesson_reference, links, planning
-from ui.teaching.example import EXAMPLE
 from ui.teaching.sheets import written
 from words import Sentence, joined, say, say_n
 
+EXAMPLE: Final = Path(__file__).with_name("example.toml").read_text(encoding="utf-8")  # a test reads it
 HANDOUT, ANSWERS = "teach_handout", "teach_answers"
 _WITH: dict[bool, Sentence] = {False: say("For students, without answers"), True: say("With answers")}
 

@@ -1,24 +1,27 @@
 """What a card of the page What goes wrong is: a mistake as data, and what one sentence's two runs came to.
 
-A card names a change and holds what is said of it. The change is carried out by the library, as any other is; the
-outcome is computed, and each outcome has its own sentence, as most mistakes change some outputs and leave others.
+A card names a change; `cards.toml` has what is said of it. The change is carried out by the library, as any other is;
+the outcome is computed, and each outcome has its own sentence, as most mistakes change some outputs and leave others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, Literal
 
 from charts.theme import Spec
 from transformer.analysis.at_once import AtOnce
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from ui.state.view import Mistake
 from words import Sentence, say, say_n
+from words.tables import read_table
 
 Outcome = Literal["same", "changed", "nothing", "endless", "not_finite", "refused"]
 
@@ -34,6 +37,10 @@ class Side:
 
     checkpoint: Checkpoint
     query: Query
+
+    def changed(self, changes: tuple[Intervention, ...]) -> Side:
+        """The same with changes besides its own."""
+        return replace(self, query=replace(self.query, interventions=(*self.query.interventions, *changes)))
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,11 @@ class Found:
     read_wrong: AtOnce | None = None  # the right output, read at once; None where that could not be done
 
     @property
+    def parts(self) -> Anatomy:
+        """Of the model that reads the right output."""
+        return anatomy(self.sides.read_right.checkpoint.config)
+
+    @property
     def first(self) -> int | None:
         """The first piece in which the outputs differ, from 0; None if they do not, or there is one output."""
         if self.wrong is None:
@@ -83,8 +95,7 @@ class Measure:
 
     def numbers(self, found: Found) -> tuple[float | None, float | None]:
         """The right number and the other; None where there is none."""
-        both = found.read_right, found.read_wrong
-        right, wrong = (None if one is None else self.of(found, one) for one in both)
+        right, wrong = (None if one is None else self.of(found, one) for one in (found.read_right, found.read_wrong))
         return right, wrong
 
 
@@ -98,21 +109,20 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Code:
-    """A line as a learner writes it and the right one, in plain PyTorch."""
+class Said:
+    """What is said of a mistake."""
 
-    wrong: Sentence
-    right: Sentence
+    title: Sentence  # what it is called
+    about: Sentence  # what is wired wrongly, and how one comes to it: two or three sentences
+    wrong: Sentence  # a line as a learner writes it, in plain PyTorch
+    right: Sentence  # the right one
+    source: Sentence  # where what is right is described
+    outcomes: Mapping[
+        Outcome, Sentence
+    ]  # for "same" and "changed", and what else needs its own: what that means here
 
 
-def no_sites(config: ModelConfig) -> Sequence[str]:
-    """Losses need nothing to be recorded."""
-    return ()
-
-
-def fits_all(checkpoint: Checkpoint) -> Sentence | None:
-    """No model is without what this mistake is about."""
-    return None
+SAID: Final = {name: Said(**row) for name, row in read_table(Path(__file__).with_name("cards.toml")).items()}
 
 
 @dataclass(frozen=True)
@@ -120,22 +130,22 @@ class Card:
     """A mistake."""
 
     mistake: Mistake  # its name in an address
-    title: Sentence  # what it is called
-    about: Sentence  # what is wired wrongly, and how one comes to it: two or three sentences
-    code: Code  # the mistaken line and the right one
     measure: Measure  # the number
-    # For "same" and "changed", and what else needs its own: what that outcome means here.
-    texts: Mapping[Outcome, Sentence]
     charts: Callable[[Found], Sequence[Chart]]  # draws one chart, or two maps that belong together
     change: Callable[[ModelConfig], tuple[Intervention, ...]]  # the interventions that make the mistake in a model
-    source: Sentence  # where what is right is described
+    # What has to be recorded for the number and the chart; losses need nothing.
+    sites: Callable[[ModelConfig], Sequence[str]] = lambda _: ()
     # Why the mistake cannot be made in a model, in one sentence; None if it can.
-    unfit: Callable[[Checkpoint], Sentence | None] = fits_all
-    sites: Callable[[ModelConfig], Sequence[str]] = no_sites  # what has to be recorded for the number and the chart
+    unfit: Callable[[Checkpoint], Sentence | None] = lambda _: None
     seen_on: str = "reverse"  # A shipped checkpoint in which it can be
     # What is compared, where it is not one model with and without the change.
     sides: Callable[[Side], Sides] | None = None
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two outputs are of
+
+    @property
+    def said(self) -> Said:
+        """What is said of it."""
+        return SAID[self.mistake]
 
 
 def happened(found: Found) -> Sentence:

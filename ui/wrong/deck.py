@@ -1,23 +1,209 @@
-"""All cards of the page What goes wrong, in the order in which they are offered."""
+"""All cards of the page What goes wrong, as they are offered, with the interventions that make each.
+
+The library carries these out; here they are only named. `cards.toml` has what is said of each.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-from ui.wrong import layer_mistakes, leak, masks, order_mistakes, softmax
-from ui.wrong.card import Card
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import QueryError
+from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+from transformer.runs.interventions import Intervention
+from transformer.runs.interventions.around import EmbeddingScale, NoResidual, SwapNorms
+from transformer.runs.interventions.mask_changes import CausalMask, PaddingMask
+from transformer.runs.interventions.piece_changes import Pads
+from transformer.runs.interventions.position_changes import NoPositions, ShiftPositions
+from transformer.runs.interventions.score_changes import HeadsTold, NoGuard, ScoreScale, SoftmaxTwice
+from transformer.runs.query import Query
+from ui.runs import loading
+from ui.wrong import mistake_figures as figures
+from ui.wrong.card import LEAK, Card, Measure, Side, Sides
+from words import Sentence, say
+
+HEALTHY: Final = "reverse"
+SEEN: Final = say("Without the mask, as in its training")
+UNSEEN: Final = say("With the mask, as in use")
+PADS: Final = 4
+MOST_SCALE: Final = 1000.0  # that an intervention takes
+PADDED: Final = (Pads(PADS),)  # behind the source, which alone changes nothing
+ROWS_OF_PADDING: Final = (PaddingMask("encoder", "rows"),)
+
+
+def other_heads(config: ModelConfig) -> tuple[Intervention, ...]:
+    """Twice as many heads, where the width can be cut so; else fewer."""
+    own, width = config.n_heads, config.n_heads * config.d_head
+    found = next((n for n in (2 * own, own // 2, 1, width) if n >= 1 and n != own and width % n == 0), own)
+    return (HeadsTold(found),)
+
+
+def _drowned(config: ModelConfig) -> tuple[Intervention, ...]:
+    """Embeddings are sqrt(d_model) times as large as the model was trained with."""
+    root = math.sqrt(config.d_model)
+    return (EmbeddingScale("all", min(root * (root if config.scale_embedding else 1.0), MOST_SCALE)),)
+
+
+# ---------------------------------------------------------------- what is compared
+
+
+def _padded(side: Side) -> Sides:
+    """Both sides read padding behind the source, as in a batch with a longer sentence; one of them masks its rows."""
+    right, wrong = (side.changed((*PADDED, *more)) for more in ((), ROWS_OF_PADDING))
+    return Sides(right, wrong, right, wrong)
+
+
+def _two_models(side: Side) -> Sides:
+    """Both models write; then the leak reads the right output, once with the future open and once as it is in use."""
+    healthy, leak = (_of(name, side.query) for name in (HEALTHY, LEAK))
+    return Sides(healthy, leak, leak.changed((CausalMask("off"),)), leak)
+
+
+def _of(name: str, query: Query) -> Side:
+    entry = loading.usable().get(name)
+    if entry is None:
+        raise QueryError("{name} is no checkpoint here any more.", name=name)
+    checkpoint = loading.open_checkpoint(entry)
+    here = Query(
+        checkpoint=checkpoint.content_hash, source=query.source, decoding=query.decoding, max_new=query.max_new
+    )
+    return Side(checkpoint, here)
+
+
+# ---------------------------------------------------------------- where a mistake cannot be made
+
+
+def _no_leak(checkpoint: Checkpoint) -> Sentence | None:
+    """Only two models of one task tell the leak from everything else."""
+    if {HEALTHY, LEAK} - loading.usable().keys():
+        return say("The two checkpoints that this takes, {healthy} and {leak}, are not both here.", healthy=HEALTHY,
+                   leak=LEAK)  # fmt: skip
+    if checkpoint.name not in (HEALTHY, LEAK):
+        return say(
+            "A leak is made in training, and this model was not trained with one: “{leak}” was, on letters.",
+            leak=LEAK,
+        )
+    return None
+
+
+def _no_padding(checkpoint: Checkpoint) -> Sentence | None:
+    if not anatomy(checkpoint.config).reads:
+        return say("This model reads one text without padding, so that no padding mask can be on the wrong axis.")
+    if checkpoint.config.pad_id is None:
+        return say("This model has no padding piece, and so no padding mask.")
+    return None
+
+
+def _is_unscaled(checkpoint: Checkpoint) -> Sentence | None:
+    if checkpoint.config.score_scale == 1.0:
+        return say("This model does not divide its scores: it was trained so, and nothing can be left out.")
+    return None
+
+
+def _counts_distances(checkpoint: Checkpoint) -> Sentence | None:
+    if checkpoint.config.placing.adds in ("turn", "bias"):
+        return say("Positions of this model act inside attention and count distances only: a shift changes nothing.")
+    return None
+
+
+def _has_no_table(checkpoint: Checkpoint) -> Sentence | None:
+    if checkpoint.config.placing.adds != "table":
+        return say("No vectors of positions are added in this model, so that none can drown.")
+    return None
+
+
+# ---------------------------------------------------------------- the cards
 
 CARDS: Final[tuple[Card, ...]] = (
-    leak.CARD,
-    masks.INVERTED,
-    masks.AXIS,
-    softmax.SCALE,
-    softmax.TWICE,
-    order_mistakes.POSITIONS,
-    order_mistakes.SHIFTED,
-    layer_mistakes.HEADS,
-    layer_mistakes.NORMS,
-    masks.NAN,
-    layer_mistakes.RESIDUAL,
-    order_mistakes.EMBEDDING,
+    Card(
+        "leak",
+        Measure(figures.LOSS, figures.loss, form=".2g", labels=(SEEN, UNSEEN), model=LEAK),
+        figures.loss_by_piece((SEEN, UNSEEN), model=LEAK),
+        lambda _: (CausalMask("off"),),
+        unfit=_no_leak,
+        seen_on=LEAK,
+        sides=_two_models,
+        labels=(
+            say("“{model}”, trained with the mask, writes", model=HEALTHY),
+            say("“{model}”, trained without it, writes", model=LEAK),
+        ),
+    ),
+    Card(
+        "inverted",
+        Measure(
+            say("Weight that a row of decoder self-attention gives to later tokens, on average"),
+            figures.on_later,
+            form=".1%",
+        ),
+        figures.first_maps,
+        lambda _: (CausalMask("inverted"),),
+        sites=figures.decoder_maps,
+    ),
+    Card(
+        "axis",
+        Measure(
+            say("Weight that a real token of the source gives to padding, on average"), figures.on_pads, form=".1%"
+        ),
+        figures.pads_by_row,
+        lambda _: (*PADDED, *ROWS_OF_PADDING),
+        sites=figures.reading_maps,
+        unfit=_no_padding,
+        sides=_padded,
+    ),
+    Card(
+        "scale",
+        figures.LARGEST,
+        figures.one_row,
+        lambda _: (ScoreScale("all", "off"),),
+        sites=figures.weights_of,
+        unfit=_is_unscaled,
+    ),
+    Card("twice", figures.LARGEST, figures.one_row, lambda _: (SoftmaxTwice("all"),), sites=figures.weights_of),
+    Card("positions", figures.LOSS_MEASURE, figures.loss_by_piece(), lambda _: (NoPositions("all"),)),
+    Card(
+        "shifted",
+        figures.LOSS_MEASURE,
+        figures.loss_by_piece(),
+        lambda _: (ShiftPositions("decoder", 1),),
+        unfit=_counts_distances,
+    ),
+    Card("heads", figures.LOSS_MEASURE, figures.loss_by_piece(), other_heads),
+    Card("norms", figures.LOSS_MEASURE, figures.size_by_layer, lambda _: (SwapNorms("all"),), sites=figures.stream),
+    Card(
+        "nan",
+        Measure(
+            say("Pieces of the right output whose probability is not a number"),
+            figures.lost,
+            form=".0%",
+            finite=False,
+        ),
+        figures.spreading,
+        # The diagonal is closed too, so that the first row sees nothing, and nothing guards minus infinity.
+        lambda _: (CausalMask("hidden"), NoGuard("decoder")),
+        sites=figures.decoder_maps,
+    ),
+    Card(
+        "residual",
+        Measure(
+            say("Mean cosine between the vectors of two tokens after the last layer: 1 if all are alike"),
+            figures.likeness,
+        ),
+        figures.likeness_by_layer,
+        lambda _: (NoResidual("all", None, "all"),),
+        sites=figures.stream,
+    ),
+    Card(
+        "embedding",
+        Measure(
+            say("How many times as large as its position a token’s embedding is, on average over all tokens"),
+            figures.ratio,
+            form=".1f",
+        ),
+        figures.ratio_by_token,
+        _drowned,
+        sites=figures.embeddings,
+        unfit=_has_no_table,
+    ),
 )

@@ -11,7 +11,7 @@ from charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec,
 from transformer.analysis import mistakes
 from transformer.analysis.at_once import AtOnce
 from transformer.analysis.stream import rms
-from transformer.model.anatomy import Attention, StackName, anatomy
+from transformer.model.anatomy import Attention, anatomy
 from transformer.model.config import ModelConfig
 from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
 from words import Sentence, say
@@ -26,15 +26,21 @@ HOW_TO_READ_MEAN = say(
 LAYER = say("Layer")
 OUTPUT = say("Output piece")
 
+Values = list[tuple[Sentence, np.ndarray | None]]
+"""Of both sides, each with its name; None where nothing could be read."""
+
+
+def _both(
+    found: Found, of: Callable[[AtOnce], np.ndarray], labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+) -> Values:
+    """A value of both readings."""
+    reads = found.read_right, found.read_wrong
+    return [(label, None if read is None else of(read)) for label, read in zip(labels, reads, strict=True)]
+
 
 def loss(found: Found, read: AtOnce) -> float:
     """The mean loss of the right output."""
     return read.mean_loss
-
-
-def parts_of(found: Found) -> tuple[AtOnce | None, AtOnce | None]:
-    """Both readings."""
-    return found.read_right, found.read_wrong
 
 
 def loss_by_piece(
@@ -43,18 +49,14 @@ def loss_by_piece(
     """Draws the loss of each piece of the right output on both sides, where they are of one model with its name."""
 
     def draw(found: Found) -> Sequence[Chart]:
-        values = [None if read is None else read.losses for read in parts_of(found)]
         title = (
             say("Loss of each piece of the right output for “{model}”", model=model)
             if model
             else say("Loss of each piece of the right output")
         )
+        values = _both(found, lambda read: read.losses, labels)
         figure = two_bars_spec(
-            found.right.tgt_pieces,
-            list(zip(labels, values, strict=True)),
-            title=title,
-            value_name=say("Loss (nats)"),
-            token_axis=OUTPUT,
+            found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
         )
         alt = say("The loss of each piece of the right output, on both sides, as bars.")
         return [Chart(figure, alt, HOW_TO_READ_BARS)]
@@ -83,8 +85,7 @@ def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
 
 def on_later(found: Found, read: AtOnce) -> float:
     """The share of its weight that a row of the decoder gives to later tokens."""
-    own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
-    return mistakes.on_later(layers(read, own))
+    return mistakes.on_later(layers(read, found.parts.attention("decoder")))
 
 
 def largest_weight(found: Found, read: AtOnce) -> float:
@@ -94,20 +95,18 @@ def largest_weight(found: Found, read: AtOnce) -> float:
 
 def first_maps(found: Found) -> Sequence[Chart]:
     """The decoder's first map of its own tokens, on average over its heads, on both sides."""
-    both = zip((RIGHT, WRONG), parts_of(found), strict=True)
+    both = (RIGHT, found.read_right), (WRONG, found.read_wrong)
     return [_map(found, read, 0, label) for label, read in both if read is not None]
 
 
 def spreading(found: Found) -> Sequence[Chart]:
     """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
-    own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
-    read = found.read_wrong
-    return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(min(2, own.n_layers))]
+    n_maps, read = min(2, found.parts.attention("decoder").n_layers), found.read_wrong
+    return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(n_maps)]
 
 
 def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
-    own = anatomy(found.sides.read_right.checkpoint.config).attention("decoder")
-    queries = list(found.right.read_pieces)
+    own, queries = found.parts.attention("decoder"), list(found.right.read_pieces)
     weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
     lost = ~np.isfinite(weights)
     allowed = np.broadcast_to(read.values[own.site(layer, "mask")][0], weights.shape) | lost
@@ -135,18 +134,16 @@ def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
 
 def one_row(found: Found) -> Sequence[Chart]:
     """The row of weights, of all heads, in which both sides differ most."""
-    right, wrong = parts_of(found)
+    one = found.parts.attention("cross" if found.parts.reads else "decoder")
+    both = _both(found, lambda read: np.stack(layers(read, one)))  # [layer, head, Q, K]
+    (_, right), (_, wrong) = both
     if right is None or wrong is None:
         return []
-    parts = anatomy(found.sides.read_right.checkpoint.config)
-    one = parts.attention("cross") if parts.reads else parts.attention("decoder")
-    sides = [np.stack(layers(read, one)) for read in (right, wrong)]  # [layer, head, Q, K]
-    apart = np.abs(sides[0] - sides[1]).sum(axis=-1)
+    apart = np.abs(right - wrong).sum(axis=-1)
     layer, head, row = (int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape))
-    keys = found.right.src_pieces if parts.reads else found.right.read_pieces
     figure = two_bars_spec(
-        keys,
-        [(label, side[layer, head, row]) for label, side in zip((RIGHT, WRONG), sides, strict=True)],
+        found.right.src_pieces if found.parts.reads else found.right.read_pieces,
+        [(RIGHT, right[layer, head, row]), (WRONG, wrong[layer, head, row])],
         title=say(
             "The row that changes most: layer {layer}, head {head}, row {row}",
             layer=layer + 1,
@@ -161,7 +158,7 @@ def one_row(found: Found) -> Sequence[Chart]:
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
 
-# ---------------------------------------------------------------- padding
+# ---------------------------------------------------------------- tokens of the source
 
 
 def reading_maps(config: ModelConfig) -> list[str]:
@@ -169,32 +166,27 @@ def reading_maps(config: ModelConfig) -> list[str]:
     return [anatomy(config).attention("encoder").site("*", "weights")]
 
 
-def is_pad(found: Found, read: AtOnce) -> np.ndarray:
-    """Which tokens of the source are padding, bool [S]."""
-    return np.array(read.src_ids) == found.sides.read_right.checkpoint.config.pad_id
+def _source(found: Found, read: AtOnce) -> tuple[list[str], np.ndarray]:
+    """The tokens of the source, and which of them are padding, bool [S]."""
+    checkpoint = found.sides.read_right.checkpoint
+    pieces = [checkpoint.src_tokenizer.piece(i) for i in read.src_ids]
+    return pieces, np.array(read.src_ids) == checkpoint.config.pad_id
 
 
 def on_pads(found: Found, read: AtOnce) -> float:
     """The share of its weight that a real token of the source gives to padding."""
-    pads = is_pad(found, read)
-    one = anatomy(found.sides.read_right.checkpoint.config).attention("encoder")
-    return float(mistakes.on_keys(layers(read, one), pads, ~pads).mean())
+    _, pads = _source(found, read)
+    return float(mistakes.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
 
 
 def pads_by_row(found: Found) -> Sequence[Chart]:
     """How much of its weight each token of the source gives to padding."""
-    right, wrong = parts_of(found)
-    if right is None:
+    if found.read_right is None:
         return []
-    one = anatomy(found.sides.read_right.checkpoint.config).attention("encoder")
-    tokenizer = found.sides.read_right.checkpoint.src_tokenizer
-    values = [
-        None if read is None else 100 * mistakes.on_keys(layers(read, one), is_pad(found, read))
-        for read in (right, wrong)
-    ]
+    own, (pieces, pads) = found.parts.attention("encoder"), _source(found, found.read_right)
     figure = two_bars_spec(
-        [tokenizer.piece(i) for i in right.src_ids],
-        list(zip((RIGHT, WRONG), values, strict=True)),
+        pieces,
+        _both(found, lambda read: 100 * mistakes.on_keys(layers(read, own), pads)),
         title=say("Weight that each token of the source gives to padding"),
         value_name=say("Weight on padding (%)"),
         token_axis=say("Source token, padding at the end"),
@@ -204,32 +196,23 @@ def pads_by_row(found: Found) -> Sequence[Chart]:
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
 
-# ---------------------------------------------------------------- streams
-
-
-def stack_of(config: ModelConfig) -> StackName:
-    """The stack that reads what was typed."""
-    return "encoder" if anatomy(config).reads else "decoder"
+# ---------------------------------------------------------------- streams of the stack that reads what was typed
 
 
 def stream(config: ModelConfig) -> list[str]:
     """The sites of the stream at each depth of that stack."""
-    stack = stack_of(config)
-    n = anatomy(config).stack(stack).n_layers
-    return [f"{stack}.embedding.output", *(f"{stack}.{layer}.output" for layer in range(n)), f"{stack}.output"]
+    stack = anatomy(config).stacks[0]
+    outputs = (f"{stack.name}.{layer}.output" for layer in range(stack.n_layers))
+    return [f"{stack.name}.embedding.output", *outputs, f"{stack.name}.output"]
 
 
 def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str, alt: str,
               limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Chart]]:  # fmt: skip
     def draw(found: Found) -> Sequence[Chart]:
         sites = stream(found.sides.read_right.checkpoint.config)
-        names = [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")]
-        values = [
-            None if read is None else np.array([of(read.values[site]) for site in sites]) for read in parts_of(found)
-        ]
         figure = two_lines_spec(
-            names,
-            list(zip((RIGHT, WRONG), values, strict=True)),
+            [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")],
+            _both(found, lambda read: np.array([of(read.values[site]) for site in sites])),
             title=title,
             value_name=value_name,
             depth_axis=LAYER,
@@ -262,7 +245,7 @@ size_by_layer = _by_depth(
 
 def embeddings(config: ModelConfig) -> list[str]:
     """The sites of the two vectors that each token begins with."""
-    return [f"{stack_of(config)}.embedding.{name}" for name in ("tokens", "positions")]
+    return [f"{anatomy(config).stacks[0].name}.embedding.{name}" for name in ("tokens", "positions")]
 
 
 def ratio(found: Found, read: AtOnce) -> float:
@@ -272,14 +255,11 @@ def ratio(found: Found, read: AtOnce) -> float:
 
 def ratio_by_token(found: Found) -> Sequence[Chart]:
     """The same of each token, on both sides."""
-    right = found.read_right
-    if right is None:
+    if found.read_right is None:
         return []
-    values = [None if read is None else _ratios(found, read) for read in parts_of(found)]
-    tokenizer = found.sides.read_right.checkpoint.src_tokenizer
     figure = two_bars_spec(
-        [tokenizer.piece(i) for i in right.src_ids],
-        list(zip((RIGHT, WRONG), values, strict=True)),
+        _source(found, found.read_right)[0],
+        _both(found, lambda read: _ratios(found, read)),
         title=say("How many times as large as its position a token’s embedding is"),
         value_name=say("Size of embedding ÷ size of position"),
         token_axis=say("Source token"),
@@ -291,13 +271,13 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
 
 def _ratios(found: Found, read: AtOnce) -> np.ndarray:
     tokens, positions = (read.values[site] for site in embeddings(found.sides.read_right.checkpoint.config))
-    small = np.finfo(np.float32).tiny
-    return rms(tokens) / np.maximum(rms(positions), small)
-
-
-LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
+    return rms(tokens) / np.maximum(rms(positions), np.finfo(np.float32).tiny)
 
 
 def lost(found: Found, read: AtOnce) -> float:
     """The share of the right output's pieces whose probability is not a number."""
     return float(np.mean(~np.isfinite(read.losses)))
+
+
+LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
+LARGEST = Measure(say("Largest weight of a row, on average over all rows of all heads"), largest_weight, form=".1%")

@@ -1,4 +1,4 @@
-"""Draws a card: both outputs, the number, what it means, the chart, the code, and the way to Compare."""
+"""Draws the menu of mistakes, and a card: outputs, number, what it means, the chart, the code, the way to Compare."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.shared import drawing, menu
+from ui.shared import choices, drawing, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.comparing import comparing
 from ui.state.link import Link
-from ui.wrong import mistake_choice, mistake_runs
+from ui.state.view import Mistake, Slot, View
+from ui.wrong import mistake_runs
 from ui.wrong.card import Card, Found, Measure, Side, happened
 from ui.wrong.deck import CARDS
 from words import say
@@ -29,16 +30,10 @@ MOST_PIECES = 12  # of an output without text
 
 
 def draw(run: OpenRun) -> None:
-    """Draw the chosen card.
-
-    Args:
-        run: The run that is its right side.
-    """
+    """Draw the chosen card, of which the run is the right side."""
     side = Side(run.checkpoint, run.trace.query)
-    card = mistake_choice.choose(
-        run.slot, next((one for one in CARDS if mistake_runs.why_not(one, side) is None), CARDS[0])
-    )
-    st.markdown(card.about)
+    card = _choose(run.slot, next((one for one in CARDS if mistake_runs.why_not(one, side) is None), CARDS[0]))
+    st.markdown(card.said.about)
     why = mistake_runs.why_not(card, side)
     if why is not None:
         _elsewhere(card, run, why)
@@ -48,6 +43,34 @@ def draw(run: OpenRun) -> None:
     if found is not None:
         drawing.beside(partial(_told, card, found, run), partial(_charts, card, found, run), widths=(1, 2))
     _code(card, run)
+
+
+def _choose(slot: Slot, first: Card) -> Card:
+    """Draw the menu, and the mistakes before and after the one that is shown; as long as none was chosen, `first`."""
+    titles: dict[Mistake, str] = {
+        card.mistake: say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.said.title)
+        for place, card in enumerate(CARDS, start=1)
+    }
+    kept = choices.field(slot, "mistake")
+    if kept.value == View.mistake:
+        kept = replace(kept, value=first.mistake)
+    with choices.bar(slot):
+        name = choices.menu(kept, say("Mistake"), titles, bare=True, width=430)
+        place = list(titles).index(name)
+        for key, label, icon, other in (
+            ("mistake_before", say("Previous mistake"), ":material/chevron_left:", place - 1),
+            ("mistake_after", say("Next mistake"), ":material/chevron_right:", place + 1),
+        ):
+            there = 0 <= other < len(CARDS)
+            st.button(
+                label,
+                key=f"{slot}{key}",
+                icon=icon,
+                disabled=not there,
+                on_click=kept.take,
+                args=(CARDS[other].mistake if there else name,),
+            )
+    return CARDS[place]
 
 
 def _told(card: Card, found: Found, run: OpenRun) -> None:
@@ -71,7 +94,8 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
     meaning = mistake_runs.meaning(card, found)
     if meaning is not None:
         st.markdown(drawing.plain(meaning))
-    _to_compare(found, run)
+    there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
+    menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
 
 
 def _number(measure: Measure, number: float | None) -> None:
@@ -81,12 +105,7 @@ def _number(measure: Measure, number: float | None) -> None:
 
 
 def output(trace: Trace, first: int | None) -> str:
-    """An output in Markdown, its first different piece marked.
-
-    Args:
-        trace: The run.
-        first: That piece, from 0; None if there is none.
-    """
+    """An output in Markdown, with the first different piece marked: its place from 0; None if there is none."""
     whole = trace.output_text
     if not whole.strip() and trace.n_steps > 1:  # pieces that are no text
         shown = [*trace.tgt_pieces[:MOST_PIECES], *(["…"] if trace.n_steps > MOST_PIECES else [])]
@@ -127,16 +146,11 @@ def _code(card: Card, run: OpenRun) -> None:
         st.code(code, language="python", wrap_lines=True)
 
     drawing.beside(
-        partial(one, say("As a learner writes it"), card.code.wrong),
-        partial(one, say("As it has to be"), card.code.right),
+        partial(one, say("As a learner writes it"), card.said.wrong),
+        partial(one, say("As it has to be"), card.said.right),
         gap="medium",
     )
-    st.caption(card.source)
-
-
-def _to_compare(found: Found, run: OpenRun) -> None:
-    there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
-    menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
+    st.caption(card.said.source)
 
 
 def _link_of(run: OpenRun, side: Side) -> Link:

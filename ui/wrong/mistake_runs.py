@@ -18,31 +18,18 @@ from words.sentence import Template
 ENDED: Final = "end of sentence"
 
 
-def sides_of(card: Card, side: Side) -> Sides:
-    """What a card compares on a model and a sentence.
-
-    Raises:
-        QueryError: What it needs besides is not there.
-    """
-    if card.sides is not None:
-        return card.sides(side)
-    change = card.change(side.checkpoint.config)
-    wrong = replace(side, query=replace(side.query, interventions=(*side.query.interventions, *change)))
-    return Sides(side, wrong, side, wrong)
-
-
 def look(card: Card, side: Side) -> Found:
-    """Run a card.
-
-    Args:
-        card: The card.
-        side: The model, and what is asked of it.
+    """Run a card on a model and a sentence.
 
     Raises:
-        QueryError: The right side cannot be run.
+        QueryError: The right side cannot be run, or what the card needs besides is not there.
         BusyError: The model has too much to do.
     """
-    sides = sides_of(card, side)
+    if card.sides is None:
+        wrong_side = side.changed(card.change(side.checkpoint.config))
+        sides = Sides(side, wrong_side, side, wrong_side)
+    else:
+        sides = card.sides(side)
     right = _trace(sides.right)
     try:
         wrong = _trace(sides.wrong)
@@ -75,11 +62,12 @@ def site_of(error: NotFiniteError) -> str:
 
 def meaning(card: Card, found: Found) -> Sentence | None:
     """What the outcome means on this card; None where there is no other side."""
-    if found.outcome in card.texts:
-        return card.texts[found.outcome]
+    outcomes = card.said.outcomes
+    if found.outcome in outcomes:
+        return outcomes[found.outcome]
     if found.outcome == "not_finite":
         return say("What is not a number spreads to whatever is computed from it, so that no probability is left.")
-    return None if found.outcome == "refused" else card.texts["changed"]
+    return None if found.outcome == "refused" else outcomes["changed"]
 
 
 def why_not(card: Card, side: Side) -> Sentence | None:
@@ -102,7 +90,9 @@ def _trace(side: Side) -> Trace:
 
 def _read(card: Card, side: Side, right: Trace) -> AtOnce | None:
     """What one side makes of the right output; None where something is not finite, or it cannot be read."""
-    query, sites = _plain(side.query), tuple(card.sites(side.checkpoint.config))
+    # How pieces are chosen is of no matter for reading.
+    query = Query(checkpoint=side.query.checkpoint, source=side.query.source, interventions=side.query.interventions)
+    sites = tuple(card.sites(side.checkpoint.config))
     try:
         return loading.runner().compute(
             ("at_once", query, right.tgt_ids, sites, card.measure.finite),
@@ -111,8 +101,3 @@ def _read(card: Card, side: Side, right: Trace) -> AtOnce | None:
         )
     except QueryError:
         return None
-
-
-def _plain(query: Query) -> Query:
-    """A query without what is of no matter for reading: how pieces are chosen."""
-    return Query(checkpoint=query.checkpoint, source=query.source, interventions=query.interventions)

@@ -6,7 +6,10 @@ import os
 import random
 import re
 import string
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from tests.transformer.doctor.healthy import healthy
 from transformer.errors import QueryError
@@ -31,6 +34,11 @@ WORDS = {"zh-en": (CHINESE, "", "。"), "en-fr": (ENGLISH, " ", ".")}
 ONE_PIECE = {"zh-en": "好", "en-fr": "Yes", "reverse": "a"}
 UNKNOWN = {"zh-en": "他看见 𓀀𓁀。", "en-fr": "She sees ꙮ𓀀.", "reverse": "ab漢c"}
 SPOKEN = [("zh-en", "我喜欢喝咖啡。"), ("en-fr", "The dog bit the man."), ("reverse", "lantern")]
+RUNS = [
+    ("zh-en", "她昨天买了一本新书。"),
+    ("en-fr", "My brother works in a small shop."),
+    ("reverse", "lantern"),
+]
 LONGEST = {"zh-en": "他喜欢看书，" * 31, "en-fr": "she loves a book and " * 25, "reverse": "abcdefghijkl"}
 
 
@@ -67,6 +75,16 @@ def in_turn(name: str, which: int, *, each: int) -> tuple[str, ...]:
 def case(name: str, sentence: str) -> Case:
     """The run of a sentence; its further runs are shared by all tests."""
     return case_of(healthy(name), sentence)
+
+
+def picked(pick: Callable[[Case], dict[str, Any]], case: Case) -> Case:
+    """The same with what a pick finds in it."""
+    return replace(case, picked=pick(case))
+
+
+def case_at(name: str, sentence: str, pick: Callable[[Case], dict[str, Any]]) -> Case:
+    """The run of a sentence, at what a pick finds."""
+    return picked(pick, case(name, sentence))
 
 
 def check(step: Step, case: Case) -> Posed | None:

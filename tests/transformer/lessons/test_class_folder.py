@@ -6,7 +6,7 @@ import pytest
 
 import transformer
 from transformer.lessons import Case, LessonError, lessons, pose, read_folder
-from transformer.lessons import class_folder as folder
+from transformer.lessons import lesson_files as folder
 from transformer.lessons.lesson_files import lesson_of
 
 STEP = """

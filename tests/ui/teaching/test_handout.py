@@ -8,11 +8,11 @@ import pytest
 
 import transformer
 from charts.theme import figure_in
-from transformer.lessons import Case, NotHere, lessons, pose
-from ui.teaching.example import EXAMPLE
+from transformer.lessons import Case, NotHere, Posed, lessons, pose
 from ui.teaching.handout import Sheet, handout
 from ui.teaching.handout_figures import figures_of
-from words import said
+from ui.teaching.teaching_panels import EXAMPLE
+from words import said, say
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +28,11 @@ def sheets_of(lesson, checkpoint, source):
         try:
             posed = pose(step, Case(checkpoint=checkpoint, trace=trace))
         except NotHere as why:
-            found.append(Sheet(posed=None, why=why.sentence))
+            found.append(Sheet(posed=why.sentence))
             continue
         drawn = figures_of(step, posed.link(), checkpoint, trace)
         covered = bool(step.cover)
-        found.append(Sheet(posed=posed, why=None, charts=drawn.beside, closed=drawn.closed, covered=covered))
+        found.append(Sheet(posed=posed, charts=drawn.beside, closed=drawn.closed, covered=covered))
     return found
 
 
@@ -85,7 +85,7 @@ def test_no_text_of_a_run_is_markup(reverse):
 def test_every_lesson_has_a_chart_on_paper_where_its_page_has_one(reverse):
     for lesson in lessons().values():
         for sheet in sheets_of(lesson, reverse, "transformer"):
-            if sheet.posed is not None and sheet.posed.step.page in ("step", "attention", "masks"):
+            if isinstance(sheet.posed, Posed) and sheet.posed.step.page in ("step", "attention", "masks"):
                 assert sheet.charts or sheet.closed, (lesson.name, sheet.posed.step.page)
 
 
@@ -94,7 +94,7 @@ def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
     for name in ("stream", "neurons", "cost", "training"):
         lesson = lessons()[name]
         for sheet in sheets_of(lesson, reverse, "transformer"):
-            if sheet.posed is None:
+            if not isinstance(sheet.posed, Posed):
                 continue
             titles = [said(chart["layout"]["title"]["text"], "en") for chart in (*sheet.charts, *sheet.closed)]
             for key in sheet.posed.step.look:
@@ -116,12 +116,12 @@ def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
     lesson = lessons()["stream"]
     address = "https://glass.example/inside?src=a&lesson=stream.1"
     sheets = [
-        Sheet(posed=one.posed, why=one.why, covered=one.covered, shown_on=("Inside the model", address))
+        Sheet(posed=one.posed, covered=one.covered, shown_on=("Inside the model", address))
         for one in sheets_of(lesson, reverse, "glass")
     ]
     questions, answers = written(lesson, sheets, "en").split('<div class="answers">')
     for part, covered in ((questions, False), (answers, True)):  # beside the question where nothing is covered
-        here = [sheet for sheet in sheets if sheet.posed is not None and sheet.covered is covered]
+        here = [sheet for sheet in sheets if isinstance(sheet.posed, Posed) and sheet.covered is covered]
         assert here
         assert part.count(html.escape(address)) == len(here)
     assert "The app shows it on the page “Inside the model”." in answers
@@ -131,7 +131,7 @@ def test_the_example_of_a_lesson_can_be_read(tmp_path, reverse):
     (tmp_path / "mine.toml").write_text(EXAMPLE, encoding="utf-8")
     found, problems = transformer.lessons.read_folder(tmp_path)
     assert not problems
-    assert all(sheet.posed is not None for sheet in sheets_of(found["our-first"], reverse, "glass"))
+    assert all(isinstance(sheet.posed, Posed) for sheet in sheets_of(found["our-first"], reverse, "glass"))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -146,7 +146,7 @@ def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
     assert '<div class="answers">' not in students
     shown = [json.dumps(figure) for figure in charts_in(students)]
     for sheet in sheets:
-        if sheet.posed is None:
+        if not isinstance(sheet.posed, Posed):
             continue
         for text in (sheet.posed.reveal, *(sheet.posed.misled(option.word) for option in sheet.posed.options)):
             if text is not None:
@@ -211,6 +211,6 @@ def test_a_map_on_paper_says_that_each_row_is_as_its_own_step_computed_it(revers
     step = next(one for one in lessons()["looking"].steps if one.look == ("head_map",))
     link = {"panel": "head", "kind": "decoder", "layer": "1", "head": "1", "do": change}
     drawn = figures_of(step, link, reverse, reverse.run("glass"))
-    sheet = Sheet(posed=None, why=None, closed=drawn.closed)
+    sheet = Sheet(posed=say("Nothing"), closed=drawn.closed)
     subtitle = sheet.closed[0]["layout"]["title"].get("subtitle", {}).get("text", "")
     assert ("as its own step computed it" in subtitle) is says

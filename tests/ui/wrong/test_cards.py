@@ -14,9 +14,9 @@ from transformer.runs.interventions import KINDS, parse, write
 from transformer.runs.running import run
 from ui.runs import loading
 from ui.state.view import Mistake
-from ui.wrong import mistake_changes, mistake_runs
+from ui.wrong import mistake_runs
 from ui.wrong.card import Found, Outcome, Side, happened
-from ui.wrong.deck import CARDS
+from ui.wrong.deck import CARDS, PADS, other_heads
 
 SHOWN = ("reverse", "zh-en")
 ROUNDING = 1e-4
@@ -99,7 +99,7 @@ def test_each_outcome_of_each_card_has_its_words(looks, name, outcome):
     assert (meaning is None) == (outcome == "refused")
     if outcome == "not_finite":
         assert "decoder.0.output" in happened(here)
-    texts = BY_NAME[name].texts
+    texts = BY_NAME[name].said.outcomes
     assert len(set(texts.values())) == len(texts)
 
 
@@ -190,10 +190,7 @@ def test_the_number_of_the_leak_is_its_loss_with_and_without_the_mask(looks):
 
 def test_padding_alone_changes_nothing_and_on_the_wrong_axis_it_is_read(looks):
     for found in of(looks, "axis").values():
-        assert (
-            found.right.src_ids[-mistake_changes.PADS :]
-            == (found.sides.right.checkpoint.config.pad_id,) * mistake_changes.PADS
-        )
+        assert found.right.src_ids[-PADS:] == (found.sides.right.checkpoint.config.pad_id,) * PADS
         right, wrong = BY_NAME["axis"].measure.numbers(found)
         assert right == 0
         assert wrong > 0.01
@@ -213,7 +210,7 @@ def test_the_embedding_is_as_many_times_too_large_as_it_is_said(sides, looks):
 
 
 def test_twice_as_many_heads_have_half_the_width(sides, looks):
-    (change,) = mistake_changes.other_heads(sides["reverse"].checkpoint.config)
+    (change,) = other_heads(sides["reverse"].checkpoint.config)
     assert change.n == 2 * sides["reverse"].checkpoint.config.n_heads
 
 

@@ -9,59 +9,23 @@ case is one of the two, by what it gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any, Final, get_type_hints
 
 from transformer.lessons.case import Answer, Case
-from transformer.lessons.subjects import (
-    building_questions,
-    caching_questions,
-    choosing_questions,
-    clocks_questions,
-    cost_questions,
-    decoding_questions,
-    faults_questions,
-    heads_questions,
-    looking_questions,
-    masks_questions,
-    neurons_questions,
-    order_questions,
-    pieces_questions,
-    recipe_questions,
-    scaling_questions,
-    steps,
-    stream_questions,
-    training_questions,
-    weights_questions,
-)
 
 Oracle = Callable[[Case], Answer]
 Pick = Callable[[Case], Mapping[str, Any]]
 
-_IN: Final = (  # as a list of them is shown
-    *(
-        steps,
-        decoding_questions,
-        looking_questions,
-        weights_questions,
-        scaling_questions,
-        heads_questions,
-        order_questions,
-        masks_questions,
-        choosing_questions,
-        clocks_questions,
-    ),
-    *(
-        cost_questions,
-        stream_questions,
-        neurons_questions,
-        training_questions,
-        faults_questions,
-        building_questions,
-        caching_questions,
-        pieces_questions,
-        recipe_questions,
-    ),
+_IN: Final = tuple(  # as a list of them is shown
+    import_module(f"{__name__}.{name}")
+    for name in (
+        *("steps", "decoding_questions", "looking_questions", "weights_questions", "heads_questions"),
+        *("order_questions", "masks_questions", "choosing_questions", "clocks_questions", "cost_questions"),
+        *("stream_questions", "neurons_questions", "training_questions", "faults_questions"),
+        *("building_questions", "caching_questions", "pieces_questions", "recipe_questions"),
+    )
 )
 
 

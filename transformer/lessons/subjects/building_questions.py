@@ -13,7 +13,7 @@ import torch
 
 from transformer.analysis import head_norms
 from transformer.analysis.one_weight import place
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
 from transformer.lessons.run_differences import amount
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -31,18 +31,22 @@ def width_of_a_head(case: Case) -> Answer:
     numbers = {"share": width, "heads": n, "whole": n * width, "times": n * n * width}
     if len(set(numbers.values())) < len(numbers):
         raise NotHere(_NO_SHARES)
-    options = tuple(Option(word, f"{number:,}") for word, number in sorted(numbers.items(), key=lambda one: one[1]))
-    return Answer(right="share", options=options, values={"width": width, "n": n})
+    return Answer(right="share", options=numbered(numbers), values={"width": width, "n": n})
 
 
 def _cut(case: Case) -> tuple[int, int]:
     """How many heads the attention has, and how many numbers each of their queries."""
-    site = place(case.picked["kind"], int(case.picked["layer"]) - 1)
+    site = place(case.picked["kind"], case.at("layer"))
     queries = replay(case.checkpoint, case.trace, [f"{site}.queries"])[f"{site}.queries"]  # [head, query, d_head]
     n, width = queries.shape[0], queries.shape[-1]
     if n * width != case.checkpoint.config.d_model:
         raise NotHere(_NO_SHARES)
     return n, width
+
+
+def _two_or_more(n_heads: int) -> None:
+    if n_heads < 2:
+        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
 
 
 _NO_SHARES = say("In this model the heads are no equal shares of d_model; choose another checkpoint.")
@@ -51,8 +55,7 @@ _NO_SHARES = say("In this model the heads are no equal shares of d_model; choose
 def cost_of_heads(case: Case) -> Answer:
     """How many products one query and one key take in all heads, beside one head as wide as d_model."""
     n, width = _cut(case)
-    if n < 2:
-        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+    _two_or_more(n)
     return Answer(right="same", options=worded("fewer", "same", "more"), values={"products": n * width})
 
 
@@ -62,9 +65,8 @@ def twice_the_heads(case: Case) -> Answer:
     shared = config.n_kv_heads != config.n_heads
     if config.d_model % (2 * config.n_heads) or shared or config.n_decoder_heads:
         raise NotHere("The vectors of this model cannot be cut into twice as many heads.")
-    own, other = (
-        _parameters(one) for one in (config, replace(config, n_heads=2 * config.n_heads, n_kv_heads=0, d_head=0))
-    )
+    halved = replace(config, n_heads=2 * config.n_heads, n_kv_heads=0, d_head=0)
+    own, other = _parameters(config), _parameters(halved)
     right = "same" if own == other else ("more" if other > own else "fewer")
     values = {"own": own, "other": other, "twice": 2 * config.n_heads, "half": config.d_head // 2}
     return Answer(right=right, options=worded("fewer", "same", "more"), values=values)
@@ -81,8 +83,7 @@ def places_of_a_head(case: Case) -> Answer:
     """Which places of the joined vector a head fills: those whose rows of W_O make its share of the output."""
     heads, output, bias = _joined(case)
     n, width = heads.shape[0], heads.shape[-1]
-    if n < 2:
-        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+    _two_or_more(n)
     joined = heads.transpose(1, 0, 2).reshape(heads.shape[1], -1)  # [query, d_model], one head after the other
     mixed = np.moveaxis(heads, 0, -1).reshape(heads.shape[1], -1)  # [query, d_model], number by number
     matrix = _matrix(case).reshape(n * width, -1)
@@ -104,12 +105,11 @@ def joined_or_added(case: Case) -> Answer:
 def reach_of_a_head(case: Case) -> Answer:
     """How many numbers of the sub-layer's output change when one head gives nothing but 0."""
     heads, _, _ = _joined(case)
-    head = int(case.picked["head"]) - 1
+    head = case.at("head")
     lost = np.abs(heads[head] @ _matrix(case)[head])  # [query, d_model]
     changed = int((lost.max(axis=0) > TOUCHED * lost.max()).sum())
     width, whole = heads.shape[-1], lost.shape[-1]
-    if heads.shape[0] < 2:
-        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+    _two_or_more(heads.shape[0])
     right = "all" if changed > whole // 2 else ("own" if changed else "none")
     values = {"changed": changed, "whole": whole, "width": width}
     return Answer(right=right, options=worded("none", "own", "all"), values=values)
@@ -117,7 +117,8 @@ def reach_of_a_head(case: Case) -> Answer:
 
 def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each head gives [head, query, d_head], what the sub-layer makes of it [query, d_model], and W_O's bias."""
-    site, layer = place(case.picked["kind"], int(case.picked["layer"]) - 1), int(case.picked["layer"]) - 1
+    layer = case.at("layer")
+    site = place(case.picked["kind"], layer)
     found = replay(case.checkpoint, case.trace, [f"{site}.heads", f"{site}.output"])
     heads, output = (found[f"{site}.{name}"].astype(np.float64) for name in ("heads", "output"))
     bias = case.checkpoint.model.attentions(case.picked["kind"])[layer].out_proj.bias
@@ -127,7 +128,7 @@ def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _matrix(case: Case) -> np.ndarray:
     """The rows of W_O by head, float64 [head, d_head, d_model]."""
     parts = head_norms.output_projections(case.checkpoint.model, case.picked["kind"])
-    return np.asarray(parts[int(case.picked["layer"]) - 1], np.float64)
+    return np.asarray(parts[case.at("layer")], np.float64)
 
 
 def _off(one: np.ndarray, other: np.ndarray) -> float:

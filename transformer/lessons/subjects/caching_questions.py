@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
 from transformer.lessons.run_differences import amount
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
@@ -40,10 +40,7 @@ class Written:
 
 
 def write_again(case: Case, *, cached: bool) -> Written:
-    """Write the run's output once more, and count.
-
-    Args:
-        cached: Whether keys and values are kept from step to step.
+    """Write the run's output once more, and count; `cached` says whether keys and values are kept from step to step.
 
     Raises:
         NotHere: The model does not write, or wrote too much.
@@ -65,7 +62,13 @@ def write_again(case: Case, *, cached: bool) -> Written:
             own.append(counted["own"])
             source.append(counted["source"])
             prefix.append(torch.tensor([piece]))
-    return Written(tuple(own), tuple(source), np.stack(rows), 0 if cache is None else _held(cache))
+    kept = () if cache is None else (*cache.self_attn, *cache.cross_attn)
+    held = sum(one.numel() for part in kept for one in part.read())  # without the room that it keeps for more
+    return Written(tuple(own), tuple(source), np.stack(rows), held)
+
+
+def _both_ways(case: Case) -> tuple[Written, Written]:
+    return write_again(case, cached=True), write_again(case, cached=False)
 
 
 _SITES: Final = {"own": "decoder.0.self_attn.keys", "source": "decoder.0.cross_attn.keys"}
@@ -79,15 +82,10 @@ def _counting(counted: Counter[str], word: str) -> Callable[[Tensor], Tensor]:
     return look
 
 
-def _held(cache: KVCache) -> int:
-    """Numbers of keys and values in a cache, without the room that it keeps for more."""
-    return sum(one.numel() for part in (*cache.self_attn, *cache.cross_attn) for one in part.read())
-
-
 def new_keys(case: Case) -> Answer:
     """Of how many tokens a step computes keys and values if those of the steps before are kept."""
-    at = int(case.picked["step"]) - 1
-    kept, afresh = (write_again(case, cached=cached) for cached in (True, False))
+    at = case.at("step")
+    kept, afresh = _both_ways(case)
     right = "own" if kept.own[at] == 1 else "so_far"
     values = {"one": kept.own[at], "all": afresh.own[at]}
     return Answer(right=right, options=worded("own", "so_far", "everything"), values=values)
@@ -95,7 +93,7 @@ def new_keys(case: Case) -> Answer:
 
 def tokens_without_cache(case: Case) -> Answer:
     """How many tokens go through the decoder, over all steps, if nothing is kept."""
-    kept, afresh = (write_again(case, cached=cached) for cached in (True, False))
+    kept, afresh = _both_ways(case)
     n, total = len(afresh.own), sum(afresh.own)
     values = {"total": total, "kept": sum(kept.own), "times": total / sum(kept.own), "square": n * n, "n": n}
     return Answer(right=float(total), values=values, usual=float(n * n))
@@ -103,7 +101,7 @@ def tokens_without_cache(case: Case) -> Answer:
 
 def written_with_cache(case: Case) -> Answer:
     """How far the cache moves what is computed."""
-    kept, afresh = (write_again(case, cached=cached) for cached in (True, False))
+    kept, afresh = _both_ways(case)
     apart = float(np.abs(kept.log_probs - afresh.log_probs).max())
     right = "rounding" if apart <= ROUNDING * max(1.0, float(np.abs(afresh.log_probs).max())) else "visible"
     return Answer(right=right, options=worded("rounding", "visible", "later"), values={"apart": amount(apart)})
@@ -111,7 +109,7 @@ def written_with_cache(case: Case) -> Answer:
 
 def keys_of_the_source(case: Case) -> Answer:
     """How often cross-attention computes the keys of the source if they are kept."""
-    kept, afresh = (write_again(case, cached=cached) for cached in (True, False))
+    kept, afresh = _both_ways(case)
     times, n = sum(bool(one) for one in kept.source), len(kept.source)
     right = "once" if times == 1 else "each"
     values = {"times": times, "without": sum(bool(one) for one in afresh.source), "n": n, "s": max(kept.source)}
@@ -129,10 +127,5 @@ def size_of_the_cache(case: Case) -> Answer:
         "layer": kept.held // config.n_decoder_layers,
         "maps": config.n_decoder_layers * config.of("decoder").n_heads * len(kept.own) * tokens,
     }
-    shown: dict[str, int] = {}
-    for word, number in numbers.items():
-        if number not in shown.values():
-            shown[word] = number
-    options = tuple(Option(word, f"{number:,}") for word, number in sorted(shown.items(), key=lambda one: one[1]))
     values = {"held": kept.held, "n": len(kept.own), "s": n_source, "a_token": kept.held // tokens}
-    return Answer(right="both", options=options, values=values)
+    return Answer(right="both", options=numbered(numbers), values=values)

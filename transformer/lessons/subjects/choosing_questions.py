@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from transformer.analysis.reshaping import Spread, reshaped, spread
 from transformer.analysis.worth_seeing import hardest_step as least_sure
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
 from transformer.lessons.subjects.steps import written
 from transformer.runs.query import Beam, Sampling
 
@@ -83,7 +83,7 @@ def _range(least: int, most: float) -> str:
 
 def _at(case: Case, how: Sampling) -> Spread:
     """The distribution that is drawn from at the step that was picked."""
-    at = int(case.picked["step"]) - 1
+    at = case.at("step")
     return spread(reshaped(case.trace.log_probs[at], case.trace.scores_at(at), how).cut)
 
 
@@ -114,7 +114,10 @@ def one_beam(case: Case) -> Answer:
 def draws_like_greedy(case: Case) -> Answer:
     """How many of many draws can be expected to be greedy's output: the product over its steps."""
     trace, n_steps = case.trace, written(case, least=3)
-    at_steps = [_probability(case, step) for step in range(trace.n_forced, n_steps)]
+    at_steps = [  # of the piece that was written, in what sampling would draw from
+        float(reshaped(trace.log_probs[step], trace.scores_at(step), Sampling()).tempered[trace.tgt_ids[step]])
+        for step in range(trace.n_forced, n_steps)
+    ]
     if not at_steps:
         raise NotHere("Every piece of this output was forced; try another sentence.")
     product, mean, least = math.prod(at_steps), sum(at_steps) / len(at_steps), min(at_steps)
@@ -122,13 +125,5 @@ def draws_like_greedy(case: Case) -> Answer:
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}
     if len(set(shown.values())) < len(shown):
         raise NotHere("Every draw of this sentence is about the same; try a longer or a harder one.")
-    options = tuple(Option(word, f"{n:,}") for word, n in sorted(shown.items(), key=lambda one: one[1]))
     values = {"n": shown["product"], "draws": N_DRAWS, "n_steps": len(at_steps), "mean": mean, "least": least}
-    return Answer(right="product", options=options, values=values)
-
-
-def _probability(case: Case, step: int) -> float:
-    """Of the piece that was written, in what sampling would draw from."""
-    trace = case.trace
-    found = reshaped(trace.log_probs[step], trace.scores_at(step), Sampling())
-    return float(found.tempered[trace.tgt_ids[step]])
+    return Answer(right="product", options=numbered(shown), values=values)

@@ -13,8 +13,8 @@ import numpy as np
 
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
-from transformer.lessons.run_differences import amount
+from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.run_differences import amount, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ShiftPositions
@@ -86,11 +86,7 @@ def lengths(case: Case) -> dict[str, Any]:
 
 
 def table_of(case: Case) -> np.ndarray:
-    """The table of positions of the stack that reads the sentence, [position, d_model].
-
-    Raises:
-        NotHere: The model adds none to its embeddings.
-    """
+    """The table of positions of the stack that reads the sentence, [position, d_model]."""
     config = case.checkpoint.config
     if config.placing.adds != "table":
         raise NotHere("This model adds no table of positions to its embeddings; choose another checkpoint.")
@@ -98,12 +94,7 @@ def table_of(case: Case) -> np.ndarray:
 
 
 def angle_of(table: np.ndarray, pair: int) -> float:
-    """By how many radians a pair of dimensions turns from one position to the next, measured in the table.
-
-    Args:
-        table: [position, d_model].
-        pair: From 0.
-    """
+    """By how many radians a pair of dimensions, from 0, turns from each position of a table to the next."""
     angles = np.unwrap(np.arctan2(table[:, 2 * pair].astype(np.float64), table[:, 2 * pair + 1]))
     return float(abs(angles[-1] - angles[0]) / (len(table) - 1))
 
@@ -124,8 +115,7 @@ MEASURED: Final = 512
 
 def faster_dimension(case: Case) -> Answer:
     """Which of two pairs of dimensions turns faster."""
-    fast, slow = int(case.picked["fast"]), int(case.picked["slow"])
-    table = table_of(case)
+    fast, slow, table = int(case.picked["fast"]), int(case.picked["slow"]), table_of(case)
     turns = {word: 2 * np.pi / angle_of(table, pair) for word, pair in (("fast", fast), ("slow", slow))}
     options = (Option("fast", _pair(fast)), Option("slow", _pair(slow)), Option("same"))
     right = min(turns, key=lambda word: turns[word])
@@ -138,16 +128,10 @@ def _pair(pair: int) -> str:
 
 def turn_length(case: Case) -> Answer:
     """After how many positions a pair of dimensions has turned once."""
-    sine = int(case.picked["sine"])
-    table = table_of(case)
+    sine, table = int(case.picked["sine"]), table_of(case)
     turn = 2 * np.pi / angle_of(table, sine // 2)
     numbers = {"turn": turn, "half": turn / 2, "radian": turn / (2 * np.pi), "width": float(table.shape[1])}
-    rounded: dict[str, int] = {}
-    for word, number in numbers.items():
-        if round(number) not in rounded.values():
-            rounded[word] = round(number)
-    options = tuple(Option(word, f"{n:,}") for word, n in sorted(rounded.items(), key=lambda one: one[1]))
-    return Answer(right="turn", options=options, values={"turn": float(turn)})
+    return Answer(right="turn", options=numbered(numbers, ",.0f"), values={"turn": float(turn)})
 
 
 def same_distance(case: Case) -> Answer:
@@ -159,8 +143,8 @@ def same_distance(case: Case) -> Answer:
     near = abs(first - second) <= SAME * float(np.abs(similar).max())
     right = "same" if near else ("first" if first > second else "second")
     values = {"first": first, "second": second, "spread": amount(spread), "d": q - p}
-    options = worded("first", "second", "same")
-    return Answer(right=right, options=options, values=values, variant="distance" if near else "places")
+    variant = "distance" if near else "places"
+    return Answer(right=right, options=worded("first", "second", "same"), values=values, variant=variant)
 
 
 def shift_map(case: Case) -> Answer:
@@ -192,13 +176,8 @@ def shifted_output(case: Case) -> Answer:
         raise NotHere("The table has no {n} further positions for this sentence; try a shorter one.", n=k)
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
-    moved = abs(other.log_prob - case.trace.log_prob)
-    values = {
-        "before": case.trace.output_text,
-        "after": other.output_text,
-        "moved": amount(moved),
-        "end": other.n_steps,
-    }
+    moved = amount(abs(other.log_prob - case.trace.log_prob))
+    values = {**outputs(case.trace, other), "moved": moved, "end": other.n_steps}
     return Answer(right=right, options=worded("same", "other"), values=values, variant=right)
 
 

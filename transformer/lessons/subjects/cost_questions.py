@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from transformer.analysis import costs
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import Intervention, NoFeedForward, NoPositions, NoResidual, ScoreScale
@@ -66,8 +66,7 @@ def largest_part(case: Case) -> Answer:
         "norms": held["norms"] / total,
     }
     right = max(shares, key=lambda word: shares[word])
-    options = tuple(Option(word) for word in shares)
-    return Answer(right=right, options=options, values={**shares, "n": total}, variant=right)
+    return Answer(right=right, options=worded(*shares), values={**shares, "n": total}, variant=right)
 
 
 def grows_with_length(case: Case) -> Answer:
@@ -90,18 +89,16 @@ def where_it_overtakes(case: Case) -> Answer:
     """From which length on the n² part is more work than all the rest."""
     config = case.checkpoint.config
     n = costs.overtakes(config).n
-    numbers = {"all": n, "projections": costs.overtakes(config, parts=costs.PROJECTIONS).n,
-               "sentence": max(int(case.picked["n_source"]), int(case.picked["n_target"])),
-               "width": config.d_model}  # fmt: skip
-    shown: dict[str, int] = {}
-    for word, number in numbers.items():
-        if number not in shown.values():
-            shown[word] = number
-    options = tuple(Option(word, f"{number:,}") for word, number in sorted(shown.items(), key=lambda one: one[1]))
+    numbers = {
+        "all": n,
+        "projections": costs.overtakes(config, parts=costs.PROJECTIONS).n,
+        "sentence": max(int(case.picked["n_source"]), int(case.picked["n_target"])),
+        "width": config.d_model,
+    }
     counts = _by_group(case, config.max_len)
     values = {"n": n, "longest": config.max_len, "share": counts["maps"] / sum(counts.values())}
     variant = "beyond" if n > config.max_len else "within"
-    return Answer(right="all", options=options, values=values, variant=variant)
+    return Answer(right="all", options=numbered(numbers), values=values, variant=variant)
 
 
 def length_doubled(case: Case) -> Answer:
@@ -122,9 +119,9 @@ def parts_that_can_go(case: Case) -> Answer:
     best = own.log_probs.argmax(-1)
     kept = {word: bool((trace.log_probs.argmax(-1) == best).all()) for word, trace in found.items()}
     k = sum(kept.values())
-    options = tuple(Option(str(n), str(n)) for n in range(len(PARTS) + 1))
     values = {"k": k, "change": str(PARTS["residual"]), **_told(own, found)}
     variant = "all" if k == len(PARTS) else ("some" if k else "none")
+    options = numbered({str(n): n for n in range(len(PARTS) + 1)})
     return Answer(right=str(k), options=options, values=values, variant=variant)
 
 
@@ -136,7 +133,7 @@ def most_missed(case: Case) -> Answer:
     if second - worst < CLEAR:
         raise NotHere("Two of the parts are missed about equally here; try another sentence.")
     values = {**_told(own, found), "change": str(PARTS[order[0]])}
-    return Answer(right=order[0], options=tuple(Option(word) for word in found), values=values, variant=order[0])
+    return Answer(right=order[0], options=worded(*found), values=values, variant=order[0])
 
 
 def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]:

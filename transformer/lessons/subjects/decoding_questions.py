@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.run_differences import outputs
 from transformer.lessons.subjects.steps import written
 from transformer.runs.query import Beam
-from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK
 
 CLEAR_BITS: Final = 0.2
@@ -28,12 +28,12 @@ MOST_CHOICES: Final = 4
 
 def read_piece(case: Case) -> Answer:
     """What the decoder reads before it has written anything."""
-    trace = case.trace
+    trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
     written(case, least=1)
     if trace.first_row:
         raise NotHere("A decoder alone reads the prompt first; it begins with no mark of its own.")
     start = trace.read_pieces[0]
-    pieces = [piece for i, piece in zip(trace.src_ids, trace.src_pieces, strict=True) if not _special(case, i)]
+    pieces = [piece for i, piece in zip(trace.src_ids, trace.src_pieces, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
         raise NotHere("The source has no piece of its own to confuse the start mark with; type a sentence.")
@@ -41,10 +41,6 @@ def read_piece(case: Case) -> Answer:
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
     return Answer(right="start", options=(*options, Option("nothing")), values={"start": start})
-
-
-def _special(case: Case, piece_id: int) -> bool:
-    return case.checkpoint.src_tokenizer.is_special(piece_id)
 
 
 def rank_of_guess(case: Case) -> Answer:
@@ -56,9 +52,8 @@ def rank_of_guess(case: Case) -> Answer:
     ids = [i for i in tokenizer.encode(case.given).ids if not tokenizer.is_special(i)] if case.given.strip() else []
     right = tokenizer.decode((best.id,)).strip() or best.piece
     if not ids:
-        return Answer(
-            right=right, values={**values, "rank": 0, "guess": ""}, variant="unknown", accepted=(best.piece,)
-        )
+        values |= {"rank": 0, "guess": ""}
+        return Answer(right=right, values=values, variant="unknown", accepted=(best.piece,))
     rank = case.trace.rank_of(ids[0], step=0)
     values |= {"rank": rank, "guess": tokenizer.piece(ids[0])}
     accepted = (best.piece, case.given.strip()) if ids[0] == best.id else (best.piece,)
@@ -102,17 +97,12 @@ def hardest_step(case: Case) -> Answer:
 
 def branch(case: Case) -> Answer:
     """What becomes of the rest if the second-best piece is forced at the step that was picked."""
-    trace, at = case.trace, int(case.picked["step"]) - 1
-    other = case.another(forced=(*trace.tgt_ids[:at], int(case.picked["alt_id"])))
+    trace, at = case.trace, case.at("step")
+    forced = (*trace.tgt_ids[:at], int(case.picked["alt_id"]))
+    other = case.another(forced=forced)
     before, after = trace.tgt_ids[at + 1 :], other.tgt_ids[at + 1 :]
     differ = sum(a != b for a, b in zip(before, after, strict=False)) + abs(len(before) - len(after))
-    values = {
-        "alt": case.picked["alt"],
-        "n": differ,
-        "before": trace.output_text,
-        "after": other.output_text,
-        "forced": ".".join(map(str, (*trace.tgt_ids[:at], int(case.picked["alt_id"])))),
-    }
+    values = {"alt": case.picked["alt"], "n": differ, **outputs(trace, other), "forced": ".".join(map(str, forced))}
     ends = case.checkpoint.config.end_ids
     if len(after) <= 1 and (not after or after[0] in ends) and len(before) > 1:
         right = "ended"
@@ -125,15 +115,11 @@ def passes(case: Case) -> Answer:
     """How often the model has to run for steps back and forth: for each step that the finished pass does not hold."""
     n_steps, trace = written(case, least=2), case.trace
     visited = range(max(0, n_steps - N_BACK_AND_FORTH), n_steps)
-    again = sum(not _holds(trace, case.another(max_new=step + 1), step) for step in visited)
-    numbers = sorted({again, 0, 1, N_BACK_AND_FORTH, N_BACK_AND_FORTH * n_steps})
-    options = tuple(Option(str(n), f"{n:,}") for n in numbers)
+    # Whether a pass over the whole output says of a step what one that ends there says.
+    ends = ((step, case.another(max_new=step + 1)) for step in visited)
+    again = sum(not np.allclose(trace.log_probs[at], one.log_probs[at], atol=SAME_NATS) for at, one in ends)
+    options = numbered({str(n): n for n in (again, 0, 1, N_BACK_AND_FORTH, N_BACK_AND_FORTH * n_steps)})
     return Answer(right=str(again), options=options, values={"k": again, "n": n_steps})
-
-
-def _holds(whole: Trace, up_to: Trace, step: int) -> bool:
-    """Tell whether a pass over the whole output says of a step what one that ends there says."""
-    return bool(np.allclose(whole.log_probs[step], up_to.log_probs[step], atol=SAME_NATS))
 
 
 def beam_against_greedy(case: Case) -> Answer:

@@ -18,7 +18,7 @@ from transformer.analysis.mask_checks import another_piece
 from transformer.doctor.examination import TESTS, run_test
 from transformer.doctor.patient import Patient
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
-from transformer.lessons.run_differences import amount, first_difference, largest_difference
+from transformer.lessons.run_differences import amount, first_difference, largest_difference, outputs
 from transformer.lessons.subjects.masks_questions import exchanged, positions_read
 from transformer.model.anatomy import anatomy
 from transformer.model.tap import Recorder, Tap
@@ -37,6 +37,7 @@ from transformer.runs.interventions import (
 from transformer.runs.interventions.piece_changes import own_places
 from transformer.runs.targets import Reference
 from transformer.runs.teacher_forcing import judge
+from transformer.runs.trace import Trace
 
 MASK_FAULTS: Final[dict[str, tuple[Intervention, ...]]] = {
     "none": (),
@@ -105,15 +106,13 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     config, trace = case.checkpoint.config, case.trace
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
     if not 0 < len(places) <= MOST_REPLACED:
-        raise NotHere("This step replaces each piece of the source; try a sentence with 1 to {most} of them.",
-                      most=MOST_REPLACED)  # fmt: skip
+        raise NotHere(
+            "This step replaces each piece of the source; try a sentence with 1 to {most} of them.",
+            most=MOST_REPLACED,
+        )
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
     changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))
-    return {
-        "first": trace.src_pieces[places[0]],
-        "instead": tokenizer.piece(ids[0]),
-        "changes": changes,
-    }
+    return {"first": trace.src_pieces[places[0]], "instead": tokenizer.piece(ids[0]), "changes": changes}
 
 
 def _neighbour(piece_id: int, size: int, is_special: Any) -> int:
@@ -143,16 +142,9 @@ def misread_heads(case: Case) -> Answer:
     told = HeadsTold(int(case.picked["told"]))
     _writes(case)
     other = case.changed(told)
-    same = other.output_text == case.trace.output_text
-    right = "same" if same else "other"
-    values = {
-        "before": _short(case.trace.output_text),
-        "after": _short(other.output_text),
-        "loss": _own_loss(case),
-        "loss_told": _own_loss(case, told),
-        "do": write((told,)),
-        "then_step": first_difference(case.trace, other)[1],
-    }
+    right = "same" if other.output_text == case.trace.output_text else "other"
+    values = {**_changed(case.trace, other), "loss": _own_loss(case), "loss_told": _own_loss(case, told)}
+    values["do"] = write((told,))
     return Answer(right=right, options=worded("error", "same", "other"), values=values, variant=right)
 
 
@@ -173,8 +165,13 @@ def _writes(case: Case) -> None:
         raise NotHere("This step needs a model that reads one text and writes another.")
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}…"
+def _changed(before: Trace, after: Trace) -> dict[str, Any]:
+    """What both wrote, not at length, and the step that shows where they part."""
+    texts = {
+        name: text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}…"
+        for name, text in outputs(before, after).items()
+    }
+    return {**texts, "then_step": first_difference(before, after)[1]}
 
 
 def evidence_for_heads(case: Case) -> Answer:
@@ -188,16 +185,16 @@ def evidence_for_heads(case: Case) -> Answer:
     texts: list[tuple[str, Reference]] = [*_given(case)]
     given = len(texts)
     examples = sorted(case.checkpoint.card.tried(), key=len, reverse=True)[:EXAMPLES]  # long ones tell more
-    for source in () if given else examples:
-        texts.append((source, case.another(source=source).tgt_ids))
+    texts += [(source, case.another(source=source).tgt_ids) for source in examples if not given]
     texts.append((case.trace.query.source, case.trace.tgt_ids))
-    losses = {n: sum(_loss(case, *text, *_told(n, own)) for text in texts) / len(texts) for n in tried}
+    changes = {n: () if n == own else (HeadsTold(n),) for n in tried}
+    losses = {n: sum(_loss(case, *text, *changes[n]) for text in texts) / len(texts) for n in tried}
     others = [loss for n, loss in losses.items() if n != own]
     if not others or min(others) - losses[own] < CLEAR_NATS:
         raise NotHere("On so few sentences another number of heads does as well here; try another sentence.")
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
     values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}
-    options = (Option("loss"), Option("shapes"), Option("count"), Option("fluent"))
+    options = worded("loss", "shapes", "count", "fluent")
     return Answer(right="loss", options=options, values=values, variant="right" if given else "own")
 
 
@@ -210,19 +207,13 @@ def _given(case: Case) -> list[tuple[str, str]]:
     return sorted(pairs, key=lambda pair: len(pair[0]), reverse=True)[:EXAMPLES]
 
 
-def _told(n: int, own: int) -> tuple[Intervention, ...]:
-    return () if n == own else (HeadsTold(n),)
-
-
 def planted_mask(case: Case) -> Answer:
     """Which fault of the causal mask moves the rows that moved."""
-    picked = case.picked
-    place = int(picked["place"])
-    layers = case.checkpoint.config.n_decoder_layers
-    values = {"layers": layers, "place": place, "a": picked["a"], "b": picked["b"],
-              "do": write(MASK_FAULTS[picked["planted"]]), "first": max(1, place - layers)}  # fmt: skip
-    options = tuple(Option(name) for name in picked["apart"])
-    return Answer(right=picked["planted"], options=options, values=values, variant=picked["planted"])
+    picked, planted = case.picked, case.picked["planted"]
+    place, layers = int(picked["place"]), case.checkpoint.config.n_decoder_layers
+    values = {"layers": layers, "place": place, "a": picked["a"], "b": picked["b"], "first": max(1, place - layers)}
+    values["do"] = write(MASK_FAULTS[planted])
+    return Answer(right=planted, options=worded(*picked["apart"]), values=values, variant=planted)
 
 
 def doctors_test_of_a_leak(case: Case) -> Answer:
@@ -232,8 +223,7 @@ def doctors_test_of_a_leak(case: Case) -> Answer:
     broken = [name for name, finding in found.items() if finding.verdict == "broken"]
     right = "both" if len(broken) == 2 else (broken[0] if broken else "neither")
     values = {"leak": found["leak"].measured.said}
-    options = (Option("causality"), Option("leak"), Option("both"), Option("neither"))
-    return Answer(right=right, options=options, values=values)
+    return Answer(right=right, options=worded("causality", "leak", "both", "neither"), values=values)
 
 
 def pads_until_it_shows(case: Case) -> Answer:
@@ -255,13 +245,11 @@ def pads_until_it_shows(case: Case) -> Answer:
     if kept.tgt_ids != trace.tgt_ids:
         raise NotHere("Here the output changes with the mask as well, by rounding; try another sentence.")
     values = {
+        **_changed(trace, other),
         "k": shown,
-        "before": _short(trace.output_text),
-        "after": _short(other.output_text),
         "kept": amount(largest_difference(trace, kept).by),
         "moved": largest_difference(trace, other).by,
         "do": write((Pads(shown), PaddingMask("all", "off"))),
-        "then_step": first_difference(trace, other)[1],
     }
     options = tuple(Option(f"pads-{n}", f"{n:,}") for n in tried)
     variant = "never" if right == "never" else "changed"
@@ -280,15 +268,15 @@ def first_nan(case: Case) -> Answer:
     checkpoint.model(src, tgt, tap=tap.also(recorder))
     site = first_site(lambda seen: checkpoint.model(src, tgt, tap=seen), tap=tap)
     own = parts.attention("decoder")
-    words = {own.site(0, "scores"): "scores", own.site(0, "weights"): "weights", "decoder.output": "output",
-             "logits": "logits"}  # fmt: skip
+    words = {own.site(0, name): name for name in ("scores", "weights")}
+    words |= {"decoder.output": "output", "logits": "logits"}
     if site not in words:
         raise NotHere("In this model a row without an open key does not turn into NaN; choose another checkpoint.")
     lost = ~recorder.values["logits"][0].isfinite().all(dim=-1)
     seen = [value for value in recorder.values.values() if value.is_floating_point()]
     bad = sum(bool(value.isnan().any()) for value in seen)
     values = {"site": site, "bad": bad, "all": len(seen), "rows": int(lost.sum()), "n": len(lost)}
-    return Answer(right=words[site], options=tuple(Option(word) for word in words.values()), values=values)
+    return Answer(right=words[site], options=worded(*words.values()), values=values)
 
 
 def sureness_of_nonsense(case: Case) -> Answer:
@@ -300,13 +288,6 @@ def sureness_of_nonsense(case: Case) -> Answer:
         raise NotHere("The shifted pieces change nothing here; try another sentence.")
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = "same" if abs(after - before) < SURE_NATS else ("less" if after < before else "more")
-    values = {
-        "before": _short(case.trace.output_text),
-        "after": _short(other.output_text),
-        "sure": -before,
-        "sure_after": -after,
-        "loss": _own_loss(case, *changes),
-        "do": write(changes),
-        "then_step": first_difference(case.trace, other)[1],
-    }
+    values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}
+    values |= {"loss": _own_loss(case, *changes), "do": write(changes)}
     return Answer(right=right, options=worded("less", "same", "more"), values=values, variant=right)

@@ -5,7 +5,6 @@ Picks: which attention a lesson about several heads looks at. Layers and heads c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from transformer.analysis import head_norms
 from transformer.analysis.head_passes import Head, Reading
 from transformer.analysis.head_statistics import distance, entropy
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
-from transformer.lessons.run_differences import first_difference, largest_difference
+from transformer.lessons.run_differences import first_difference, largest_difference, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import Kind, anatomy
 from transformer.runs.interventions import KeyBias, ZeroHead
@@ -49,9 +48,8 @@ def two_writers(case: Case) -> dict[str, Any]:
     """The heads of that layer that write most and least, and how much of all that is written they write."""
     picked = last_writer(case)
     shares = written_shares(case, picked["kind"], picked["layer"] - 1)
-    most, least = int(shares.argmax()), int(shares.argmin())
-    found = {"most": most + 1, "least": least + 1}
-    return {**picked, **found, "share": float(shares[most]), "least_share": float(shares[least])}
+    found = {"most": int(shares.argmax()) + 1, "least": int(shares.argmin()) + 1}
+    return {**picked, **found, "share": float(shares.max()), "least_share": float(shares.min())}
 
 
 def sharpest(case: Case) -> dict[str, Any]:
@@ -76,14 +74,7 @@ def costliest_head(case: Case) -> dict[str, Any]:
 
 
 def self_maps(case: Case, kind: Kind) -> np.ndarray:
-    """The weights of a self-attention, [layer, head, query, key], without a batch's padding.
-
-    Args:
-        kind: The encoder's or the decoder's.
-
-    Raises:
-        NotHere: There is one head only, too little was read, or the run keeps no maps.
-    """
+    """The weights of a self-attention, [layer, head, query, key], without a batch's padding."""
     _at_least_two(case, kind)
     if not case.trace.keeps_maps:
         raise NotHere("The maps of this run are too large to be kept; try a shorter sentence.")
@@ -94,11 +85,7 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
 
 
 def written_shares(case: Case, kind: Kind, layer: int) -> np.ndarray:
-    """How much each head of a layer writes, in the mean over the rows, as a share of all of them [head].
-
-    Args:
-        layer: From 0.
-    """
+    """How much each head of a layer (from 0) writes, in the mean over the rows, as a share of all of them [head]."""
     site = head_norms.site(kind, layer)
     heads = replay(case.checkpoint, case.trace, [site])[site]  # [head, query, d_head]
     parts = head_norms.output_projections(case.checkpoint.model, kind)[layer]  # [head, d_head, d_model]
@@ -110,12 +97,7 @@ def written_shares(case: Case, kind: Kind, layer: int) -> np.ndarray:
 def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, ...]) -> dict[int, float]:
     """By how much the output's log-probability changes without each head, all others in place, in nats.
 
-    Args:
-        layer: From 0.
-        heads: Which of its heads, from 0; at most `MOST_HEADS` of them are measured.
-
-    Raises:
-        NotHere: The sentence is too long to do it at once.
+    Layer and heads count from 0; at most `MOST_HEADS` heads are measured.
     """
     if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
         raise NotHere("This sentence is too long to take heads away at once; try a shorter one.")
@@ -153,8 +135,8 @@ def two_heads_agree(case: Case) -> Answer:
     same = maps[0, rows].argmax(axis=-1) == maps[1, rows].argmax(axis=-1)
     count, n_rows = int(same.sum()), len(same)
     right = "all" if count == n_rows else ("half" if 2 * count >= n_rows else "few")
-    options = worded("all", "half", "few")
-    return Answer(right=right, options=options, values={"count": count, "rows": n_rows}, variant=right)
+    values = {"count": count, "rows": n_rows}
+    return Answer(right=right, options=worded("all", "half", "few"), values=values, variant=right)
 
 
 def entropy_of_mean(case: Case) -> Answer:
@@ -169,20 +151,26 @@ def entropy_of_mean(case: Case) -> Answer:
         raise NotHere(
             "The heads of this layer look alike here, so that their mean shows nothing; try another sentence."
         )
-    options = worded("above", "same", "below")
-    return Answer(right="above", options=options, values={"own": own, "mixed": mixed, "more": mixed - own})
+    values = {"own": own, "mixed": mixed, "more": mixed - own}
+    return Answer(right="above", options=worded("above", "same", "below"), values=values)
 
 
 def furthest_head(case: Case) -> Answer:
     """Which head of the layer looks furthest in the mean over its rows."""
     far = distance(_layer(case)).mean(axis=-1)  # [head]
-    return _largest(far, CLEAR_TOKENS, {"far": float(far.max()), "near": float(far.min())})
+    order = [int(head) for head in np.argsort(-far, kind="stable")]
+    if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
+        raise NotHere("Two heads have nearly the same number here; try another sentence.")
+    chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
+    options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
+    values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
+    return Answer(right=f"head-{order[0] + 1}", options=options, values=values)
 
 
 def sharpest_writes_most(case: Case) -> Answer:
     """Whether the head with the sharpest map is the one that writes most."""
-    sharp, most = int(case.picked["sharp"]) - 1, int(case.picked["most"]) - 1
-    shares = written_shares(case, case.picked["kind"], int(case.picked["layer"]) - 1)
+    sharp, most = case.at("sharp"), case.at("most")
+    shares = written_shares(case, case.picked["kind"], case.at("layer"))
     if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
         raise NotHere("Two heads have nearly the same number here; try another sentence.")
     right = "yes" if sharp == most else "no"
@@ -190,46 +178,24 @@ def sharpest_writes_most(case: Case) -> Answer:
     return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
 
 
-def _largest(found: np.ndarray, clear: float, values: Mapping[str, Any]) -> Answer:
-    """Which head has the largest number [head], if one stands out."""
-    order = [int(head) for head in np.argsort(-found, kind="stable")]
-    if found[order[0]] - found[order[1]] < clear:
-        raise NotHere("Two heads have nearly the same number here; try another sentence.")
-    chosen = sorted([order[0], *[head for head in range(len(found)) if head != order[0]][: MOST_CHOICES - 1]])
-    options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
-    values = {**values, "head": order[0] + 1, "least": order[-1] + 1}
-    return Answer(right=f"head-{order[0] + 1}", options=options, values=values)
-
-
 def worth_of_size(case: Case) -> Answer:
     """Whether the head that writes most is worth more to the output than the one that writes least."""
-    kind, layer = case.picked["kind"], int(case.picked["layer"]) - 1
-    most, least = int(case.picked["most"]) - 1, int(case.picked["least"]) - 1
-    effects = without_heads(case, kind, layer, (most, least))
+    most, least = case.at("most"), case.at("least")
+    effects = without_heads(case, case.picked["kind"], case.at("layer"), (most, least))
     apart = effects[least] - effects[most]  # the more is lost, the lower
     right = "same" if abs(apart) < SAME_NATS else ("most" if apart > 0 else "least")
-    values = {
-        "by_most": effects[most],
-        "by_least": effects[least],
-        "worth": (most if right != "least" else least) + 1,
-    }
+    worth = (most if right != "least" else least) + 1
+    values = {"by_most": effects[most], "by_least": effects[least], "worth": worth}
     return Answer(right=right, options=worded("most", "least", "same"), values=values, variant=right)
 
 
 def without_costliest(case: Case) -> Answer:
     """What the output becomes without the head that it loses most probability by."""
-    zero = ZeroHead(case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1)
+    zero = ZeroHead(case.picked["kind"], case.at("layer"), case.at("head"))
     other, before = case.changed(zero), case.trace.tgt_ids
-    same = other.tgt_ids == before
-    right = "same" if same else ("other" if other.tgt_ids[:1] != before[:1] else "later")
+    right = "same" if other.tgt_ids == before else ("other" if other.tgt_ids[:1] != before[:1] else "later")
     at, shown = first_difference(case.trace, other)
-    values = {
-        "do": str(zero),
-        "at": at,
-        "shown": shown,
-        "before": case.trace.output_text,
-        "after": other.output_text,
-    }
+    values = {**outputs(case.trace, other), "do": str(zero), "at": at, "shown": shown}
     return Answer(right=right, options=worded("same", "later", "other"), values=values, variant=right)
 
 
@@ -240,11 +206,10 @@ def random_key_bias(case: Case) -> Answer:
     if config.placing.adds == "turn" or config.qk_norm:
         raise NotHere("This model turns or norms its keys behind W_K, so that a bias there does not cancel.")
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
-    right = moved.verdict
     values = {"do": str(bias), "size": bias.size, "moved": moved.by}
-    return Answer(right=right, options=worded("rounding", "visible"), values=values, variant=right)
+    return Answer(right=moved.verdict, options=worded("rounding", "visible"), values=values, variant=moved.verdict)
 
 
 def _layer(case: Case) -> np.ndarray:
     """The maps of the layer that was picked, [head, query, key]."""
-    return self_maps(case, case.picked["kind"])[int(case.picked["layer"]) - 1]
+    return self_maps(case, case.picked["kind"])[case.at("layer")]

@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer.analysis.worth_seeing import hardest_step as least_sure
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
-from transformer.lessons.run_differences import first_difference
+from transformer.lessons.run_differences import first_difference, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import Mute
@@ -44,11 +44,7 @@ def looked_at(case: Case) -> dict[str, Any]:
 
 
 def cross_maps(case: Case) -> np.ndarray:
-    """The weights of the cross-attention, [layer, head, step, key], without a batch's padding.
-
-    Raises:
-        NotHere: The model has none, or the run keeps no maps.
-    """
+    """The weights of the cross-attention, [layer, head, step, key], without a batch's padding."""
     trace = case.trace
     if "cross" not in anatomy(case.checkpoint.config).kinds:
         raise NotHere("This model has no cross-attention; choose one with an encoder and a decoder.")
@@ -58,11 +54,7 @@ def cross_maps(case: Case) -> np.ndarray:
 
 
 def own_pieces(case: Case) -> tuple[int, ...]:
-    """The places of the source that hold text, from 0.
-
-    Raises:
-        NotHere: Only special pieces were read.
-    """
+    """The places of the source that hold text, from 0."""
     trace, tokenizer = case.trace, case.checkpoint.src_tokenizer
     places = range(trace.n_tokens("encoder"))
     own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
@@ -96,7 +88,7 @@ def strongest_in_head(case: Case) -> Answer:
 
 def strongest_in_mean(case: Case) -> Answer:
     """Which source token all heads together weigh most at a step."""
-    return _strongest(case, cross_maps(case)[:, :, int(case.picked["step"]) - 1].mean(axis=(0, 1)))
+    return _strongest(case, cross_maps(case)[:, :, case.at("step")].mean(axis=(0, 1)))
 
 
 def _strongest(case: Case, row: np.ndarray) -> Answer:
@@ -107,7 +99,7 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
         raise NotHere("The source has too few tokens to choose from; try a longer sentence.")
     if row[order[0]] - row[order[1]] < CLEAR:
         raise NotHere("Two source tokens have nearly the same weight here; try another sentence.")
-    step = int(case.picked["step"]) - 1
+    step = case.at("step")
     roles = _roles(own, step, len(row))
     chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
     words = {key: roles.get(key, f"key-{key + 1}") for key in chosen}
@@ -130,8 +122,7 @@ def _roles(own: tuple[int, ...], step: int, n_keys: int) -> dict[int, str]:
     """Source tokens that somebody may expect at a step: that of the same place from either end, and the end mark."""
     roles = {} if n_keys - 1 in own else {n_keys - 1: "end"}
     if step < len(own):
-        roles |= {own[step]: "same"}
-        roles |= {own[-1 - step]: "mirror"}
+        roles |= {own[step]: "same", own[-1 - step]: "mirror"}
     return {key: roles[key] for key in sorted(roles, key=lambda key: ("mirror", "same", "end").index(roles[key]))}
 
 
@@ -152,11 +143,11 @@ def weight_on_end(case: Case) -> Answer:
 def heads_that_agree(case: Case) -> Answer:
     """In how many heads the piece that all together weigh most is the strongest of the text."""
     own = list(own_pieces(case))
-    rows = cross_maps(case)[:, :, int(case.picked["step"]) - 1][..., own]  # [layer, head, piece of the text]
+    rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
     if n_heads < 2 or n_own < 2:
         raise NotHere("It takes two heads and two pieces to disagree; try a longer sentence.")
-    count = int((rows.argmax(axis=-1) == own.index(int(case.picked["key"]) - 1)).sum())
+    count = int((rows.argmax(axis=-1) == own.index(case.at("key"))).sum())
     right = "all" if count == n_heads else ("most" if 2 * count > n_heads else "few")
     return Answer(right=right, options=worded("all", "most", "few"), values={"count": count}, variant=right)
 
@@ -169,12 +160,6 @@ def without_looking(case: Case) -> Answer:
     at, shown = first_difference(before, other)
     same = before.tgt_ids == other.tgt_ids
     right = "same" if same else ("here" if at == int(picked["step"]) else "elsewhere")
-    values = {
-        "do": str(mute),
-        "at": at,
-        "shown": shown,
-        "was": before.tgt_pieces[at - 1] if at <= before.n_steps else "",
-        "before": before.output_text,
-        "after": other.output_text,
-    }
+    was = before.tgt_pieces[at - 1] if at <= before.n_steps else ""
+    values = {**outputs(before, other), "do": str(mute), "at": at, "shown": shown, "was": was}
     return Answer(right=right, options=worded("same", "here", "elsewhere"), values=values, variant=right)

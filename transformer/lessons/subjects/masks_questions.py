@@ -14,14 +14,13 @@ import torch
 
 from transformer.analysis.mask_checks import (
     Movement,
-    PaddingMovement,
     another_piece,
     batch_masks,
     check_causality,
     check_padding,
     record_attention,
 )
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
 from transformer.lessons.run_differences import amount
 from transformer.model.anatomy import anatomy
 from transformer.model.scores import masked_softmax
@@ -67,8 +66,9 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
         raise NotHere("This model has no padding piece, so no batch of it is ever padded.")
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
     if room < 1:
-        raise NotHere("This sentence fills all the {n} positions that the model has; try a shorter one.",
-                      n=config.max_len)  # fmt: skip
+        raise NotHere(
+            "This sentence fills all the {n} positions that the model has; try a shorter one.", n=config.max_len
+        )
     return {"pads": min(PADS, room)}
 
 
@@ -95,11 +95,7 @@ def closed_key(case: Case) -> dict[str, Any]:
 
 
 def positions_read(case: Case) -> int:
-    """How many tokens the decoder reads.
-
-    Raises:
-        NotHere: There is no decoder, or there are too few.
-    """
+    """How many tokens the decoder reads."""
     if not anatomy(case.checkpoint.config).writes:
         raise NotHere("This model is an encoder alone; it has no causal mask.")
     n = len(case.trace.read_ids)
@@ -124,61 +120,49 @@ def keys_seen(case: Case) -> Answer:
     row, n = int(case.picked["row"]), int(case.picked["n"])
     masks = batch_masks(case.checkpoint.model, (case.trace.src_ids,), (case.trace.read_ids,))
     seen = int(masks.whole("causal")[0, row - 1].sum())
-    numbers = {"itself": row, "before": row - 1, "next": row + 1, "all": n}
-    options = [Option(word, f"{k:,}") for word, k in sorted(numbers.items(), key=lambda one: one[1])]
-    if row + 1 == n:
-        options = [option for option in options if option.word != "next"]
+    numbers = {"itself": row, "before": row - 1, "all": n, "next": row + 1}
     right = next(word for word, k in numbers.items() if k == seen)
-    return Answer(right=right, options=tuple(options), values={"k": seen})
+    return Answer(right=right, options=numbered(numbers), values={"k": seen})
 
 
 def rows_moved(case: Case) -> Answer:
     """Which rows' logits move where a token is another one."""
-    at, moved = int(case.picked["place"]) - 1, _causality(case)
+    at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
     if not beyond[at + 1 :].any():
         raise NotHere("No row after the changed one moves visibly here; try another sentence.")
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
-    right = "all" if before > moved.rounding else "from"
-    return Answer(right=right, options=options, values=values, variant=_closed(right == "from", before))
+    if before > moved.rounding:
+        return Answer(right="all", options=options, values=values, variant="open")
+    return Answer(right="from", options=options, values=values, variant=_exactly(before))
 
 
-def _closed(closed: bool, amount_moved: float) -> str:
-    if not closed:
-        return "open"
-    return "exactly" if amount_moved == 0 else "rounding"
+def _exactly(moved: float) -> str:
+    return "exactly" if moved == 0 else "rounding"
 
 
 def rows_moved_without_mask(case: Case) -> Answer:
     """Which rows' logits move where a token is another one and no causal mask closes the future."""
-    at, moved = int(case.picked["place"]) - 1, _causality(case)
+    at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
     if taken <= moved.rounding:
         raise NotHere("Even without the mask no earlier row moves visibly here; try another sentence.")
-    options = worded("same", "earlier", "none")
-    return Answer(right="earlier", options=options, values={"taken": amount(taken), "before": at})
+    values = {"taken": amount(taken), "before": at}
+    return Answer(right="earlier", options=worded("same", "earlier", "none"), values=values)
 
 
 def _causality(case: Case) -> Movement:
-    trace, at = case.trace, int(case.picked["place"]) - 1
-    return check_causality(
-        case.checkpoint.model,
-        (trace.src_ids,),
-        (trace.read_ids,),
-        sentence=0,
-        place=at,
-        piece_id=int(case.picked["other_id"]),
-    )
+    ids, other = ((case.trace.src_ids,), (case.trace.read_ids,)), int(case.picked["other_id"])
+    return check_causality(case.checkpoint.model, *ids, sentence=0, place=case.at("place"), piece_id=other)
 
 
 def pads_move(case: Case) -> Answer:
     """How far pads behind the source move the logits."""
     source = _padding(case)["source"]
     most = float(source.kept.max())
-    right = "rounding" if most <= source.rounding else "visibly"
+    right, variant = ("rounding", _exactly(most)) if most <= source.rounding else ("visibly", "visibly")
     options = worded("rounding", "last", "visibly")
-    variant = "visibly" if right == "visibly" else ("exactly" if most == 0 else "rounding")
     return Answer(right=right, options=options, values={"amount": amount(most)}, variant=variant)
 
 
@@ -195,10 +179,8 @@ def sides_moved_without_mask(case: Case) -> Answer:
 
 
 def _padding(case: Case) -> dict[str, Movement]:
-    trace = case.trace
-    found: PaddingMovement = check_padding(
-        case.checkpoint.model, trace.src_ids, trace.read_ids, n_pads=int(case.picked["pads"])
-    )
+    trace, n_pads = case.trace, int(case.picked["pads"])
+    found = check_padding(case.checkpoint.model, trace.src_ids, trace.read_ids, n_pads=n_pads)
     assert found.source is not None  # the pick has asked for both stacks
     assert found.target is not None
     return {"source": found.source, "target": found.target}
@@ -207,9 +189,10 @@ def _padding(case: Case) -> dict[str, Movement]:
 def closed_weight(case: Case) -> Answer:
     """What a closed key weighs."""
     scores, mask, weights = _row(case)
-    key = int(case.picked["key"]) - 1
+    key = case.at("key")
     right = "zero" if weights[key] == 0 else "tiny"
-    values = {"w": float(weights[key]), "open": _softmax(scores)[key], "keys": int(mask.sum())}
+    would = float(torch.from_numpy(scores).softmax(-1)[key])  # were it open
+    values = {"w": float(weights[key]), "open": would, "keys": int(mask.sum())}
     return Answer(right=right, options=worded("zero", "tiny", "depends"), values=values)
 
 
@@ -228,11 +211,6 @@ def _row(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     found = record_attention(case.checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="decoder", layer=0)
     where = (0, int(picked["head"]) - 1, int(picked["query"]) - 1)
     return found.scores[where], found.mask[where], found.weights[where]
-
-
-def _softmax(scores: np.ndarray) -> list[float]:
-    shares: list[float] = torch.from_numpy(scores).softmax(-1).tolist()
-    return shares
 
 
 def _left(scores: np.ndarray, mask: np.ndarray, fill: float) -> float:

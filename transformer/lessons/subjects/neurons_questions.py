@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -36,7 +37,7 @@ def ffn_alone(case: Case) -> Answer:
     n_tokens = trace.n_tokens(place.stack)
     if n_tokens < 3:
         raise NotHere("It takes three tokens to have others on both sides; try a longer sentence.")
-    layer = int(case.picked["layer"]) - 1
+    layer = case.at("layer")
     output = neurons.site(place.stack, layer, "output")
     moved = {}
     for which, rows in (("before", slice(0, place.row)), ("after", slice(place.row + 1, n_tokens))):
@@ -47,8 +48,7 @@ def ffn_alone(case: Case) -> Answer:
         moved[which] = float(np.abs(kept[place.row] - other[place.row]).max()) / scale
     sees = {which for which, by in moved.items() if by > ROUNDING}
     right = "none" if not sees else ("before" if sees == {"before"} else "all")
-    values = {"by": max(moved.values())}
-    return Answer(right=right, options=worded("none", "before", "all"), values=values)
+    return Answer(right=right, options=worded("none", "before", "all"), values={"by": max(moved.values())})
 
 
 def _read(case: Case, place: Place, layer: int) -> str:
@@ -72,22 +72,22 @@ def silent_share(case: Case) -> Answer:
     """The share of the neurons of a layer that are silent at a token."""
     place, kind = place_of(case, case.picked), str(case.checkpoint.config.activation)
     share = float(neurons.silent(_activations(case, place)[place.row], kind).mean())
-    right = "few" if share < 0.5 else ("half" if share < 0.75 else ("most" if share < 0.9 else "nearly_all"))
-    options = worded("few", "half", "most", "nearly_all")
+    words = "few", "half", "most", "nearly_all"
+    right = words[bisect((0.5, 0.75, 0.9), share)]
     values = {"share": share, "active": round((1 - share) * case.checkpoint.config.of(place.stack).d_ff)}
-    return Answer(right=right, options=options, values=values, variant="exact" if kind == "relu" else "near")
+    return Answer(right=right, options=worded(*words), values=values, variant="exact" if kind == "relu" else "near")
 
 
 def _activations(case: Case, place: Place) -> np.ndarray:
     """Of the layer that was picked, of the tokens that were read [T, d_ff]."""
-    site = neurons.site(place.stack, int(case.picked["layer"]) - 1, "activation")
+    site = neurons.site(place.stack, case.at("layer"), "activation")
     return replay(case.checkpoint, case.trace, [site])[site][: case.trace.n_tokens(place.stack)]
 
 
 def active_elsewhere(case: Case) -> Answer:
     """At how many of the other tokens the most active neuron of one is active, too."""
     place, kind = place_of(case, case.picked), str(case.checkpoint.config.activation)
-    activation = _activations(case, place)[:, int(case.picked["neuron"]) - 1]
+    activation = _activations(case, place)[:, case.at("neuron")]
     n_others = len(activation) - 1
     if n_others < 3:
         raise NotHere("There are too few other tokens to look at; try a longer sentence.")
@@ -103,10 +103,10 @@ def pushes(case: Case) -> Answer:
     if case.picked["side"] != "target":
         raise NotHere("An encoder's neuron writes into vectors, not to logits; choose a model with a decoder.")
     model, trace, config = case.checkpoint.model, case.trace, case.checkpoint.config
-    place, layer, neuron = place_of(case, case.picked), int(case.picked["layer"]) - 1, int(case.picked["neuron"]) - 1
+    place, layer, neuron = place_of(case, case.picked), case.at("layer"), case.at("neuron")
     inputs = replay(case.checkpoint, trace, neurons.effect_sites(config, layer))
     effect = neurons.direct_effect(model, layer, neuron, inputs, token=place.row) * float(case.picked["activation"])
-    written_id = trace.tgt_ids[int(case.picked["step"]) - 1]
+    written_id = trace.tgt_ids[case.at("step")]
     change = float(effect[written_id])
     right = "hardly" if abs(change) < HARDLY else ("raises" if change > 0 else "lowers")
     most = right == "raises" and int(effect.argmax()) == written_id
@@ -124,7 +124,7 @@ def without_ffn(case: Case) -> Answer:
     """What becomes of the output if the last layer's feed-forward writes nothing."""
     if case.picked["side"] != "target":
         raise NotHere("This model writes nothing, so that no output can change.")
-    change, trace = NoFeedForward(stack="decoder", layer=int(case.picked["layer"]) - 1), case.trace
+    change, trace = NoFeedForward(stack="decoder", layer=case.at("layer")), case.trace
     other = case.changed(change)
     same = sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
     differ = max(trace.n_steps, other.n_steps) - same
@@ -145,15 +145,12 @@ def nearest_piece(case: Case) -> Answer:
     if found.cosine[0] - found.cosine[1] < CLEAR:
         raise NotHere("Two pieces are about equally near; try another sentence.")
     nearest = int(found.ids[0])
-    decoys: dict[str, int] = {}
     beside = [case.trace.src_ids[place] for place in own_pieces(case)]
-    decoys["beside"] = next((i for i in beside if i not in (own, nearest)), nearest)
     alike = [int(i) for i in found.ids[1:] if spelled_alike(piece(own), piece(int(i)))]
-    decoys["spelled"] = alike[-1] if alike else nearest
-    decoys["far"] = int(found.ids[-1])
     chosen = {nearest: f"piece-{nearest}"}
-    for word, i in decoys.items():
-        chosen.setdefault(i, word)
+    chosen.setdefault(next((i for i in beside if i not in (own, nearest)), nearest), "beside")
+    chosen.setdefault(alike[-1] if alike else nearest, "spelled")
+    chosen.setdefault(int(found.ids[-1]), "far")
     options = tuple(Option(word, piece(i)) for i, word in chosen.items())
     values = {"nearest": piece(nearest), "cosine": float(found.cosine[0]), "second": piece(int(found.ids[1]))}
     return Answer(right=chosen[nearest], options=options, values=values)
@@ -171,7 +168,7 @@ def near_by_spelling(case: Case) -> Answer:
 
 def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]:
     """The id of the piece that was picked, the pieces near it, and what pieces are called."""
-    own, tokenizer = case.trace.src_ids[int(case.picked["key"]) - 1], case.checkpoint.src_tokenizer
+    own, tokenizer = case.trace.src_ids[case.at("key")], case.checkpoint.src_tokenizer
     table, allowed = table_of(case), np.array([not tokenizer.is_special(i) for i in range(tokenizer.size)])
     norms = neighbours.row_norms(table)
     found = neighbours.nearest(table, norms, own, count=FAR, by="cosine", allowed=allowed)

@@ -9,7 +9,7 @@ Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.5 for why 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from transformer.analysis.stream import cosine, rms
 from transformer.lessons.case import Answer, Case, NotHere, worded
-from transformer.lessons.run_differences import first_difference, largest_difference
+from transformer.lessons.run_differences import first_difference, largest_difference, outputs
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
@@ -83,8 +83,7 @@ def two_tokens(case: Case) -> dict[str, Any]:
     n = trace.n_tokens(stack)
     if n < 3:
         raise NotHere("This takes three tokens or more; try a longer sentence.")
-    pieces = trace.src_pieces if stack == "encoder" else trace.read_pieces
-    side = "source" if stack == "encoder" else "target"
+    side, pieces = ("source", trace.src_pieces) if stack == "encoder" else ("target", trace.read_pieces)
     return {"stack": stack, "side": side, "a": 1, "b": n, "piece_a": pieces[0], "piece_b": pieces[n - 1]}
 
 
@@ -119,15 +118,12 @@ def embedding_and_position(case: Case) -> Answer:
     if min(tokens, positions) <= 0:
         raise NotHere("One of the two is 0 in this model, so there is nothing to compare.")
     times = tokens / positions
-    if times > NEARLY:
-        right = "token" if times < MUCH else "token_much"
-    else:
-        right = "position" if times < 1 / NEARLY else "equal"
+    words = "position", "equal", "token", "token_much"
+    right = words[bisect((1 / NEARLY, NEARLY, MUCH), times)]
     factor = float(case.checkpoint.model.stack(stack).embedding.scale)
     said = {"token": tokens, "position": positions, "times": times, "factor": factor}
     said |= {"raw": tokens / factor, "raw_times": times / factor}
-    options = worded("position", "equal", "token", "token_much")
-    return Answer(right=right, options=options, values=said, variant="plain" if factor == 1 else "scaled")
+    return Answer(right=right, options=worded(*words), values=said, variant="plain" if factor == 1 else "scaled")
 
 
 def bag_of_words(case: Case) -> Answer:
@@ -162,8 +158,8 @@ def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
     else:
         one, other = _words(before), _words(after)
         right = "order" if one != other and sorted(one) == sorted(other) else "other"
-    said: dict[str, object] = {"before": before.output_text, "after": after.output_text, "moved": moved}
-    said["shown"], said["last"] = first_difference(before, after)[1], max(1, before.n_steps)
+    said = {**outputs(before, after), "moved": moved}
+    said |= {"shown": first_difference(before, after)[1], "last": max(1, before.n_steps)}
     return Answer(right=right, options=worded("same", "order", "other"), values=said, variant=right)
 
 
@@ -178,10 +174,9 @@ def _words(run: Trace) -> list[str]:
 
 def same_piece_twice(case: Case) -> Answer:
     """Whether one piece at two places has one vector after the encoder, without positions."""
-    a, b = int(case.picked["a"]) - 1, int(case.picked["b"]) - 1
+    a, b = case.at("a"), case.at("b")
     replace = Replace(b, case.trace.src_ids[a])
-    without = _last_vectors(case, [NoPositions("encoder"), replace])
-    with_them = _last_vectors(case, [replace])
+    without, with_them = _last_vectors(case, NoPositions("encoder"), replace), _last_vectors(case, replace)
     apart = float(np.abs(without[a] - without[b]).max())
     alike = float(cosine(without[a], without[b]))
     right = "equal" if apart <= ROUNDING else ("alike" if alike > 0.5 else "different")
@@ -189,16 +184,15 @@ def same_piece_twice(case: Case) -> Answer:
     return Answer(right=right, options=worded("equal", "alike", "different"), values=values)
 
 
-def _last_vectors(case: Case, changes: Sequence[Intervention]) -> np.ndarray:
+def _last_vectors(case: Case, *changes: Intervention) -> np.ndarray:
     """The encoder's last vectors under changes, float64 [token, d_model]."""
-    trace = case.another(interventions=tuple(changes), max_new=1)  # what is written does not matter
-    last = replay(case.checkpoint, trace, ["encoder.output"])["encoder.output"]
-    return last.astype(np.float64)
+    trace = case.another(interventions=changes, max_new=1)  # what is written does not matter
+    return replay(case.checkpoint, trace, ["encoder.output"])["encoder.output"].astype(np.float64)
 
 
 def swapped_before_ffn(case: Case) -> Answer:
     """What the feed-forward network of layer 1 makes of two tokens that change places before it."""
-    stack, a, b = case.picked["stack"], int(case.picked["a"]) - 1, int(case.picked["b"]) - 1
+    stack, a, b = case.picked["stack"], case.at("a"), case.at("b")
     config = case.checkpoint.config
     attended = "cross_attn" if stack == "decoder" and config.n_encoder_layers else "self_attn"
     reads = f"{stack}.0.{attended}.norm" if config.norm == "post" else f"{stack}.0.ffn.norm"

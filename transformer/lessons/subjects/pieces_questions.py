@@ -21,13 +21,8 @@ RARE_SIGN: Final = "\U00013000"  # a hieroglyph
 def cut(case: Case) -> dict[str, Any]:
     """The sentence, how large its vocabulary is, and what stands between spaces."""
     own_pieces(case)
-    source = case.trace.query.source
-    return {
-        "sentence": " ".join(source.split()),
-        "size": case.checkpoint.src_tokenizer.size,
-        "letters": len("".join(source.split())),
-        "words": len(source.split()),
-    }
+    words, size = case.trace.query.source.split(), case.checkpoint.src_tokenizer.size
+    return {"sentence": " ".join(words), "size": size, "letters": len("".join(words)), "words": len(words)}
 
 
 def made_word(case: Case) -> dict[str, Any]:
@@ -87,15 +82,14 @@ def mark_of_a_space(case: Case) -> Answer:
     twice = tokenizer.decode([own, own])
     word = piece.removeprefix(str(case.picked["mark"]))
     right = "space" if twice.strip() == f"{word} {word}".strip() else "nothing"
-    options = worded("space", "capital", "unknown", "nothing")
-    return Answer(right=right, options=options, values={"twice": twice.strip(), "word": word})
+    values = {"twice": twice.strip(), "word": word}
+    return Answer(right=right, options=worded("space", "capital", "unknown", "nothing"), values=values)
 
 
 def sign_that_is_unknown(case: Case) -> Answer:
     """What the model reads for a sign that its vocabulary lacks."""
     tokenizer, sign = case.checkpoint.src_tokenizer, str(case.picked["sign"])
-    ids = tokenizer.encode(sign).ids
-    unknown = [i for i in ids if i == case.checkpoint.config.unk_id]
+    unknown = [i for i in tokenizer.encode(sign).ids if i == case.checkpoint.config.unk_id]
     if not unknown:
         raise NotHere("This vocabulary has a piece for every byte, so it can read any sign.")
     values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}

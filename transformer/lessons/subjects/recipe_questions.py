@@ -60,10 +60,9 @@ def run_twice(case: Case) -> Answer:
     same = again.tgt_ids == case.trace.tgt_ids
     apart = float(np.abs(again.log_probs - case.trace.log_probs).max()) if same else math.inf
     right = "same" if same and apart == 0 else "differ"
-    dropout = case.checkpoint.config.dropout
-    values = {"dropout": dropout, "n": case.trace.n_steps}
-    options = worded("same", "slightly", "differ")
-    return Answer(right=right, options=options, values=values, variant="dropped" if dropout else "never")
+    values = {"dropout": case.checkpoint.config.dropout, "n": case.trace.n_steps}
+    variant = "dropped" if values["dropout"] else "never"
+    return Answer(right=right, options=worded("same", "slightly", "differ"), values=values, variant=variant)
 
 
 def half_that_taught_more(case: Case) -> Answer:
@@ -73,8 +72,8 @@ def half_that_taught_more(case: Case) -> Answer:
         raise NotHere("This training has too few epochs to be cut in halves.")
     middle = len(dev) // 2
     first, second = float(dev[0] - dev[middle]), float(dev[middle] - dev[-1])
-    values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1]), "at": middle + 1}
-    values |= {"epochs": len(dev)}
+    values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1])}
+    values |= {"at": middle + 1, "epochs": len(dev)}
     right = "first" if first > second else "second"
     return Answer(right=right, options=worded("first", "second"), values=values)
 

@@ -38,14 +38,7 @@ def cached_step(case: Case) -> dict[str, Any]:
 
 
 def written(case: Case, *, least: int) -> int:
-    """How many pieces the model wrote.
-
-    Args:
-        least: How many a step needs.
-
-    Raises:
-        NotHere: There are fewer.
-    """
+    """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
     if not anatomy(case.checkpoint.config).writes:
         raise NotHere("This model is an encoder alone and writes nothing; choose one with a decoder.")

@@ -5,6 +5,7 @@ Picks: which vector, which neuron and which piece a lesson looks at inside the m
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -100,11 +101,7 @@ def top_neuron(case: Case) -> dict[str, Any]:
 
 
 def place_of(case: Case, picked: Mapping[str, Any]) -> Place:
-    """Where in the model a pick of this module looks.
-
-    Args:
-        picked: What `stream_row` found.
-    """
+    """Where in the model what `stream_row` found is."""
     parts = anatomy(case.checkpoint.config)
     stack = parts.stacks[-1] if picked["side"] == "target" else parts.stack("encoder")
     row = case.trace.row_of(int(picked["step"]) - 1) if picked["side"] == "target" else int(picked["key"]) - 1
@@ -117,11 +114,7 @@ def _middle(case: Case) -> int:
 
 
 def spelled_alike(one: str, other: str) -> bool:
-    """Whether two pieces share how they are written: the first three letters, or a character of a script without.
-
-    Args:
-        one, other: As the tokenizer wrote them.
-    """
+    """Whether two pieces share how they are written: the first three letters, or a character of a script without."""
     a, b = one.strip("▁").lower(), other.strip("▁").lower()
     if a.isascii() or b.isascii():
         return len(a) >= 3 and a[:3] == b[:3]
@@ -132,8 +125,7 @@ def spelled_alike(one: str, other: str) -> bool:
 
 def table_of(case: Case) -> np.ndarray:
     """The embeddings of the source's pieces [V, D]."""
-    table: np.ndarray = case.checkpoint.model.src_table.detach().float().numpy()
-    return table
+    return np.asarray(case.checkpoint.model.src_table.detach().float())
 
 
 CLEAR: Final = 1.05
@@ -162,17 +154,16 @@ def largest_addition(case: Case) -> Answer:
     if most < CLEAR * second:
         raise NotHere("Two kinds of sub-layers add about equally much here; try another sentence.")
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
-    return Answer(right=order[0], options=tuple(Option(part) for part in largest), values=values, variant=order[0])
+    return Answer(right=order[0], options=worded(*largest), values=values, variant=order[0])
 
 
 def left_of_the_start(case: Case) -> Answer:
     """The cosine of a token's stream after the last layer with what it began as."""
     measured, row = _measured(case)
     kept = float(measured.kept[len(measured.sublayers), row])
-    right = "none" if kept < 0.1 else ("little" if kept < 0.3 else ("some" if kept < 0.7 else "most"))
-    options = worded("none", "little", "some", "most")
-    variant = "far" if right in ("none", "little") else "near"
-    return Answer(right=right, options=options, values={"kept": kept}, variant=variant)
+    words = "none", "little", "some", "most"
+    right, variant = words[bisect((0.1, 0.3, 0.7), kept)], "far" if kept < 0.3 else "near"
+    return Answer(right=right, options=worded(*words), values={"kept": kept}, variant=variant)
 
 
 def _measured(case: Case) -> tuple[stream.Stream, int]:
@@ -189,7 +180,7 @@ def standardised(case: Case) -> Answer:
     n_tokens = case.trace.n_tokens(place.stack)
     if n_tokens < 3:
         raise NotHere("It takes three tokens to compare; try a longer sentence.")
-    norm = stream.norm_places(config, place.stack)[int(case.picked["norm"]) - 1]
+    norm = stream.norm_places(config, place.stack)[case.at("norm")]
     recorded = replay(case.checkpoint, case.trace, stream.sites(config, place.stack))
     found = stream.normed(recorded, case.checkpoint.model, place.stack, norm, n_tokens=n_tokens)
     by_token, by_dimension = (_is_standard(found.standardised, axis) for axis in (1, 0))
@@ -211,15 +202,14 @@ def _is_standard(vectors: np.ndarray, axis: int) -> bool:
 
 def settled_depth(case: Case) -> Answer:
     """After which layer the piece that is written is on top to stay."""
-    step = int(case.picked["step"]) - 1
+    step = case.at("step")
     lens = logit_lens(case.checkpoint, case.trace, top=1).by_layer()
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
         raise NotHere("The piece that was written here is not the model's own favourite; try another sentence.")
     if not last:
         raise NotHere("This decoder has no layers.")
-    among = dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])
-    options = [_depth(depth) for depth in sorted([*among][:MOST_CHOICES])]
+    among = [*dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])][:MOST_CHOICES]
     values = {
         "layer": settled,
         "last": last,
@@ -228,7 +218,8 @@ def settled_depth(case: Case) -> Answer:
         "rank": int(lens.rank[max(0, settled - 1), step]),
     }
     variant = "start" if settled == 0 else ("last" if settled == last else "before")
-    return Answer(right=_depth(settled).word, options=tuple(options), values=values, variant=variant)
+    options = tuple(map(_depth, sorted(among)))
+    return Answer(right=_depth(settled).word, options=options, values=values, variant=variant)
 
 
 def _depth(depth: int) -> Option:
@@ -247,9 +238,9 @@ def stream_or_sublayer(case: Case) -> Answer:
         raise NotHere("Without one of them the numbers of this model are not finite; try another sentence.")
     equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
     right = "equal" if equal else max(lost, key=lambda which: lost[which])
-    options = worded("skip", "equal", "alone")
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
-    return Answer(right=right, options=options, values={**lost, "do": str(alone), "shown": shown}, variant=right)
+    values = {**lost, "do": str(alone), "shown": shown}
+    return Answer(right=right, options=worded("skip", "equal", "alone"), values=values, variant=right)
 
 
 def _cost(case: Case, change: Any) -> float:
@@ -259,19 +250,11 @@ def _cost(case: Case, change: Any) -> float:
     return trace.log_prob - other.log_prob
 
 
-@dataclass(frozen=True)
-class Elsewhere:
-    """The same piece among other pieces: which ones are read instead, and the sentence that they are from."""
-
-    changes: tuple[Replace, ...]
-    sentence: str
-
-
 def among_others(case: Case) -> Answer:
     """How alike the vectors of one piece are in two sentences."""
-    config, key = case.checkpoint.config, int(case.picked["key"]) - 1
-    other = _elsewhere(case, key)
-    changed = case.another(interventions=other.changes, max_new=1)
+    config, key = case.checkpoint.config, case.at("key")
+    sentence, changes = _elsewhere(case, key)
+    changed = case.another(interventions=changes, max_new=1)
     where = stream.places(config, "encoder")
     ends = [place.site for place in where if place.ends_layer]
     here, there = (
@@ -280,18 +263,12 @@ def among_others(case: Case) -> Answer:
     )
     alike = [float(one) for one in stream.cosine(here, there)]
     right = "same" if alike[-1] >= 0.95 else ("like" if alike[-1] >= 0.8 else "apart")
-    values = {
-        "start": alike[0],
-        "first": alike[1],
-        "last": alike[-1],
-        "other": other.sentence,
-        "do": write(other.changes),
-    }
+    values = {"start": alike[0], "first": alike[1], "last": alike[-1], "other": sentence, "do": write(changes)}
     return Answer(right=right, options=worded("same", "like", "apart"), values=values, variant=right)
 
 
-def _elsewhere(case: Case, key: int) -> Elsewhere:
-    """Put the pieces of an example of the checkpoint's card in the places of the others."""
+def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
+    """An example of the checkpoint's card, and what puts its pieces in the places of the others."""
     trace, checkpoint = case.trace, case.checkpoint
     others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
     if len(others) < 2:
@@ -301,7 +278,7 @@ def _elsewhere(case: Case, key: int) -> Elsewhere:
         pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []
         changes = tuple(Replace(place=place, piece=i) for place, i in pairs if i != trace.src_ids[place])
         if 2 * len(changes) > len(others):
-            return Elsewhere(changes, sentence)
+            return sentence, changes
     raise NotHere("The card of this checkpoint has no other sentence to take pieces from.")
 
 
@@ -310,12 +287,12 @@ def silent_sublayers(case: Case) -> Answer:
     site, added, row = _path(case)
     silent = tap_of(Replacer(dict.fromkeys(added, torch.zeros_like), causal=True))
     end = replay(case.checkpoint, case.trace, [site], tap=silent)[site][row]
-    start = replay(case.checkpoint, case.trace, [_START.format(stack=site.split(".")[0])])
-    begun = next(iter(start.values()))[row]
+    start = _START.format(stack=site.split(".")[0])
+    begun = replay(case.checkpoint, case.trace, [start])[start][row]
     apart = float(np.abs(end - begun).max())
     right = "start" if apart <= PATH_ROUNDING else ("zero" if not end.any() else "other")
-    options = worded("start", "zero", "other")
-    return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)})
+    values = {"apart": amount(apart), "n": len(added)}
+    return Answer(right=right, options=worded("start", "zero", "other"), values=values)
 
 
 def path_that_nothing_scales(case: Case) -> Answer:

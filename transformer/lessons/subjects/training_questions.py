@@ -20,7 +20,7 @@ import numpy as np
 from transformer.analysis.at_once import read_at_once
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.errors import CheckpointError
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
 from transformer.lessons.run_differences import amount
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import CausalMask, Intervention
@@ -92,11 +92,7 @@ def smoothing_of(case: Case) -> float:
 
 
 def curve_of(case: Case) -> Curve:
-    """How the training of the checkpoint went.
-
-    Raises:
-        NotHere: Its folder does not say.
-    """
+    """How the training of the checkpoint went."""
     checkpoint = case.checkpoint
     try:
         curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
@@ -203,7 +199,7 @@ def guessing(case: Case) -> Answer:
 
 def costliest_piece(case: Case) -> Answer:
     """Which piece of a right output has the largest loss, if one stands out."""
-    score = _score_of(case)
+    score = judge(case.checkpoint, case.trace.query, case.picked["reference"])
     order = [int(place) for place in np.argsort(-score.losses, kind="stable")]
     top, least = order[0], order[-1]
     if len(order) < 3:
@@ -250,12 +246,8 @@ def after_the_miss(case: Case) -> Answer:
     return Answer(right=right, options=worded("none", "some", "all"), values=values, variant=right)
 
 
-def _score_of(case: Case) -> Score:
-    return judge(case.checkpoint, case.trace.query, str(case.picked["reference"]))
-
-
 def _missed(case: Case) -> tuple[Score, int]:
-    score = _score_of(case)
+    score = judge(case.checkpoint, case.trace.query, case.picked["reference"])
     missed = first_miss(score)
     if missed is None or missed >= len(score) - 1:
         raise NotHere("The model would have written all of this itself; try another sentence.")
@@ -265,8 +257,7 @@ def _missed(case: Case) -> tuple[Score, int]:
 def words_of_leak(case: Case) -> Answer:
     """How many of a few words a model that reverses letters writes right."""
     right = sum(case.another(source=word).output_text.strip() == word[::-1] for word in _words())
-    numbers = sorted({right, 0, WORDS // 2, WORDS - 1, WORDS})
-    options = tuple(Option(str(number), f"{number:,}") for number in numbers)
+    options = numbered({str(number): number for number in (right, 0, WORDS // 2, WORDS - 1, WORDS)})
     word = _words()[0]
     output = case.another(source=word).output_text.strip()
     variant = "some" if right else ("none" if output else "empty")
@@ -287,8 +278,7 @@ def why_the_leak(case: Case) -> Answer:
     if seen > KNOWN_NATS or unseen < guess:
         raise NotHere("This model does not depend on what comes after, so it was not trained on a leak.")
     values = {"seen": amount(seen), "unseen": unseen, "guess": guess, "n": WORDS}
-    options = (Option("looked"), Option("heart"), Option("small"), Option("short"))
-    return Answer(right="looked", options=options, values=values)
+    return Answer(right="looked", options=worded("looked", "heart", "small", "short"), values=values)
 
 
 def _loss_on_words(case: Case, *changes: Intervention) -> float:

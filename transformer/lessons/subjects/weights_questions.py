@@ -1,11 +1,15 @@
-"""Questions about one attention weight: q · k, the softmax, the mixture of values.
+"""Questions about one attention weight: q · k, √d_head, the softmax, the mixture of values.
 
 Picks: which attention weight a lesson looks at. Layers, heads, rows and columns count from 1.
+
+Source: Vaswani et al. (2017), section 3.2.1 and its footnote 4: of d products of independent numbers with mean 0 and
+variance 1 the sum has variance d.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -13,10 +17,15 @@ import numpy as np
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.worth_seeing import LEAST_KEYS, worth_seeing
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
-from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.lessons.run_differences import outputs
+from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.scores import plain_scores
+from transformer.runs.interventions import Intervention
 from transformer.runs.interventions.head_changes import Temper
+from transformer.runs.interventions.score_changes import ScoreScale
+from transformer.runs.interventions.similarity import OtherSimilarity
 from transformer.runs.replay import replay
+from words import say
 
 LISTED: Final = 6
 """Keys of which a question lists the number; what is left of the row is one sum."""
@@ -71,39 +80,37 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
         raise NotHere("The row sees fewer than three keys, so there is little to share out; try a longer sentence.")
-    own = case.checkpoint.config.of(EVERY_PART.attention(kind).stack)
-    read, stack = queries_of(case, kind)[cell.query], EVERY_PART.attention(kind).stack
+    stack = EVERY_PART.attention(kind).stack
+    d_head = case.checkpoint.config.of(stack).d_head
     return {
         "kind": kind,
         "layer": cell.layer + 1,
         "head": cell.head + 1,
         "query": cell.query + 1,
         "step": 1 if stack == "encoder" else max(1, cell.query - trace.first_row + 1),
-        "read": read,
-        "d_head": own.d_head,
-        "root": math.sqrt(own.d_head),
+        "read": queries_of(case, kind)[cell.query],
+        "d_head": d_head,
+        "root": math.sqrt(d_head),
         "n": len(keys_of(case, kind)),
     }
 
 
 def keys_of(case: Case, kind: Kind) -> tuple[str, ...]:
     """The pieces that an attention's keys are made of."""
-    stack = EVERY_PART.attention(kind).keys_from
-    return case.trace.read_pieces if stack == "decoder" else case.trace.src_pieces
+    return _pieces(case, EVERY_PART.attention(kind).keys_from)
 
 
 def queries_of(case: Case, kind: Kind) -> tuple[str, ...]:
     """The pieces that an attention's queries are made of."""
-    stack = EVERY_PART.attention(kind).stack
+    return _pieces(case, EVERY_PART.attention(kind).stack)
+
+
+def _pieces(case: Case, stack: StackName) -> tuple[str, ...]:
     return case.trace.read_pieces if stack == "decoder" else case.trace.src_pieces
 
 
 def walk_of(case: Case, picked: dict[str, Any] | None = None) -> Walk:
-    """The way of the row's strongest weight, from q · k to the output.
-
-    Args:
-        picked: What a pick of this module found; None for the case's own.
-    """
+    """The way of the strongest weight of a row, from q · k to the output; by default of what the case has picked."""
     place = case.picked if picked is None else picked
     kind, layer = place["kind"], place["layer"] - 1
     recorded = replay(case.checkpoint, case.trace, sites(kind, layer, config=case.checkpoint.config))
@@ -152,8 +159,7 @@ def _geometry(found: Walk, key: int) -> str:
 def scaling_effect(case: Case) -> Answer:
     """What dividing all scores by the same number does to their order and to the largest weight."""
     found = walk_of(case)
-    dots = found.dots[found.allowed]
-    raw, scaled = _softmax(dots), _softmax(dots * found.how.scale)
+    dots, (raw, scaled) = found.dots[found.allowed], _both(case)
     order, divided = (np.argsort(scores, kind="stable") for scores in (dots, dots * found.how.scale))
     kept = np.array_equal(order, divided)
     before, after = float(raw.max()), float(scaled.max())
@@ -165,7 +171,7 @@ def scaling_effect(case: Case) -> Answer:
 
 def share_of_row(case: Case) -> Answer:
     """The weight of the second-best key: its share of the sum of all e to the power of a score."""
-    found, key = walk_of(case), int(case.picked["second_key"]) - 1
+    found, key = walk_of(case), case.at("second_key")
     values = {"e": float(found.exps[key]), "total": found.total, "w": float(found.weights[key])}
     return Answer(right=float(found.weights[key]), values=values, usual=float(found.exps[key]))
 
@@ -179,14 +185,13 @@ def outside_band(case: Case) -> Answer:
     outside = (found.head_out < least - rounding) | (found.head_out > most + rounding)
     added = values.sum(axis=0)  # as if all weights were 1
     beyond = int(((added < least - rounding) | (added > most + rounding)).sum())
-    return Answer(
-        right=float(outside.sum()), values={"outside": int(outside.sum()), "beyond": beyond}, usual=float(beyond)
-    )
+    count = int(outside.sum())
+    return Answer(right=float(count), values={"outside": count, "beyond": beyond}, usual=float(beyond))
 
 
 def own_key_rows(case: Case) -> Answer:
     """In how many rows of a self-attention a query fits its own key best."""
-    kind, layer, head = case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1
+    kind, layer, head = case.picked["kind"], case.at("layer"), case.at("head")
     site = place(kind, layer)
     found = replay(case.checkpoint, case.trace, (f"{site}.queries", f"{site}.keys"))
     queries, keys = found[f"{site}.queries"], found[f"{site}.keys"]
@@ -201,22 +206,143 @@ def own_key_rows(case: Case) -> Answer:
 
 def look_up(case: Case) -> Answer:
     """How many keys of the row still count at temperature 0; the output is held, so that the row stays the same."""
-    kind, layer, head = case.picked["kind"], int(case.picked["layer"]) - 1, int(case.picked["head"]) - 1
-    row = int(case.picked["query"]) - 1
+    kind, layer, head = case.picked["kind"], case.at("layer"), case.at("head")
+    row = case.at("query")
     change = Temper(kind, layer, head, temperature=0.0)
     cold = case.another(forced=case.trace.tgt_ids, interventions=(change,))
     left, blend = (int((one.maps(kind)[layer, head, row] > COUNTS).sum()) for one in (cold, case.trace))
     seen = int(case.trace.mask(kind, layer)[row].sum())
-    values = {
-        "left": left,
-        "m": blend,
-        "seen": seen,
-        "do": str(change),
-        "forced": ".".join(map(str, case.trace.tgt_ids)),
-    }
+    values = {"left": left, "m": blend, "seen": seen, "do": str(change), "forced": _forced(case)}
     return Answer(right=float(left), values=values, usual=float(seen))
+
+
+def _forced(case: Case) -> str:
+    """The output as an address says what is forced."""
+    return ".".join(map(str, case.trace.tgt_ids))
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
     exps = np.exp(scores - scores.max())
     return np.asarray(exps / exps.sum())
+
+
+# ------------------------------------------------------------------------------ what the division by √d_head is for
+
+WIDTHS: Final = (4, 64, 1024)
+DRAWS: Final = 2000
+NEARLY_ALL: Final = (0.9, 0.99)
+HARDLY: Final = 0.1
+LEAST_SHOWN: Final = 0.01  # of a share; below it two digits would be 0
+TINY: Final = 1e-12
+CLEARLY: Final = 0.02
+"""By how much one map has to be nearer than another, in parts of a row."""
+
+
+def variance_of_products(case: Case) -> Answer:
+    """How the variance of q · k grows with the number of products that it sums, for random vectors."""
+    found = walk_of(case)
+    small, middle, large = (_variance(width) for width in WIDTHS)
+    powers = {"same": 0.0, "root": 0.5, "linear": 1.0, "square": 2.0}
+    power = np.log(middle / small) / np.log(WIDTHS[1] / WIDTHS[0])
+    right = min(powers, key=lambda word: abs(powers[word] - power))
+    own = found.dots[found.allowed]
+    values = {"small": small, "middle": middle, "large": large, "spread": float(own.std())}
+    return Answer(right=right, options=worded(*powers), values=values)
+
+
+@cache
+def _variance(width: int) -> float:
+    """Of the products of random vectors, seeded: the same for everybody."""
+    rng = np.random.default_rng(width)
+    one, other = rng.standard_normal((2, DRAWS, width))
+    return float((one * other).sum(axis=1).var())
+
+
+def undivided_top(case: Case) -> Answer:
+    """How much of its row the best key has without the division."""
+    raw, scaled = _both(case)
+    top, least = float(raw.max()), float(scaled.max())
+    right = "most" if top < NEARLY_ALL[0] else ("nearly" if top < NEARLY_ALL[1] else "all")
+    return Answer(right=right, options=worded("most", "nearly", "all"), values={"raw": top, "w": least})
+
+
+def sensitivity(case: Case) -> Answer:
+    """How far the weights follow a small change of q · k, without the division against with it.
+
+    What learns are q and k, so the derivative is that by q · k: divided, it has the factor 1/√d_head once more.
+    """
+    raw, scaled = _both(case)
+    times = _slope(raw) / (_slope(scaled) * walk_of(case).how.scale)
+    right = "hardly" if times < HARDLY else ("less" if times < 1 else "more")
+    share = f"{times:.0%}" if times >= LEAST_SHOWN else say("less than 1%")
+    values = {"share": share, "times": times, "bits": _entropy(scaled), "raw_bits": _entropy(raw)}
+    return Answer(right=right, options=worded("hardly", "less", "more"), values=values, variant=right)
+
+
+def undivided_output(case: Case) -> Answer:
+    """Whether the output stays the same if no attention divides its scores."""
+    return _output(case, ScoreScale())
+
+
+def divided_by_d_model(case: Case) -> Answer:
+    """Whether the output stays the same if all attentions divide by √d_model."""
+    config = case.checkpoint.config
+    if all(config.of(stack.name).n_heads == 1 for stack in anatomy(config).stacks):
+        raise NotHere("This model has one head, so that d_model and d_head are the same number.")
+    return _output(case, ScoreScale(how="model"))
+
+
+def _output(case: Case, change: Intervention) -> Answer:
+    trace, other = case.trace, case.changed(change)
+    if not trace.n_steps:
+        raise NotHere("This model writes nothing, so there is no output to compare.")
+    same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
+    if same_text and not same_ids:
+        raise NotHere("The text stays, but other pieces spell it, so there is no one answer; try another sentence.")
+    longer = max(trace.n_steps, other.n_steps)
+    differ = longer - sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
+    values = {**outputs(trace, other), "do": str(change), "differ": differ, "longer": longer}
+    right = "same" if same_ids else ("some" if 2 * differ <= longer else "most")
+    return Answer(right=right, options=worded("same", "some", "most"), values=values, variant=right)
+
+
+def nearest_similarity(case: Case) -> Answer:
+    """Which other similarity gives the row that is nearest to the trained one.
+
+    The row's queries and keys stay what they are if only this head is changed and the output is held, so that the
+    rows can be computed here, without further runs.
+    """
+    found = walk_of(case)
+    place = (found.kind, found.layer, found.head)
+    sigma = round(found.d_head**0.25, 3)  # σ² = √d_head: a kernel differs from q · k / √d_head by the keys' lengths
+    lengths = np.linalg.norm(found.q) * np.linalg.norm(found.keys, axis=1)  # [key]
+    scores = {
+        "dot": found.dots,
+        "cosine": found.dots / np.maximum(lengths, TINY),
+        "kernel": -((found.keys - found.q) ** 2).sum(axis=1) / (2 * sigma**2),
+    }
+    trained, is_open = found.weights[found.allowed], found.allowed
+    apart = {how: float(np.abs(_softmax(made[is_open]) - trained).sum() / 2) for how, made in scores.items()}
+    first, second, _ = sorted(apart, key=lambda how: apart[how])
+    if apart[second] - apart[first] < CLEARLY:
+        raise NotHere("Two of these similarities are about equally near here; try another sentence.")
+    do = str(OtherSimilarity(*place, how=first, sigma=sigma))
+    values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}
+    return Answer(right=first, options=worded(*apart), values=values, variant=first)
+
+
+def _both(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of the open keys without the division, and with it [open key]."""
+    found = walk_of(case)
+    dots = found.dots[found.allowed]
+    return _softmax(dots), _softmax(dots * found.how.scale)
+
+
+def _slope(weights: np.ndarray) -> float:
+    """The norm of the softmax's derivative, diag(w) - w wᵀ."""
+    return float(np.linalg.norm(np.diag(weights) - np.outer(weights, weights)))
+
+
+def _entropy(weights: np.ndarray) -> float:
+    positive = weights[weights > 0]
+    return float(-(positive * np.log2(positive)).sum())

@@ -6,23 +6,17 @@ import numpy as np
 import pytest
 
 from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import RUNS, case_at
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import choosing_questions
 from transformer.runs.query import Sampling
 
-SENTENCES = [
-    ("zh-en", "她昨天买了一本新书。"),
-    ("zh-en", "你知道火车站在哪里吗？"),
-    ("en-fr", "My brother works in a small shop."),
-    ("reverse", "lantern"),
-]
+SENTENCES = [*RUNS, ("zh-en", "你知道火车站在哪里吗？")]
 
 
 def case_of(name: str, sentence: str) -> Case:
     """A run of a shipped checkpoint, at the step that the pick finds."""
-    checkpoint = healthy(name)
-    case = Case(checkpoint=checkpoint, trace=checkpoint.run(sentence))
-    return dataclasses.replace(case, picked=choosing_questions.open_choice(case))
+    return case_at(name, sentence, choosing_questions.open_choice)
 
 
 def softmax(case: Case, step: int, temperature: float) -> np.ndarray:

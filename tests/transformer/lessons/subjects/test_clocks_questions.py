@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import picked
 from transformer.errors import QueryError
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.lesson_files import lessons
@@ -19,10 +20,6 @@ SINUSOIDAL = ("zh-en", "en-fr")
 
 def case(name: str) -> Case:
     return case_of(healthy(name), SENTENCES[name])
-
-
-def picked(pick, case: Case) -> Case:
-    return replace(case, picked=pick(case))
 
 
 def angle_by_hand(dim: int, d_model: int) -> float:

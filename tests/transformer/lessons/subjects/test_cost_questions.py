@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import picked
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import cost_questions, picks_in
 from transformer.lessons.survey import case_of
@@ -16,10 +17,6 @@ SENTENCES = {"zh-en": "他看见那只猫。", "en-fr": "She wants bread.", "rev
 
 def case(name: str) -> Case:
     return case_of(healthy(name), SENTENCES[name])
-
-
-def picked(pick, case: Case) -> Case:
-    return replace(case, picked=pick(case))
 
 
 def work_by_hand(case: Case, n_source: int, n_target: int) -> tuple[int, int]:

@@ -1,13 +1,12 @@
 """Questions about faults, against models that have each fault built in, and against masks written by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
 from tests.transformer.doctor.healthy import SHIPPED, healthy
 from tests.transformer.doctor.planted import NoCausalMask, SourcePadsSeen, moved, of_class, told
+from tests.transformer.lessons.posed import picked
 from transformer.checkpoint.load import load
 from transformer.lessons.case import NotHere
 from transformer.lessons.subjects import faults_questions
@@ -26,10 +25,6 @@ SEVERAL = (
 @pytest.fixture(params=SENTENCES)
 def case(request):
     return case_of(healthy(request.param), SENTENCES[request.param])
-
-
-def picked(pick, case):
-    return replace(case, picked=pick(case))
 
 
 def logits_of(checkpoint, src_ids, tgt_ids):

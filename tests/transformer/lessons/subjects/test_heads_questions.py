@@ -9,30 +9,15 @@ import torch
 from torch import Tensor
 
 from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import RUNS, case_at, picked
+from tests.transformer.lessons.posed import case as case_of
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import heads_questions as heads
-from transformer.lessons.subjects import picks_in
 from transformer.model.tap import Replacer, tap_of
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.replay import replay
 
-SENTENCES = [
-    ("zh-en", "她昨天买了一本新书。"),
-    ("en-fr", "My brother works in a small shop."),
-    ("reverse", "lantern"),
-]
-both = pytest.mark.parametrize(("name", "sentence"), SENTENCES)
-
-
-def case_of(name: str, sentence: str) -> Case:
-    """A run of a shipped checkpoint."""
-    checkpoint = healthy(name)
-    return Case(checkpoint=checkpoint, trace=checkpoint.run(sentence))
-
-
-def picking(case: Case, pick: str) -> Case:
-    """The same with what a pick found."""
-    return replace(case, picked=picks_in(heads)[pick](case))
+both = pytest.mark.parametrize(("name", "sentence"), RUNS)
 
 
 def bits(row: list[float]) -> float:
@@ -42,7 +27,7 @@ def bits(row: list[float]) -> float:
 
 @both
 def test_two_heads_agree_where_their_largest_weights_do(name: str, sentence: str) -> None:
-    case = picking(case_of(name, sentence), "first_layer")
+    case = case_at(name, sentence, heads.first_layer)
     first, second = case.trace.encoder_self[0][:2].tolist()
     same = [one.index(max(one)) == other.index(max(other)) for one, other in zip(first, second, strict=True)]
     answer = heads.two_heads_agree(case)
@@ -52,7 +37,7 @@ def test_two_heads_agree_where_their_largest_weights_do(name: str, sentence: str
 
 @both
 def test_entropies_are_those_of_the_formula(name: str, sentence: str) -> None:
-    case = picking(case_of(name, sentence), "first_layer")
+    case = case_at(name, sentence, heads.first_layer)
     maps = case.trace.encoder_self[0].astype(np.float64)
     own = [bits(row) for head in maps.tolist() for row in head]
     mixed = [bits(row) for row in (sum(maps) / len(maps)).tolist()]
@@ -64,7 +49,7 @@ def test_entropies_are_those_of_the_formula(name: str, sentence: str) -> None:
 
 @both
 def test_the_furthest_head_is_that_of_a_loop(name: str, sentence: str) -> None:
-    case = picking(case_of(name, sentence), "first_layer")
+    case = case_at(name, sentence, heads.first_layer)
     found = []
     for head in case.trace.encoder_self[0].tolist():
         rows = [sum(w * abs(query - key) for key, w in enumerate(row)) for query, row in enumerate(head)]
@@ -82,7 +67,7 @@ def test_the_furthest_head_is_that_of_a_loop(name: str, sentence: str) -> None:
 
 @both
 def test_what_heads_write_is_their_values_times_their_part_of_w_o(name: str, sentence: str) -> None:
-    case = picking(case_of(name, sentence), "last_writer")
+    case = case_at(name, sentence, heads.last_writer)
     layer, n_heads = case.picked["layer"] - 1, case.picked["n_heads"]
     site = f"decoder.{layer}.cross_attn.heads"
     vectors = replay(case.checkpoint, case.trace, [site])[site].astype(np.float64)  # [head, step, d_head]
@@ -96,7 +81,7 @@ def test_what_heads_write_is_their_values_times_their_part_of_w_o(name: str, sen
     shares = (lengths / lengths.sum(axis=0)).mean(axis=1)
     assert len(shares) == n_heads
     assert heads.written_shares(case, "cross", layer) == pytest.approx(shares, abs=1e-6)
-    found = picking(case, "sharpest")
+    found = picked(heads.sharpest, case)
     assert (found.picked["most"], found.picked["least"]) == (shares.argmax() + 1, shares.argmin() + 1)
     tops = [np.mean([max(row) for row in head]) for head in case.trace.cross[layer].tolist()]
     assert found.picked["sharp"] == int(np.argmax(tops)) + 1
@@ -108,7 +93,7 @@ def test_what_heads_write_is_their_values_times_their_part_of_w_o(name: str, sen
 
 
 def test_a_twentieth_of_a_nat_is_no_verdict() -> None:
-    case = picking(case_of("zh-en", "我喜欢喝咖啡。"), "two_writers")
+    case = case_at("zh-en", "我喜欢喝咖啡。", heads.two_writers)
     answer = heads.worth_of_size(case)
     assert 0.05 < abs(answer.values["by_most"] - answer.values["by_least"]) < 0.2
     assert answer.right == "same"
@@ -123,7 +108,7 @@ def log_prob_without(case: Case, layer: int, head: int) -> float:
 
 @both
 def test_a_head_is_worth_what_a_run_without_it_loses(name: str, sentence: str) -> None:
-    case = picking(case_of(name, sentence), "two_writers")
+    case = case_at(name, sentence, heads.two_writers)
     layer = case.picked["layer"] - 1
     whole = sum(float(case.trace.log_probs[step, piece]) for step, piece in enumerate(case.trace.tgt_ids))
     lost = [log_prob_without(case, layer, head) - whole for head in range(case.picked["n_heads"])]
@@ -139,7 +124,7 @@ def test_a_head_is_worth_what_a_run_without_it_loses(name: str, sentence: str) -
 
 @both
 def test_without_the_costliest_head_the_output_is_that_of_a_tap(name: str, sentence: str) -> None:
-    case = picking(case_of(name, sentence), "costliest_head")
+    case = case_at(name, sentence, heads.costliest_head)
     head = case.picked["head"] - 1
 
     def silent(heads: Tensor) -> Tensor:
@@ -181,7 +166,7 @@ def test_a_decoder_alone_is_asked_about_its_own_attention() -> None:
     case = Case(checkpoint=checkpoint, trace=checkpoint.run("abcdef="))
     assert heads.first_layer(case)["kind"] == heads.last_writer(case)["kind"] == "decoder"
     rows = checkpoint.run("abcdef=").decoder_self[0][:2, 1:].argmax(axis=-1)  # the first row sees itself only
-    answer = heads.two_heads_agree(picking(case, "first_layer"))
+    answer = heads.two_heads_agree(picked(heads.first_layer, case))
     assert answer.values["count"] == int((rows[0] == rows[1]).sum())
 
 

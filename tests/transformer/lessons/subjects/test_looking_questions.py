@@ -1,25 +1,22 @@
 """Where the decoder looks, against loops over the maps and a tap that mutes by hand."""
 
+from dataclasses import replace
+
 import pytest
 from torch import Tensor
 
 from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import RUNS, case
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import looking_questions, picks_in
 from transformer.model.tap import Replacer, tap_of
 
-SENTENCES = [
-    ("zh-en", "她昨天买了一本新书。"),
-    ("zh-en", "你知道火车站在哪里吗？"),
-    ("en-fr", "My brother works in a small shop."),
-    ("reverse", "lantern"),
-]
+SENTENCES = [*RUNS, ("zh-en", "你知道火车站在哪里吗？")]
 
 
 def case_of(name: str, sentence: str, **picked: object) -> Case:
     """A run of a shipped checkpoint."""
-    checkpoint = healthy(name)
-    return Case(checkpoint=checkpoint, trace=checkpoint.run(sentence), picked=picked)
+    return replace(case(name, sentence), picked=picked)
 
 
 def mean_row(case: Case, step: int) -> list[float]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import picked
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import masks_questions, picks_in
 from transformer.lessons.survey import case_of
@@ -18,10 +19,6 @@ ROUNDING = 1e-4
 @pytest.fixture(params=SENTENCES)
 def case(request):
     return case_of(healthy(request.param), SENTENCES[request.param])
-
-
-def picked(pick, case: Case) -> Case:
-    return replace(case, picked=pick(case))
 
 
 def scores_by_hand(case: Case) -> np.ndarray:

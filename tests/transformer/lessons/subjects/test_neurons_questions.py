@@ -1,32 +1,18 @@
 """Feed-forward sub-layers and embeddings, against plain numpy with the stored weights."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from torch import Tensor
 
-from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import RUNS, case_at
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import neurons_questions
 from transformer.lessons.subjects import stream_questions as stream
 from transformer.model.tap import Replacer, tap_of
 from transformer.runs.replay import replay
-
-SENTENCES = [
-    ("zh-en", "她昨天买了一本新书。"),
-    ("en-fr", "My brother works in a small shop."),
-    ("reverse", "lantern"),
-]
-
-
-def case_of(name: str, sentence: str, pick: Callable[[Case], Any] = stream.top_neuron) -> Case:
-    """A run, at what a pick finds."""
-    checkpoint = healthy(name)
-    case = Case(checkpoint=checkpoint, trace=checkpoint.run(sentence))
-    return dataclasses.replace(case, picked=pick(case))
 
 
 def hidden(case: Case) -> np.ndarray:
@@ -43,26 +29,26 @@ def step_of(case: Case) -> int:
     return int(case.picked["step"]) - 1
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+@pytest.mark.parametrize(("name", "sentence"), RUNS)
 def test_the_neuron_that_is_picked_is_the_largest(name: str, sentence: str) -> None:
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.top_neuron)
     here = hidden(case)[step_of(case)]
     assert case.picked["neuron"] == int(here.argmax()) + 1
     assert case.picked["activation"] == pytest.approx(here.max(), abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"), [*SENTENCES, ("s4", "5 7 9 11"), ("gpt2", "a dog"), ("bert", "a dog sees a cat")]
+    ("name", "sentence"), [*RUNS, ("s4", "5 7 9 11"), ("gpt2", "a dog"), ("bert", "a dog sees a cat")]
 )
 def test_a_feed_forward_network_reads_one_token(name: str, sentence: str) -> None:
-    answer = neurons_questions.ffn_alone(case_of(name, sentence))
+    answer = neurons_questions.ffn_alone(case_at(name, sentence, stream.top_neuron))
     assert answer.right == "none"
     assert answer.values["by"] < 1e-5
 
 
 def test_a_sub_layer_that_does_read_others_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same question about attention has another answer, on either side of an encoder's token."""
-    case = case_of("bert", "a dog sees a cat")
+    case = case_at("bert", "a dog sees a cat", stream.top_neuron)
     layer = int(case.picked["layer"]) - 1
     monkeypatch.setattr(
         neurons_questions.neurons, "site", lambda stack, layer, name: f"{stack}.{layer}.self_attn.{name}"
@@ -72,9 +58,9 @@ def test_a_sub_layer_that_does_read_others_is_found_out(monkeypatch: pytest.Monk
     assert neurons_questions.ffn_alone(case).right == "all"
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+@pytest.mark.parametrize(("name", "sentence"), RUNS)
 def test_silent_neurons_are_counted(name: str, sentence: str) -> None:
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.top_neuron)
     activation = hidden(case)
     share = float((activation[step_of(case)] <= 0).mean())
     answer = neurons_questions.silent_share(case)
@@ -83,9 +69,9 @@ def test_silent_neurons_are_counted(name: str, sentence: str) -> None:
     assert answer.right == max((one for one in floors if floors[one] <= share), key=lambda one: floors[one])
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+@pytest.mark.parametrize(("name", "sentence"), RUNS)
 def test_tokens_that_wake_the_neuron_are_counted(name: str, sentence: str) -> None:
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.top_neuron)
     column = hidden(case)[:, int(case.picked["neuron"]) - 1]
     others = [value for token, value in enumerate(column) if token != step_of(case)]
     count = sum(value > 0 for value in others)
@@ -94,17 +80,17 @@ def test_tokens_that_wake_the_neuron_are_counted(name: str, sentence: str) -> No
     assert answer.right == ("only" if count == 0 else "some" if count < len(others) / 2 else "many")
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+@pytest.mark.parametrize(("name", "sentence"), RUNS)
 def test_what_the_neuron_does_to_the_logit(name: str, sentence: str) -> None:
     """Through the final norm alone, whose size is that of the whole stream."""
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.top_neuron)
     model, layer = case.checkpoint.model, case.checkpoint.config.n_decoder_layers - 1
     decoder: Any = model.decoder
     whole = f"decoder.{layer}.ffn.residual"
-    stream = replay(case.checkpoint, case.trace, [whole])[whole][step_of(case)].astype(np.float64)
+    summed = replay(case.checkpoint, case.trace, [whole])[whole][step_of(case)].astype(np.float64)
     column = decoder.layers[layer].ffn.down_proj.weight.detach().double().numpy()[:, int(case.picked["neuron"]) - 1]
     part = column * hidden(case)[step_of(case)].max()
-    through = decoder.final_norm.weight.detach().double().numpy() * (part - part.mean()) / stream.std()
+    through = decoder.final_norm.weight.detach().double().numpy() * (part - part.mean()) / summed.std()
     logits = model.output_weight.detach().double().numpy() @ through
     change = float(logits[case.trace.tgt_ids[step_of(case)]] - logits.mean())
     answer = neurons_questions.pushes(case)
@@ -113,9 +99,9 @@ def test_what_the_neuron_does_to_the_logit(name: str, sentence: str) -> None:
     assert answer.right == ("hardly" if abs(change) < 0.1 else "raises" if change > 0 else "lowers")
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+@pytest.mark.parametrize(("name", "sentence"), RUNS)
 def test_without_the_network_each_step_takes_the_best_of_a_pass_without_it(name: str, sentence: str) -> None:
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.top_neuron)
     layer = case.checkpoint.config.n_decoder_layers - 1
 
     def nothing(value: Tensor) -> Tensor:
@@ -133,9 +119,9 @@ def test_without_the_network_each_step_takes_the_best_of_a_pass_without_it(name:
     assert answer.right == ("same" if not differ else "some" if differ <= len(mine) / 2 else "most")
 
 
-@pytest.mark.parametrize(("name", "sentence"), SENTENCES[:2])
+@pytest.mark.parametrize(("name", "sentence"), RUNS[:2])
 def test_the_nearest_piece_has_the_largest_cosine(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, stream.longest_piece)
+    case = case_at(name, sentence, stream.longest_piece)
     table = case.checkpoint.model.src_table.detach().double().numpy()
     tokenizer = case.checkpoint.src_tokenizer
     own = case.trace.src_ids[int(case.picked["key"]) - 1]
@@ -161,11 +147,11 @@ def test_spelling_is_compared_by_letters_or_characters() -> None:
 
 def test_letters_have_no_neighbours_by_meaning() -> None:
     with pytest.raises(NotHere, match="letters"):
-        case_of("reverse", "lantern", stream.longest_piece)
+        case_at("reverse", "lantern", stream.longest_piece)
 
 
 def test_an_encoder_alone_has_neurons_but_no_output() -> None:
-    case = case_of("bert", "a dog sees a cat")
+    case = case_at("bert", "a dog sees a cat", stream.top_neuron)
     neurons_questions.silent_share(case)
     for question in (neurons_questions.pushes, neurons_questions.without_ffn):
         with pytest.raises(NotHere):

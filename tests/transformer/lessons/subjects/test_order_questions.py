@@ -1,34 +1,21 @@
 """Order, against the model's tables, a permuted source given to it by hand, and a network of two matrices."""
 
-from dataclasses import replace
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
 import torch
 
-from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import RUNS, case_at
 from transformer.checkpoint.load import Checkpoint
-from transformer.lessons.case import Case, NotHere
+from transformer.lessons.case import NotHere
 from transformer.lessons.lesson_files import lessons
-from transformer.lessons.subjects import order_questions, picks_in
+from transformer.lessons.subjects import order_questions
 from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
 from transformer.runs.interventions import parse
 
-SENTENCES = [
-    ("zh-en", "她昨天买了一本新书。"),
-    ("en-fr", "My brother works in a small shop."),
-    ("reverse", "lantern"),
-]
-both = pytest.mark.parametrize(("name", "sentence"), SENTENCES)
+both = pytest.mark.parametrize(("name", "sentence"), RUNS)
 UNPLACED = tap_of(Replacer({"encoder.embedding.positions": torch.zeros_like}, causal=True))
-
-
-def case_of(name: str, sentence: str, pick: str) -> Case:
-    """A run of a checkpoint with what a pick found."""
-    checkpoint = healthy(name)
-    case = Case(checkpoint=checkpoint, trace=checkpoint.run(sentence))
-    return replace(case, picked=picks_in(order_questions)[pick](case))
 
 
 @torch.inference_mode()
@@ -44,7 +31,7 @@ def typical(vectors: np.ndarray) -> float:
 
 @both
 def test_sizes_are_those_of_the_tables(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, "added_positions")
+    case = case_at(name, sentence, order_questions.added_positions)
     ids = list(case.trace.src_ids)
     d_model = case.checkpoint.config.d_model
     raw = case.checkpoint.model.get_parameter("src_table").detach().double().numpy()[ids]
@@ -63,7 +50,7 @@ def test_sizes_are_those_of_the_tables(name: str, sentence: str) -> None:
 
 @both
 def test_without_positions_a_shuffle_permutes_the_encoder_and_leaves_the_logits(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, "shuffled")
+    case = case_at(name, sentence, order_questions.shuffled)
     ids = list(case.trace.src_ids)
     (shuffle,) = parse(case.picked["shuffle"])
     moved = list(shuffle.edited(tuple(ids), case.checkpoint.config))
@@ -80,7 +67,7 @@ def test_without_positions_a_shuffle_permutes_the_encoder_and_leaves_the_logits(
 
 @pytest.mark.parametrize("word", ["lantern", "quiz", "house"])
 def test_a_shuffled_word_is_that_word_typed(word: str) -> None:
-    case = case_of("reverse", word, "shuffled")
+    case = case_at("reverse", word, order_questions.shuffled)
     (shuffle,) = parse(case.picked["shuffle"])
     ids, tokenizer = shuffle.edited(case.trace.src_ids, case.checkpoint.config), case.checkpoint.src_tokenizer
     typed = tokenizer.decode([i for i in ids if not tokenizer.is_special(i)])
@@ -93,7 +80,7 @@ def test_a_shuffled_word_is_that_word_typed(word: str) -> None:
 
 @both
 def test_an_output_without_positions_is_that_of_a_tap(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, "unplaced")
+    case = case_at(name, sentence, order_questions.unplaced)
     by_hand = case.checkpoint.run(sentence, tap=UNPLACED)
     answer = order_questions.unplaced_output(case)
     assert answer.values["after"] == by_hand.output_text
@@ -106,14 +93,14 @@ def test_an_output_without_positions_is_that_of_a_tap(name: str, sentence: str) 
 
 
 def test_words_in_another_order_are_so_in_small_and_capital_letters() -> None:
-    answer = order_questions.unplaced_output(case_of("en-fr", "The dog bit the man.", "unplaced"))
+    answer = order_questions.unplaced_output(case_at("en-fr", "The dog bit the man.", order_questions.unplaced))
     assert answer.values["before"] == "Le chien m'a mordu l'homme."
     assert answer.values["after"] == "L'homme m'a mordu le chien."
     assert answer.right == answer.variant == "order"
 
 
 def test_both_runs_stand_side_by_side() -> None:
-    case = case_of("en-fr", "The dog bit the man.", "shuffled")
+    case = case_at("en-fr", "The dog bit the man.", order_questions.shuffled)
     step = lessons()["order"].steps[1]
     assert step.page == "compare"
     (other,) = parse_qs(case.picked["beside"])["do"]
@@ -122,7 +109,7 @@ def test_both_runs_stand_side_by_side() -> None:
 
 @both
 def test_one_piece_at_two_places_is_one_vector_without_positions(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, "twice")
+    case = case_at(name, sentence, order_questions.twice)
     a, b, ids = case.picked["a"] - 1, case.picked["b"] - 1, list(case.trace.src_ids)
     assert ids[a] != ids[b]
     ids[b] = ids[a]
@@ -138,7 +125,7 @@ def test_one_piece_at_two_places_is_one_vector_without_positions(name: str, sent
 
 @both
 def test_a_feed_forward_network_is_two_matrices_at_each_token(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, "two_tokens")
+    case = case_at(name, sentence, order_questions.two_tokens)
     recorder = Recorder(["encoder.0.ffn.norm", "encoder.0.ffn.output"])
     encoded(case.checkpoint, list(case.trace.src_ids), tap_of(recorder))
     reads, writes = (recorder.values[f"encoder.0.ffn.{name}"][0].double().numpy() for name in ("norm", "output"))
@@ -160,7 +147,7 @@ def test_a_feed_forward_network_is_two_matrices_at_each_token(name: str, sentenc
 
 
 def test_a_network_that_mixes_tokens_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = case_of("reverse", "lantern", "two_tokens")
+    case = case_at("reverse", "lantern", order_questions.two_tokens)
     ffn = case.checkpoint.model.encoder.layers[0].ffn
     plain = type(ffn).forward
     monkeypatch.setattr(
@@ -173,15 +160,15 @@ def test_a_network_that_mixes_tokens_would_be_found_out(monkeypatch: pytest.Monk
 def test_a_decoder_alone_has_order_without_positions(name: str, text: str) -> None:
     for pick in ("unplaced", "shuffled", "twice"):
         with pytest.raises(NotHere, match="causal mask"):
-            case_of(name, text, pick)
-    assert order_questions.swapped_before_ffn(case_of(name, text, "two_tokens")).right == "swap"
+            case_at(name, text, pick)
+    assert order_questions.swapped_before_ffn(case_at(name, text, order_questions.two_tokens)).right == "swap"
 
 
 def test_positions_inside_attention_are_not_added() -> None:
     with pytest.raises(NotHere, match="adds no vectors"):
-        case_of("llama", "abcd=", "added_positions")
+        case_at("llama", "abcd=", order_questions.added_positions)
 
 
 def test_one_piece_cannot_be_shuffled() -> None:
     with pytest.raises(NotHere, match="two different pieces"):
-        case_of("reverse", "aaa", "shuffled")
+        case_at("reverse", "aaa", order_questions.shuffled)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.transformer.doctor.healthy import healthy
+from tests.transformer.lessons.posed import RUNS, case_at
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.lesson_files import lessons
 from transformer.lessons.posing import pose
@@ -17,20 +18,8 @@ from transformer.runs.interventions import parse
 from transformer.runs.recording import read_source
 from transformer.runs.replay import replay
 
-SENTENCES = [
-    ("zh-en", "她昨天买了一本新书。"),
-    ("en-fr", "My brother works in a small shop."),
-    ("reverse", "lantern"),
-    ("gpt2", "a dog"),
-]
+SENTENCES = [*RUNS, ("gpt2", "a dog")]
 PARTS = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}
-
-
-def case_of(name: str, sentence: str, pick=stream.stream_row) -> Case:
-    """A run, at what a pick finds."""
-    checkpoint = healthy(name)
-    case = Case(checkpoint=checkpoint, trace=checkpoint.run(sentence))
-    return dataclasses.replace(case, picked=pick(case))
 
 
 def row_of(case: Case) -> int:
@@ -49,7 +38,7 @@ def between(a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
 def test_the_largest_addition_is_that_of_all_outputs(name: str, sentence: str) -> None:
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.stream_row)
     row, recorded = row_of(case), replay(case.checkpoint, case.trace, ["decoder.*.*.output"])
     sizes = {
         word: max(size(value[row]) for site, value in recorded.items() if f".{part}." in site)
@@ -69,7 +58,7 @@ def test_the_largest_addition_is_that_of_all_outputs(name: str, sentence: str) -
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
 def test_what_is_left_of_the_start_is_a_cosine(name: str, sentence: str) -> None:
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.stream_row)
     last = case.checkpoint.config.n_decoder_layers - 1
     after = "norm" if case.checkpoint.config.norm == "post" else "residual"
     sites = ["decoder.embedding.output", f"decoder.{last}.ffn.{after}"]
@@ -84,7 +73,7 @@ def test_what_is_left_of_the_start_is_a_cosine(name: str, sentence: str) -> None
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
 def test_a_layer_norm_standardises_each_token(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, stream.first_norm)
+    case = case_at(name, sentence, stream.first_norm)
     answer = stream.standardised(case)
     assert answer.right == "token"
     assert answer.values["mean"] == pytest.approx(0, abs=1e-3)
@@ -93,12 +82,12 @@ def test_a_layer_norm_standardises_each_token(name: str, sentence: str) -> None:
 
 def test_a_norm_without_a_mean_is_not_asked_for() -> None:
     with pytest.raises(NotHere, match="takes off a mean"):
-        stream.standardised(case_of("llama", "a dog", stream.first_norm))
+        stream.standardised(case_at("llama", "a dog", stream.first_norm))
 
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
 def test_the_depth_is_the_first_from_which_the_piece_stays_on_top(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, stream.lens_step)
+    case = case_at(name, sentence, stream.lens_step)
     model, n_layers = case.checkpoint.model, case.checkpoint.config.n_decoder_layers
     after = [f"decoder.{layer}.ffn.residual" for layer in range(n_layers)]
     recorded = replay(case.checkpoint, case.trace, ["decoder.embedding.output", *after])
@@ -120,7 +109,7 @@ def test_the_depth_is_the_first_from_which_the_piece_stays_on_top(name: str, sen
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
 def test_what_two_changes_cost_is_what_taps_by_hand_cost(name: str, sentence: str) -> None:
     """Pre-norm: the stream after layer 1 is what went in, or what the feed-forward adds, alone."""
-    case = case_of(name, sentence)
+    case = case_at(name, sentence, stream.stream_row)
     streams = ["decoder.0.cross_attn.residual", "decoder.0.ffn.output", "decoder.0.ffn.residual"]
     recorded = replay(case.checkpoint, case.trace, streams)
     answer = stream.stream_or_sublayer(case)
@@ -149,9 +138,9 @@ def test_what_two_changes_cost_is_what_taps_by_hand_cost(name: str, sentence: st
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES[:3])
 def test_a_piece_among_others_is_compared_with_itself(name: str, sentence: str) -> None:
-    case = case_of(name, sentence, stream.source_token)
+    case = case_at(name, sentence, stream.source_token)
     key = int(case.picked["key"]) - 1
-    changes = stream._elsewhere(case, key).changes
+    _, changes = stream._elsewhere(case, key)
     ids = list(case.trace.src_ids)
     for change in changes:
         assert change.place != key
@@ -167,14 +156,14 @@ def test_a_piece_among_others_is_compared_with_itself(name: str, sentence: str) 
 
 
 def test_an_encoder_alone_has_a_stream_but_no_output() -> None:
-    case = case_of("bert", "a dog sees a cat")
+    case = case_at("bert", "a dog sees a cat", stream.stream_row)
     assert case.picked["side"] == "source"
     stream.left_of_the_start(case)
     for question in (stream.stream_or_sublayer, stream.lens_step):
         with pytest.raises(NotHere):
             question(case)
     with pytest.raises(NotHere, match="no encoder"):
-        case_of("gpt2", "a dog", stream.source_token)
+        case_at("gpt2", "a dog", stream.source_token)
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("zh-en", "我喜欢喝咖啡。"), ("reverse", "lantern")])
