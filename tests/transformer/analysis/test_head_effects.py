@@ -214,9 +214,9 @@ def test_rows_know_nothing_of_each_other(both_stacks):
     forward, backward = reading.without(heads, control), reading.without(heads[::-1], control)
     alone = [reading.without([one], control) for one in heads]
     for name in ("log_prob", "probability", "kl", "best"):
-        values = getattr(forward, name)
-        np.testing.assert_allclose(values, getattr(backward, name).flip(0), rtol=0, atol=1e-12)
-        one_by_one = torch.cat([getattr(row, name) for row in alone])
+        values = forward[name]
+        np.testing.assert_allclose(values, backward[name].flip(0), rtol=0, atol=1e-12)
+        one_by_one = torch.cat([row[name] for row in alone])
         np.testing.assert_allclose(values, one_by_one, rtol=0, atol=1e-12)
 
 

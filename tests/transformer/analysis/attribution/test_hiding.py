@@ -46,16 +46,16 @@ def one_by_one(question, place):
 def test_hiding_all_at_once_is_hiding_one_by_one(shape, monkeypatch):
     monkeypatch.setattr(hiding, "MOST_TOKENS", 12)  # so that a part of the pieces is hidden at once
     monkeypatch.setattr(hiding, "MOST_LOGITS", 150)
-    whole = asked(**shape)
-    first_row = whole.read_ids.size(1) - len(PIECES)
-    questions = steps(whole, PIECES, first_row=first_row)
+    every = asked(**shape)
+    first_row = every.read_ids.size(1) - len(PIECES)
+    questions = steps(every, PIECES, first_row=first_row)
     found, told = whole(hiding.hiding(questions)), list(hiding.hiding(questions))
-    assert found.hidden.shape == (4, whole.n_pieces)
-    assert [one.whole for one in told] == [whole.n_pieces] * len(told)
+    assert found.hidden.shape == (4, every.n_pieces)
+    assert [one.whole for one in told] == [every.n_pieces] * len(told)
     assert len(told) > 1
     for step, question in enumerate(questions):
         assert found.plain[step] == pytest.approx(question.log_prob, abs=1e-10)
-        for place in range(whole.n_pieces):
+        for place in range(every.n_pieces):
             if question.stack == "decoder" and place >= first_row + step:
                 assert np.isnan(found.hidden[step, place])
             else:
@@ -68,10 +68,10 @@ def test_hiding_all_at_once_is_hiding_one_by_one(shape, monkeypatch):
 
 def test_of_a_hidden_piece_nothing_is_left():
     """Another piece in its place changes nothing."""
-    whole = asked()
-    other = whole.src_ids.clone()
+    every = asked()
+    other = every.src_ids.clone()
     other[0, 2] = 16 if other[0, 2] != 16 else 15
-    there = steps(whole, PIECES)
+    there = steps(every, PIECES)
     here = [type(one)(one.model, other, one.read_ids, one.piece, one.n_source) for one in there]
     np.testing.assert_array_equal(whole(hiding.hiding(there)).hidden[:, 2], whole(hiding.hiding(here)).hidden[:, 2])
     assert not np.allclose(whole(hiding.hiding(there)).plain, whole(hiding.hiding(here)).plain, atol=1e-3)
