@@ -207,7 +207,8 @@ def test_what_takes_too_long_is_stopped(tmp_path, model, monkeypatch, started):
 
 def test_a_child_that_hands_back_nonsense_is_not_believed(tmp_path, model, monkeypatch, started):
     path = saved(tmp_path / "m.pt", model.state_dict())
-    for code, message in (("", "was ended"), ("open('outline.json', 'w').write('{')", "cannot be used")):
+    odd = "open('outline.json', 'w').write('{\"refused\": [], \"found\": 1}')"
+    for code, message in (("", "was ended"), ("open('outline.json', 'w').write('{')", "cannot be used"), (odd, "1")):
         child = tmp_path / "child.py"
         child.write_text(code)
         monkeypatch.setattr(pickles, "CHILD", child)
