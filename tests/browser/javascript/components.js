@@ -1,0 +1,211 @@
+// @ts-check
+// Whole components, as Streamlit calls them: what is drawn, what keys and clicks do, what Python is told.
+
+import { make } from "../../../ui/components/common/dom.js";
+import { DARK_COLORS, PLOTLY_FILE } from "../../../ui/components/common/served.js";
+import { component as flow } from "../../../ui/components/flow/view.js";
+import { component as chart } from "../../../ui/components/plotly/view.js";
+import { component as stepper } from "../../../ui/components/stepper/view.js";
+import { base64, equal, test } from "./harness.js";
+
+/** @import { FlowPayload, PlotlyPayload, StepperPayload } from "../../../ui/components/common/payloads.js" */
+
+/** @param {number} ms */
+const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+/**
+ * A component on the page, and what Python is told.
+ * @template Payload
+ * @param {(component: any) => () => void} component
+ * @param {Payload} payload
+ */
+function placed(component, payload, background = "#ffffff") {
+  /** @type {[name: string, value: any][]} */
+  const told = [];
+  const parent = make("div");
+  parent.style.setProperty("--st-background-color", background);
+  document.body.append(parent);
+  const hear = (/** @type {string} */ name, /** @type {unknown} */ value) => { told.push([name, value]); };
+  let end = () => {};
+  const show = (/** @type {Partial<Payload>} */ change = {}) => {
+    end = component({ data: { payload: { ...payload, ...change } }, parentElement: parent,
+      setStateValue: hear, setTriggerValue: hear });
+  };
+  const leave = async () => {
+    parent.remove();
+    end();
+    await wait(5);
+  };
+  show();
+  return { told, parent, show, leave };
+}
+
+/**
+ * Press a key where the focus is.
+ * @param {string} key
+ */
+function press(key) {
+  document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, composed: true }));
+}
+
+/** @param {Element} parent @param {string} selector */
+const found = (parent, selector) => /** @type {HTMLElement[]} */ (Array.from(parent.querySelectorAll(selector)));
+
+// ---------------------------------------------------------------- the stepper
+
+const PIECES = ["▁a", "<b>x</b>", "</s>"];
+
+/** @type {StepperPayload} */
+const RUN = {
+  name: "stepper", step: 0, step_revision: 4, covered: false, revealed_step: null, compact: false, led: false,
+  chosen: null, choosable: false,
+  run: {
+    run_id: "r", source: PIECES.map((piece, id) => ({ piece, id })), start_piece: "<s>", shading: null,
+    target: PIECES.map((piece, id) => ({ piece, id, probability: 0.5 })), texts: PIECES.map(() => [0, "a"]),
+    shading_label: "", stop_reason: "It ended.", cut: false, still: false,
+  },
+};
+
+test("keys step through a run, and Python is told once of the step where they rest", async () => {
+  const { told, parent, leave } = placed(stepper, RUN);
+  const root = found(parent, ".gf-stepper")[0];
+  root.focus();
+  const steps = ["ArrowRight", "End", "ArrowRight", "ArrowLeft", "Home", "End"].map((key) => {
+    press(key);
+    return root.dataset.step;
+  });
+  equal([steps, told], [["1", "2", "2", "1", "0", "2"], []]);
+  await wait(300);
+  equal(told, [["step", { run_id: "r", step_revision: 4, step: 2 }]]);
+  await leave();
+});
+
+test("pieces stand in the stepper as text", async () => {
+  const { parent, leave } = placed(stepper, RUN);
+  const shown = found(parent, ".gf-source bdi").map((piece) => piece.textContent);
+  equal([shown, found(parent, "bdi b, bdi s").length], [PIECES, 0]);
+  await leave();
+});
+
+// ---------------------------------------------------------------- the flow view
+
+/** @type {FlowPayload} */
+const LINES = {
+  sentence: "s", kind: "Kind", layer: "layer 1", queries: ["a", "b"], keys: ["x", "y"], query_axis: "Q", key_axis: "K",
+  query_side: "target", key_side: "source", row_of_step: [], heads: 1, open: null, colours: [["#111111", "#eeeeee"]],
+  weights: { levels: 255, count: 4, filled: null, steps: base64(Uint8Array.of(200, 55, 100, 155)) }, together: false,
+  group: 1, output: { query: null, key: null }, shown: [], following: false, pin: null, reports: true, heard: null,
+  name: "flow", file: "flow", table: "", alt: "Lines.", caption: "",
+};
+
+test("keys move over the pieces of the flow view and pin one, and Python is told", async () => {
+  const { told, parent, leave } = placed(flow, LINES);
+  const at = () => document.activeElement?.querySelector("bdi")?.textContent;
+  found(parent, ".gf-flow-query .gf-flow-token")[0].focus();
+  const moved = ["ArrowDown", "ArrowRight", "Home", "End", "ArrowLeft", "ArrowUp"].map((key) => {
+    press(key);
+    return at();
+  });
+  equal([moved, told], [["b", "y", "x", "y", "b", "a"], []]);
+  press("Enter");
+  equal(told.map(([name, { side, index, following }]) => [name, side, index, following]), [["pin", "query", 0, false]]);
+  press("Escape");
+  equal([told.length, told[1][1].side], [2, null]);
+  await leave();
+});
+
+test("the piece that is pointed at keeps the focus when the flow view has new pieces", async () => {
+  const { parent, show, leave } = placed(flow, LINES);
+  found(parent, ".gf-flow-key .gf-flow-token")[1].focus();
+  show({ keys: ["x", "new"] });
+  equal(document.activeElement?.querySelector("bdi")?.textContent, "new");
+  await leave();
+});
+
+test("lines have the colours of the theme", async () => {
+  for (const [background, theme, colour] of [["#ffffff", "light", "#111111"], ["#101418", "dark", "#eeeeee"]]) {
+    const { parent, leave } = placed(flow, LINES, background);
+    const chip = found(parent, ".gf-flow-chip")[0];
+    equal([found(parent, ".gf-root")[0].dataset.theme, chip.style.getPropertyValue("--head")], [theme, colour]);
+    await leave();
+  }
+});
+
+// ---------------------------------------------------------------- a chart
+
+/** @type {Record<string, (event: any) => void>} */
+const listeners = {};
+/** Stands for Plotly: keeps what it shall draw, twenty pixels a place. */
+const FAKE = {
+  react: async (/** @type {any} */ plot, /** @type {any[]} */ data, /** @type {any} */ layout) => {
+    const axis = { l2p: (/** @type {number} */ at) => 20 * at, _offset: 0 };
+    const on = (/** @type {string} */ name, /** @type {(event: any) => void} */ act) => { listeners[name] = act; };
+    Object.assign(plot, { data, layout, on, _fullLayout: { ...layout, xaxis: axis, yaxis: axis } });
+  },
+  relayout: async () => {}, toImage: async () => "", purge: () => {}, Fx: { unhover: () => {} },
+};
+const COLOUR = Object.keys(DARK_COLORS)[0];
+
+/**
+ * A chart of a figure, once it is drawn.
+ * @param {object[]} data
+ * @param {object} layout
+ */
+async function drawn(data, layout, background = "#ffffff") {
+  const address = new URL(`../../../ui/components/plotly/${PLOTLY_FILE}`, import.meta.url).href;
+  window.__glassformerPlotly = new Map([[address, Promise.resolve(FAKE)]]);
+  /** @type {PlotlyPayload} */
+  const payload = { figure: JSON.stringify({ data, layout }), alt: "A chart.", height: 300, caption: "", name: "c",
+    file: "c", about: [], table: "", fit: 0, clickable: true };
+  const made = placed(chart, payload, background);
+  await wait(20);
+  return { ...made, plot: /** @type {any} */ (found(made.parent, ".gf-plot")[0]) };
+}
+
+test("a click on a mark is told, and a second one on the same mark is another", async () => {
+  const { told, leave } = await drawn([{ type: "bar", y: [1, 2] }], {});
+  for (let time = 0; time < 2; time += 1) {
+    listeners.plotly_click({ points: [{ curveNumber: 0, pointNumber: 1, customdata: 7, data: {} }] });
+  }
+  const click = { curve: 0, index: [1], customdata: 7 };
+  equal(told, [["click", { ...click, count: 1 }], ["click", { ...click, count: 2 }]]);
+  await leave();
+});
+
+test("a logarithmic map is coloured by powers of ten, and says its numbers", async () => {
+  const cells = { rows: ["r"], columns: ["a", "b", "c"], floor: 0.001 };
+  const { plot, leave } = await drawn([{ meta: "cells", colorbar: {}, z: [[1, 0.01, 0]] }], { meta: { cells } });
+  equal(plot.data[0].z.map((/** @type {number[]} */ row) => row.map(Math.round)), [[0, -2, -3]]);
+  equal(plot.data[0].customdata, [[["r", "a", 1], ["r", "b", 0.01], ["r", "c", 0]]]);
+  await leave();
+});
+
+test("names along a tile are its queries at the left and its keys on top", async () => {
+  const grid = { codes: base64(new Uint8Array(12)), tops: [1], least: 0, layers: ["1"], heads: ["1", "2"],
+    queries: ["q1", "q2"], keys: ["k1", "k2", "k3"] };
+  const { parent, leave } = await drawn([{ meta: "grid" }], { meta: { grid } });
+  const names = () => ["query", "key"].map((kind) => found(parent, `.gf-edge-${kind}`).map((name) => name.textContent));
+  listeners.plotly_hover({ points: [{ pointNumber: [1, 4] }] });
+  equal(names(), [["q1", "q2"], ["k1", "k2", "k3"]]);
+  equal(found(parent, ".gf-edge-at").map((name) => name.textContent), ["q2", "k2"]);
+  listeners.plotly_unhover({});
+  equal(names(), [[], []]);
+  await leave();
+});
+
+test("a zoom outlives new data, as Python says which belong together", async () => {
+  const { plot, show, leave } = await drawn([{ y: [1] }], { uirevision: "run 1" });
+  equal(plot.layout.uirevision, "run 1");
+  show({ figure: JSON.stringify({ data: [{ y: [2] }], layout: { uirevision: "run 1" } }) });
+  await wait(20);
+  equal([plot.layout.uirevision, plot.data[0].y], ["run 1", [2]]);
+  await leave();
+});
+
+test("a chart has the colours of the theme", async () => {
+  for (const [background, colour] of [["#ffffff", COLOUR], ["#101418", DARK_COLORS[COLOUR]]]) {
+    const { plot, leave } = await drawn([{ y: [1], marker: { color: COLOUR } }], {}, background);
+    equal(plot.data[0].marker.color, colour);
+    await leave();
+  }
+});
