@@ -25,10 +25,9 @@ from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from ui.attention.head_measures import UNITS, Words, words
 from ui.attention.map_pictures import ATTENTION
-from ui.runs.drawn import Drawn, OfDrawn
 from ui.runs.groups import size_of
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen, Work
+from ui.runs.seen import Drawn, OfDrawn, Seen, Work
 from ui.runs.sides import KIND_NAMES, sides
 from ui.state.click import Click, cell_of
 from words import joined, say

@@ -34,9 +34,9 @@ from ui.attention.drawn_maps import (
     words_note,
 )
 from ui.maps.grid import grid
-from ui.runs.drawn import Drawn, OfDrawn
 from ui.runs.groups import mask_reason, prompt_row, shared_by
 from ui.runs.picture import Page, Part, Picture, Plot
+from ui.runs.seen import Drawn, OfDrawn
 from ui.state.click import Click, cell_of
 from words import Sentence, joined, say
 

@@ -37,50 +37,21 @@ class OpenLayer(OfRun):
     """A layer, and what the run did in it; arrays have a row for each token that may be seen."""
 
     side: Side  # whose sub-layers
+    stack: StackName  # whose layers
     layer: int  # which layer, from 0
     pieces: list[str]  # the tokens; of the output the rows "reads → predicts"
     token: int  # the one that is looked at
+    whose: str  # the same, for titles
+    step: int  # its step; below 0, it is one of a prompt
     neuron: int  # the neuron that is looked at: the chosen one, else the most active of the token
+    kind: str  # the activation function, as the config names it
+    function: str  # the same, as people call it
+    gated: bool  # whether the sub-layers have a gate
     before: np.ndarray  # pre-activations of the layer [token, d_ff]; with a gate, what the gate reads
     after: np.ndarray  # its activations [token, d_ff]; with a gate, the product
     written: np.ndarray  # length of each neuron's column of down_proj [d_ff]
     shares: np.ndarray  # share of silent neurons [layer, token]
     recorded: dict[str, np.ndarray]  # all that the pass recorded; its rows after `pieces` must not be seen
-
-    @property
-    def stack(self) -> StackName:
-        """Whose layers."""
-        return STACKS[self.side]
-
-    @property
-    def whose(self) -> str:
-        """The token that is looked at, for titles."""
-        return self.pieces[self.token]
-
-    @property
-    def bias(self) -> bool:
-        """Whether its sub-layers have biases."""
-        return self.run.checkpoint.config.biases.ffn
-
-    @property
-    def gated(self) -> bool:
-        """Whether its sub-layers have a gate."""
-        return self.run.checkpoint.config.gated
-
-    @property
-    def kind(self) -> str:
-        """The activation function, as the config names it."""
-        return str(self.run.checkpoint.config.activation)
-
-    @property
-    def function(self) -> str:
-        """The activation function, as people call it."""
-        return ACTIVATIONS[self.kind]
-
-    @property
-    def step(self) -> int:
-        """The step of a target token; below 0, the token is one of a prompt."""
-        return self.token - self.run.trace.first_row
 
     @cached_property
     def effect(self) -> tuple[Effect, float] | None:
@@ -127,7 +98,11 @@ def open_layer(run: Seen) -> OpenLayer:
     if asked is None or asked >= checkpoint.config.of(stack).d_ff:
         asked = int(neurons.most_active(after[token], 1)[0])
     written = np.linalg.norm(neurons.columns(checkpoint.model, stack, layer), axis=0)
-    return OpenLayer(run, side, layer, pieces, token, asked, before, after, written, shares[:, :n], recorded)
+    config, step = checkpoint.config, token - trace.first_row
+    return OpenLayer(
+        run, side, stack, layer, pieces, token, pieces[token], step, asked, config.activation,
+        ACTIVATIONS[config.activation], config.gated, before, after, written, shares[:, :n], recorded,
+    )  # fmt: skip
 
 
 FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer)
@@ -167,7 +142,7 @@ def histogram(o: OpenLayer) -> Plot:
     )  # fmt: skip
     alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
               layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
-    how_to_read = formula(HOW_TO_READ_HISTOGRAM[o.gated], bias=o.bias)
+    how_to_read = formula(HOW_TO_READ_HISTOGRAM[o.gated], bias=o.run.checkpoint.config.biases.ffn)
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True)
 
 
@@ -182,7 +157,7 @@ def active(o: OpenLayer) -> Plot:
     )  # fmt: skip
     alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
               first=listed[0] + 1)  # fmt: skip
-    how_to_read = formula(HOW_TO_READ_ACTIVE[o.gated], bias=o.bias)
+    how_to_read = formula(HOW_TO_READ_ACTIVE[o.gated], bias=o.run.checkpoint.config.biases.ffn)
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_of)
 
 

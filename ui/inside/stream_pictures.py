@@ -31,31 +31,14 @@ class OpenStream(OfRun):
     """The stream of a side."""
 
     side: Side
+    stack: StackName  # whose layers
     pieces: list[str]  # the tokens that may be seen
     chosen: int  # the one that is looked at
+    whose: str  # the same, for titles
+    pre: bool  # whether norms stand before their sub-layers
+    norms: list[Place]  # that can be chosen; none where the model has none
     recorded: dict[str, np.ndarray]  # what the pass recorded; its rows after `pieces` must not be seen
     measured: Stream
-
-    @property
-    def stack(self) -> StackName:
-        """Whose layers."""
-        return STACKS[self.side]
-
-    @property
-    def whose(self) -> str:
-        """The chosen token, for titles."""
-        return self.pieces[self.chosen]
-
-    @property
-    def pre(self) -> bool:
-        """Whether norms stand before their sub-layers."""
-        return self.run.checkpoint.config.norm != "post"
-
-    @property
-    def norms(self) -> list[Place]:
-        """The norms that can be chosen; none where the model has none."""
-        config = self.run.checkpoint.config
-        return [] if config.norm_kind == "none" else list(stream.norm_places(config, self.stack))
 
     @cached_property
     def norm(self) -> Place:
@@ -77,7 +60,13 @@ def open_stream(run: Seen) -> OpenStream:
     pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]
     recorded = run.work.replay(run.checkpoint, run.trace, stream.sites(config, stack))
     measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
-    return OpenStream(run, side, pieces, token_of(run, side, pieces), recorded, measured)
+    chosen, norms = (
+        token_of(run, side, pieces),
+        [] if config.norm_kind == "none" else stream.norm_places(config, stack),
+    )
+    return OpenStream(
+        run, side, stack, pieces, chosen, pieces[chosen], config.norm != "post", list(norms), recorded, measured
+    )
 
 
 STREAM = INSIDE.part("stream", say("Residual stream"), open_stream)

@@ -22,10 +22,9 @@ from charts.theme import Spec
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
 from transformer.runs.trace import Trace
-from ui.runs.drawn import Drawn
 from ui.runs.groups import mask_reason, own_masks, prompt_row, size_of
 from ui.runs.picture import Plot
-from ui.runs.seen import Seen
+from ui.runs.seen import Drawn, Seen
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.state.click import Click, cell_of
 from words import joined, say

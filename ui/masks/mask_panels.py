@@ -7,7 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from ui.masks import mask_controls, mask_pictures, mask_verdicts, words
+from ui.masks import mask_controls, mask_pictures, words
 from ui.masks.scene import ATTENTIONS, KINDS, MASKS, Scene, scene_of
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
@@ -116,14 +116,14 @@ def _checks(scene: Scene) -> None:
     """Run both checks on the sentence that is looked at and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
-        st.caption(drawing.plain(mask_verdicts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
+        st.caption(drawing.plain(words.about_rounding(check.moved, logits=scene.batch.parts.writes)))
 
 
 def _causality(scene: Scene) -> mask_pictures.Check | None:
     st.subheader(say("Causality: a later piece changes, earlier rows must not move"), divider=False)
     changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
-        st.info(mask_verdicts.nothing_later(batch), icon=":material/info:")
+        st.info(words.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", batch.sentence)
     choices.menu(
@@ -151,7 +151,7 @@ def _padding(scene: Scene) -> mask_pictures.Check | None:
         st.info(say("This model has no padding piece, so there is nothing to check."), icon=":material/info:")
         return None
     if most < 1:
-        st.info(mask_verdicts.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
+        st.info(words.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
         return None
     if most == 1:
         st.caption(say("There is room for one pad."))

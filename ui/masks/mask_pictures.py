@@ -12,14 +12,9 @@ from functools import partial
 import numpy as np
 
 import charts
-from charts.masks import (
-    LOGITS,
-    POSITION,
-    READS_PREDICTS,
-    VECTORS,
-)
+from charts.masks import LOGITS, POSITION, READS_PREDICTS, VECTORS
 from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
-from ui.masks import mask_verdicts, words
+from ui.masks import words
 from ui.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from ui.runs.picture import Plot
 from ui.runs.sides import SOURCE_ROWS
@@ -245,9 +240,7 @@ def causality_check(scene: Scene, changed: int) -> Check:
         nbytes=_nbytes,
     )
     n_rows = batch.n_target(place)
-    return Check(
-        moved, *mask_verdicts.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces))
-    )
+    return Check(moved, *words.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces)))
 
 
 @CHECKS.picture("mask_causality", say("Causality: how far each row moves"))
@@ -293,7 +286,7 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
         lambda: check_padding(checkpoint.model, src, tgt, n_pads=n_pads),
         nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),
     )
-    verdict = partial(mask_verdicts.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
+    verdict = partial(words.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
     sides = {"source": moved.source, "target": moved.target}
     return {
         side: Check(one, *verdict(one, of_source=side == "source")) for side, one in sides.items() if one is not None
@@ -323,7 +316,7 @@ def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
         spec=charts.logit_movement_spec(
             {with_mask: check.moved.kept, say("without it"): check.moved.taken},
             rows=rows if logits else rows[: batch.n_source(place)],
-            title=mask_verdicts.about_pads(
+            title=words.about_pads(
                 of_source=side == "source", n_pads=min(scene.run.view.pads, most_pads(scene)), logits=logits
             ),
             rounding=check.moved.rounding,

@@ -16,15 +16,15 @@ from charts.rotations import Turns
 from transformer.analysis.distance_bias import DistanceBias, distance_bias
 from transformer.analysis.rotations import Turning, even_product, turnings
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import Kind, StackName, anatomy
+from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
-from ui.positions.table_pictures import MOST_CELLS, PAGE, count_of
+from ui.positions.table_pictures import MOST_CELLS, PAGE, count_of, left_out, stack_of
 from ui.runs.picture import Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import STACKS, fit_parts
 from ui.state.click import Click, column_below, place_below, row_below
 from ui.state.view import Slot, View
-from words import joined, say, say_n
+from words import say, say_n
 
 MOST_ON_CIRCLE = 128
 HOW_TO_READ_BIAS_CURVES = say(
@@ -43,42 +43,13 @@ class Shown:
     """What of a model's positions is looked at."""
 
     checkpoint: Checkpoint  # the model
+    config: ModelConfig  # its features
     view: View  # what is looked at
     slot: Slot  # where it is drawn
-
-    @property
-    def config(self) -> ModelConfig:
-        """The features of the model."""
-        return self.checkpoint.config
-
-    @property
-    def stack(self) -> StackName:
-        """Whose attentions."""
-        return STACKS[self.view.side]
-
-    @property
-    def kind(self) -> Kind:
-        """The self-attention of the stack, which is called by it."""
-        return self.stack
-
-    @property
-    def causal(self) -> bool:
-        """Whether no key comes after its query."""
-        return anatomy(self.config).attention(self.kind).causal
-
-    @property
-    def count(self) -> int:
-        """How many positions are drawn, or how far a distance goes."""
-        return count_of(self.view, self.config.max_len)
-
-    @property
-    def whose(self) -> str:
-        """The stack in a few words, for titles."""
-        if len(anatomy(self.config).stacks) == 1:
-            return self.checkpoint.name
-        if self.stack == "encoder":
-            return say("{name}, encoder", name=self.checkpoint.name)
-        return say("{name}, decoder", name=self.checkpoint.name)
+    stack: StackName  # whose attentions; its self-attention is called by it
+    whose: str  # the stack in a few words, for titles
+    causal: bool  # whether no key comes after its query
+    count: int  # how many positions are drawn, or how far a distance goes
 
     @cached_property
     def turnings(self) -> tuple[Turning, ...]:
@@ -123,7 +94,12 @@ def open_shown(checkpoint: Checkpoint, view: View, slot: Slot) -> Shown | None:
     """What is looked at, whatever the sentence; None for a model whose positions do not act inside attention."""
     if checkpoint.config.placing.adds in ("table", "nothing"):
         return None
-    return Shown(checkpoint, fit_parts(view, anatomy(checkpoint.config))[0], slot)
+    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    view, _ = fit_parts(view, parts)
+    stack = STACKS[view.side]
+    whose = stack_of(checkpoint, stack) if len(parts.stacks) > 1 else checkpoint.name
+    causal, count = parts.attention(stack).causal, count_of(view, config.max_len)
+    return Shown(checkpoint, config, view, slot, stack, whose, causal, count)
 
 
 def _of_run(run: Seen) -> Shown | None:
@@ -152,13 +128,14 @@ def rotations(shown: Shown) -> Plot | None:
         return None
     step = -(-shown.count * turning.n_pairs // MOST_CELLS)
     pairs = list(range(0, turning.n_pairs, step))
+    fewer = say("{n} of {all:,} pairs, evenly spread", n=len(pairs), all=turning.n_pairs) if step > 1 else ""
     spec = charts.rotation_map_spec(
         turning.angles(shown.count)[:, pairs],
         n_pairs=turning.n_pairs,
         pair=shown.pair,
         pairs=pairs,
         title=say("Rotations by position and pair: {whose}", whose=shown.whose),
-        note=_left_out(shown, len(pairs), turning.n_pairs),
+        note=left_out(shown.count, shown.config.max_len, fewer),
     )
 
     def clicked(click: Click) -> int | None:
@@ -167,15 +144,6 @@ def rotations(shown: Shown) -> Plot | None:
 
     alt = say("The cosine of the angle by which each pair is turned, one row a position, one column a pair.")
     return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
-
-
-def _left_out(shown: Shown, n_drawn: int, n_pairs: int) -> str:
-    left_out = []
-    if shown.count < shown.config.max_len:
-        left_out.append(say("the first {n} of {all:,} positions", n=shown.count, all=shown.config.max_len))
-    if n_drawn < n_pairs:
-        left_out.append(say("{n} of {all:,} pairs, evenly spread", n=n_drawn, all=n_pairs))
-    return say("Drawn: {parts}.", parts=joined("; ", left_out)) if left_out else ""
 
 
 @ROTATIONS.picture("rotary_waves", say("How many positions a turn takes"))

@@ -65,12 +65,12 @@ def _waves(table: Table) -> None:
 def _origin(table: Table) -> str:
     n_positions, d_model = table.values.shape
     size = say("{positions:,} positions × {dimensions:,} dimensions", positions=n_positions, dimensions=d_model)
-    owner = table.name
-    if table.alone and table.side == "source":
-        owner = say("the encoder of {name}", name=table.name)
+    owner = table.checkpoint.name
+    if table.alone and table.view.side == "source":
+        owner = say("the encoder of {name}", name=table.checkpoint.name)
     elif table.alone:
-        owner = say("the decoder of {name}", name=table.name)
-    if not table.learned:
+        owner = say("the decoder of {name}", name=table.checkpoint.name)
+    if not table.checkpoint.config.placing.parameters:
         return say("The table of {owner} is computed, not learned: {size} and no parameter.", owner=owner, size=size)
     return say(
         "The table of {owner} is learned: {size} = {n:,} parameters, trained like any other.",
@@ -81,7 +81,7 @@ def _origin(table: Table) -> str:
 
 
 def _who_has_it(table: Table) -> str:
-    if table.only and table.side == "source":
+    if table.only and table.view.side == "source":
         return say("It is the only one, as this model is an encoder alone.")
     if table.only:
         return say("It is the only one, as this model is a decoder alone.")
@@ -98,7 +98,7 @@ def _meaning(table: Table) -> str:
             "rest is the rounding of its numbers.",
             gap=gap,
         )
-    if not table.learned:
+    if not table.checkpoint.config.placing.parameters:
         return say(
             "The largest difference between any value and the paper's formula is {gap}: these are sinusoids, too, of "
             "another formula.",
@@ -154,7 +154,7 @@ def _what_resembles(table: Table) -> str:
 
 def _shift(table: Table) -> None:
     if not table.shifts:
-        name = drawing.plain(table.name)
+        name = drawing.plain(table.checkpoint.name)
         st.info(say("{name} has too few positions or dimensions to look at a shift.", name=name))
         return
     position_controls.choose_shift(table)

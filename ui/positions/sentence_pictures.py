@@ -71,13 +71,13 @@ class InScores(OfRun):
     @property
     def shape(self) -> tuple[int, int]:
         """How many layers and heads the attention has."""
-        n_layers, n_heads = self.run.trace.maps(self.shown.kind).shape[:2]
+        n_layers, n_heads = self.run.trace.maps(self.shown.stack).shape[:2]
         return n_layers, n_heads
 
     @cached_property
     def axes(self) -> Sides:
         """The tokens that may be seen."""
-        return sides(self.run.looking, self.shown.kind)
+        return sides(self.run.looking, self.shown.stack)
 
     @property
     def layer(self) -> int:
@@ -145,7 +145,7 @@ class InScores(OfRun):
         names = [f"{stack}.{layer}.self_attn.{name}" for layer in range(n_layers) for name in ("scores", "bias")]
         recorded = run.work.replay(run.checkpoint, run.trace, names)
         scores, bias = (np.stack([recorded[name] for name in names[first::2]])[..., :n, :n] for first in (0, 1))
-        masks = np.stack([run.trace.mask(shown.kind, layer)[:n, :n] for layer in range(n_layers)])
+        masks = np.stack([run.trace.mask(shown.stack, layer)[:n, :n] for layer in range(n_layers)])
         if cap is not None:
             scores = cap * np.arctanh(np.clip(scores / cap, -1 + 1e-6, 1 - 1e-6))
         return spreads(scores, bias, masks)

@@ -15,14 +15,14 @@ from charts.positions import ErrorLine
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.checkpoint.load import Checkpoint
-from transformer.model.anatomy import anatomy
+from transformer.model.anatomy import StackName, anatomy
 from transformer.runs.finite import not_finite
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import Seen, Work
 from ui.runs.sides import STACKS, fit_parts
 from ui.shared.numbers import short
 from ui.state.click import into, place_of
-from ui.state.view import Side, Slot, View
+from ui.state.view import Slot, View
 from words import joined, say
 
 DEFAULT_COUNT = 64
@@ -46,49 +46,15 @@ class Table:
     values: np.ndarray  # [position, d_model]
     only: bool  # whether the model has no other stack
     alone: bool  # whether the other side's table has other values
+    whose: str  # in a few words, for titles
     view: View  # what is looked at; its side is the table's
+    count: int  # how many positions are drawn
+    d_model: int  # number of dimensions
     difference: float  # the largest difference of any value from the formula
+    follows: bool  # whether it is the formula's, rounded
+    measured: np.ndarray  # the first positions, which a shift is measured on [position, d_model]
     slot: Slot  # where it is drawn
     work: Work
-
-    @property
-    def name(self) -> str:
-        """The checkpoint's."""
-        return self.checkpoint.name
-
-    @property
-    def side(self) -> Side:
-        """Whose it is."""
-        return self.view.side
-
-    @property
-    def learned(self) -> bool:
-        """Whether it holds parameters."""
-        return bool(self.checkpoint.config.placing.parameters)
-
-    @property
-    def count(self) -> int:
-        """How many positions are drawn."""
-        return count_of(self.view, len(self.values))
-
-    @property
-    def follows(self) -> bool:
-        """Whether the table is the formula's, rounded."""
-        return self.difference < FOLLOWS
-
-    @property
-    def d_model(self) -> int:
-        """Number of dimensions."""
-        return int(self.values.shape[1])
-
-    @property
-    def whose(self) -> str:
-        """The table in a few words, for titles."""
-        if not self.alone:
-            return self.name
-        if self.side == "source":
-            return say("{name}, encoder", name=self.name)
-        return say("{name}, decoder", name=self.name)
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -99,11 +65,6 @@ class Table:
     def pair(self) -> int:
         """The pair of dimensions that is followed through a shift; -1 if there is none."""
         return min(self.view.dims[0] // 2 if self.view.dims else 0, self.d_model // 2 - 1)
-
-    @property
-    def measured(self) -> np.ndarray:
-        """The positions that a shift is measured on, the first ones: [position, d_model]."""
-        return self.values[:MOST_SHIFTED]
 
     @property
     def most_shift(self) -> int:
@@ -162,6 +123,13 @@ def spread(d_model: int) -> tuple[int, ...]:
     return tuple(sorted({0, min(1, d_model - 1), d_model // 8, d_model // 4, d_model - 1}))
 
 
+def stack_of(checkpoint: Checkpoint, stack: StackName) -> str:
+    """A stack in a few words, for titles."""
+    if stack == "encoder":
+        return say("{name}, encoder", name=checkpoint.name)
+    return say("{name}, decoder", name=checkpoint.name)
+
+
 def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Table | None:
     """The table of the side that is looked at, whatever the sentence; None for a model that adds none.
 
@@ -180,9 +148,13 @@ def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Ta
         lambda: study.difference_from_formula(values),
         nbytes=lambda _: 8,
     )
-    alone = not all(np.array_equal(first, other) for other in others)
-    view = replace(view, dims=tuple(dim for dim in view.dims if dim < values.shape[1]))
-    return Table(checkpoint, values, not others, alone, view, difference, slot, work)
+    alone, d_model = not all(np.array_equal(first, other) for other in others), int(values.shape[1])
+    whose = stack_of(checkpoint, STACKS[view.side]) if alone else checkpoint.name
+    return Table(
+        checkpoint, values, not others, alone, whose,
+        replace(view, dims=tuple(dim for dim in view.dims if dim < d_model)), count_of(view, len(values)), d_model,
+        difference, difference < FOLLOWS, values[:MOST_SHIFTED], slot, work,
+    )  # fmt: skip
 
 
 def _of_run(run: Seen) -> Table | None:
@@ -205,12 +177,15 @@ def whole(table: Table) -> Plot:
     if table.view.apart and table.follows:
         n_sines = int((dims % 2 == 0).sum())
         dims = np.concatenate([dims[dims % 2 == 0], dims[dims % 2 == 1]])
+    fewer = ""
+    if len(dims) < table.d_model:
+        fewer = say("{n} of {all:,} dimensions, evenly spread pairs", n=len(dims), all=table.d_model)
     spec = charts.position_table_spec(
         table.values[: table.count, dims],
         positions=range(table.count),
         dimensions=dims.tolist(),
         title=say("Table of positions: {whose}", whose=table.whose),
-        note=_left_out(table, len(dims)),
+        note=left_out(table.count, len(table.values), fewer),
         n_sines=n_sines,
     )
     alt = say(
@@ -226,14 +201,11 @@ def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
     return dims[(dims // 2) % step == 0]
 
 
-def _left_out(table: Table, n_dims: int) -> str:
-    """What of the table the map has no room for; "" if it has all."""
-    left_out = []
-    if table.count < len(table.values):
-        left_out.append(say("the first {n} of {all:,} positions", n=table.count, all=len(table.values)))
-    if n_dims < table.d_model:
-        left_out.append(say("{n} of {all:,} dimensions, evenly spread pairs", n=n_dims, all=table.d_model))
-    return say("Drawn: {parts}.", parts=joined("; ", left_out)) if left_out else ""
+def left_out(n: int, count: int, fewer: str) -> str:
+    """What a map of the first n positions has no room for, with what is said of its columns; "" if it has all."""
+    said = [say("the first {n} of {all:,} positions", n=n, all=count)] if n < count else []
+    said += [fewer] if fewer else []
+    return say("Drawn: {parts}.", parts=joined("; ", said)) if said else ""
 
 
 @TABLE.picture("position_curves", say("Single dimensions"))
@@ -358,7 +330,7 @@ def errors(table: Table) -> Plot | None:
         return [ErrorLine("Rₖ·PE(p)", [float(study.rotation_errors(values, k).max()) for k in shifts])]
 
     lines = table.work.compute(
-        ("positions", table.checkpoint.content_hash, table.side, "rotations" if turns else "fits", shifts),
+        ("positions", table.checkpoint.content_hash, table.view.side, "rotations" if turns else "fits", shifts),
         work,
         nbytes=lambda lines: 8 * len(lines) * len(shifts),
     )

@@ -11,8 +11,7 @@ from charts.tables import CLOSED
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from ui.runs.drawn import Drawn
-from ui.runs.seen import Seen
+from ui.runs.seen import Drawn, Seen
 from words import Sentence, say
 
 

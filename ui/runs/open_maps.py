@@ -10,9 +10,9 @@ from typing import Final
 from transformer.maps.own_maps import GivenMaps
 from transformer.runs.query import Query
 from ui.runs import loading
-from ui.runs.drawn import Drawn
 from ui.runs.given_maps import GivenLooking
 from ui.runs.open_run import REVISION_LENGTH, OpenRun, publish
+from ui.runs.seen import Drawn
 from ui.runs.sides import fit_given
 from ui.shared import drawing
 from ui.state import session

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer.analysis.mask_checks import Movement
-from ui.masks.mask_verdicts import causality_verdict
+from ui.masks.words import causality_verdict
 
 
 def moved(*kept, elsewhere=0.0):
