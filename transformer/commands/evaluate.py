@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from transformer.commands.sentences import write_csv
 from transformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -122,19 +121,11 @@ def _score_pairs(
     held_out = read_held_out(options.pairs, max_pairs=options.max_pairs)
     scorings = []
     for decoding in decodings:
-        with _bar(len(held_out.pairs), decoding_name(decoding)) as done:
-            scorings.append(evaluate(checkpoint, held_out, decoding, done=done))
+        with _bar(len(held_out.pairs), decoding_name(decoding)) as bar:
+            scorings.append(evaluate(checkpoint, held_out, decoding, done=bar.update))
     _print_scores(held_out, scorings)
     if options.worst:
-        try:
-            # With a mark at the start: without it spreadsheets take UTF-8 for something else.
-            options.worst.write_text(
-                worst_csv(held_out, scorings, count=options.worst_count), encoding="utf-8-sig", newline=""
-            )
-        except OSError as error:
-            raise DataError(
-                "{file}: cannot be written ({reason}).", file=str(options.worst), reason=error.strerror
-            ) from None
+        write_csv(options.worst, worst_csv(held_out, scorings, count=options.worst_count))
         print(f"The worst sentences stand in {options.worst}.")
     return [score_record(held_out, scoring) for scoring in scorings]
 
@@ -162,13 +153,13 @@ def _score_alignments(checkpoint: Checkpoint, options: argparse.Namespace) -> di
     from transformer.analysis.spacing import usual_spacing
 
     gold = read_gold(*options.alignments)
-    with _bar(len(gold.pairs), "alignments") as done:
+    with _bar(len(gold.pairs), "alignments") as bar:
         scores = score_alignment(
             checkpoint,
             gold,
             source_text=options.source_text or usual_spacing(checkpoint.card.source_code),
             target_text=options.target_text or usual_spacing(checkpoint.card.target_code),
-            done=done,
+            done=bar.update,
         )
     _print_alignments(scores)
     return scores.record()
@@ -197,9 +188,7 @@ def _print_alignments(scores: AlignmentScores) -> None:
     print(f"Best head: decoder layer {best.layer}, head {best.head}, {ROW_NAMES[best.row].lower()}: {best.aer:.1%}")
 
 
-@contextmanager
-def _bar(total: int, name: str) -> Iterator[Callable[[int], object]]:
+def _bar(total: int, name: str) -> Any:
     from tqdm import tqdm
 
-    with tqdm(total=total, desc=name, unit="sentence", mininterval=0.5) as bar:
-        yield bar.update
+    return tqdm(total=total, desc=name, unit="sentence", mininterval=0.5)

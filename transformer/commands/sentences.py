@@ -53,7 +53,8 @@ def _run(options: argparse.Namespace) -> None:
                 end = "\n" * (len(results) == len(lines))
                 print(f"\r{len(results):,} of {len(lines):,} lines", end=end, file=sys.stderr, flush=True)
     if options.csv:
-        _write(options.csv, as_csv(results))
+        write_csv(options.csv, as_csv(results))
+        print(f"The table stands in {options.csv}.")
     else:
         _print(results)
     _print_summary(summary(results))
@@ -83,13 +84,13 @@ def _check_csv(options: argparse.Namespace) -> None:
         raise DataError("{file}: exists already; choose another file, or give --force.", file=str(options.csv))
 
 
-def _write(file: Path, text: str) -> None:
+def write_csv(file: Path, text: str) -> None:
+    """Write a table for spreadsheets."""
     try:
         # With a mark at the start: without it spreadsheets take UTF-8 for something else.
         file.write_text(text, encoding="utf-8-sig", errors="replace", newline="")
     except OSError as error:
         raise DataError("{file}: cannot be written ({reason}).", file=str(file), reason=error.strerror) from None
-    print(f"The table stands in {file}.")
 
 
 def _print(results: list[LineResult]) -> None:

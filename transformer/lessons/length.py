@@ -18,9 +18,7 @@ from transformer.lessons.lesson import Step, Text
 
 WORDS_A_MINUTE: Final = 180
 CHARACTERS_A_MINUTE: Final = 300
-A_STEP: Final = 1.0
-"""Minutes for a prediction, and for a look at what comes of it."""
-
+A_STEP: Final = 1.0  # minutes for a prediction, and for a look at what comes of it
 _CHINESE: Final = re.compile(r"[\u3400-\u9fff]")
 _WORD: Final = re.compile(r"\{[^}]*\}|[^\W_]+(?:[’'-][^\W_]+)*")
 

@@ -36,11 +36,8 @@ PAGES = (
 )  # fmt: skip
 """Paths of the pages that a step may open."""
 
-USUAL = "usual"
-"""The word under which a question for a number says what the usual misconception gives."""
-
-ALWAYS = "always"
-"""The variant of a step that has only one outcome."""
+USUAL = "usual"  # the word under which a question for a number says what the usual misconception gives
+ALWAYS = "always"  # the variant of a step that has only one outcome
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

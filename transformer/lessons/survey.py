@@ -35,9 +35,7 @@ from transformer.lessons.posing import Posed, pose
 
 SHIPPED: Final = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES: Final = ("zh-en", "en-fr", "reverse")
-MOST_ALIKE: Final = 0.95
-"""Of the answers to a finding, the largest share that one of them may have."""
-
+MOST_ALIKE: Final = 0.95  # of the answers to a finding, the largest share that one of them may have
 FIRST: Final = 5  # sentences whose answers a row repeats
 COLUMNS: Final = ("lesson", "step", "asks", "kind", "checkpoint", "posed", "answers", "variants", "not here",
                   "first answers")  # fmt: skip

@@ -76,8 +76,7 @@ def complete(checkpoint: Checkpoint, model: str, source: str, looked_at: dict[st
     return write_link(link)
 
 
-Way = tuple[str, str, dict[str, str]]
-"""A link: the path of a page, what it says, the parameters of its address."""
+Way = tuple[str, str, dict[str, str]]  # a link: the path of a page, what it says, the parameters of its address
 
 
 def to(label: str, place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> Way:

@@ -28,9 +28,7 @@ ABOUT: Final = "lesson_about"  # in the session, while a page is drawn: the chec
 _BYTES: Final = 4_000  # of a question with its answer
 
 
-Found = Posed | Sentence
-"""A question, or why there is none."""
-
+Found = Posed | Sentence  # a question, or why there is none
 _Made = TypeVar("_Made")
 
 

@@ -25,8 +25,7 @@ from words.tables import read_table
 
 Outcome = Literal["same", "changed", "nothing", "endless", "not_finite", "refused"]
 
-LEAK: Final = "reverse-leak"
-"""The checkpoint that was trained on a leak; all others are healthy."""
+LEAK: Final = "reverse-leak"  # the checkpoint that was trained on a leak; all others are healthy
 RIGHT: Final = say("As it should be")
 WRONG: Final = say("With the mistake")
 

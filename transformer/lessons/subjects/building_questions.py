@@ -21,8 +21,7 @@ from transformer.runs.replay import replay
 from words import say
 
 ROUNDING: Final = 1e-4
-TOUCHED: Final = 1e-6
-"""A number of a vector that changes by more than this share of the largest change has changed."""
+TOUCHED: Final = 1e-6  # a number of a vector that changes by more than this share of the largest change has changed
 
 
 def width_of_a_head(case: Case) -> Answer:

@@ -23,9 +23,7 @@ from transformer.model.cache import KVCache
 from transformer.model.tap import Replacer, tap_of
 from transformer.runs.decoding import Prefix
 
-MOST_STEPS: Final = 64
-"""Without a cache all tokens are computed anew at each step, and a question may not take long."""
-
+MOST_STEPS: Final = 64  # without a cache all tokens are computed anew at each step, and a question may not take long
 ROUNDING: Final = 1e-4
 
 

@@ -32,9 +32,7 @@ def open_choice(case: Case) -> dict[str, Any]:
     }
 
 
-SEEN: Final = 0.001
-"""A probability has changed if it did by this much; a page shows it with four digits."""
-
+SEEN: Final = 0.001  # a probability has changed if it did by this much; a page shows it with four digits
 BINS: Final = {"one": (1, 1), "few": (2, 10), "some": (11, 100), "many": (101, math.inf)}
 N_DRAWS: Final = 1_000
 SAME_NATS: Final = 1e-4

@@ -20,14 +20,8 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ShiftPositions
 from words import say
 
-FOLLOWS: Final = 1e-3
-"""A table nearer to the paper's formula than this is the formula, rounded."""
-
-FAST: Final = 12
-SLOW: Final = 200
-ONE_TURN: Final = 24
-"""Wavelengths, in positions, near which pairs of dimensions are looked for."""
-
+FOLLOWS: Final = 1e-3  # a table nearer to the paper's formula than this is the formula, rounded
+FAST, SLOW, ONE_TURN = 12, 200, 24  # wavelengths, in positions, near which pairs of dimensions are looked for
 SHIFT: Final = 5
 SMALL_SHIFT: Final = 2
 APART: Final = 3
@@ -107,9 +101,7 @@ def _waves(case: Case) -> np.ndarray:
     return study.wavelengths(table.shape[1])[: table.shape[1] // 2]
 
 
-SAME: Final = 1e-4
-"""Dot products that differ by less than this share of the largest are the same, up to rounding."""
-
+SAME: Final = 1e-4  # dot products that differ by less than this share of the largest are the same, up to rounding
 MEASURED: Final = 512
 
 

@@ -13,15 +13,9 @@ from transformer.lessons.subjects.steps import written
 from transformer.runs.query import Beam
 from transformer.text.tokenizer import SPACE_MARK
 
-CLEAR_BITS: Final = 0.2
-"""By how much the least sure step has to stand out to be asked for."""
-
-SAME_NATS: Final = 1e-4
-"""Log-probabilities that are nearer than this are the same, up to rounding."""
-
-ROUNDS_TO_ALL: Final = 0.995
-"""A share from here on reads 100 %, which no softmax gives."""
-
+CLEAR_BITS: Final = 0.2  # by how much the least sure step has to stand out to be asked for
+SAME_NATS: Final = 1e-4  # log-probabilities that are nearer than this are the same, up to rounding
+ROUNDS_TO_ALL: Final = 0.995  # a share from here on reads 100 %, which no softmax gives
 N_BACK_AND_FORTH: Final = 10
 MOST_CHOICES: Final = 4
 

@@ -127,13 +127,9 @@ def _neighbour(piece_id: int, size: int, is_special: Any) -> int:
 EXAMPLES: Final = 2
 """Sentences of the card that numbers of heads are compared on beside the learner's; each costs a run."""
 
-CLEAR_NATS: Final = 0.001
-"""By how much the trained number of heads has to do better than any other."""
-
+CLEAR_NATS: Final = 0.001  # by how much the trained number of heads has to do better than any other
 COUNTS: Final = (1, 4, 16)  # of pads
-SURE_NATS: Final = 0.1
-"""A mean log-probability of a piece that is nearer than this to another is about the same."""
-
+SURE_NATS: Final = 0.1  # a mean log-probability of a piece that is nearer than this to another is about the same
 LONGEST_TOLD: Final = 90  # characters of an output that a text repeats
 
 

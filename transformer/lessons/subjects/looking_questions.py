@@ -71,12 +71,8 @@ def _at_step(case: Case, step: int) -> dict[str, Any]:
     return {"step": step, "layer": int(layer) + 1, "head": int(head) + 1, "piece": case.trace.tgt_pieces[step - 1]}
 
 
-CLEAR: Final = 0.05
-"""By how much the largest weight has to stand out to be asked for."""
-
-FAIR: Final = 1.5
-"""A share counts as that of an even spread up to so many times more or less."""
-
+CLEAR: Final = 0.05  # by how much the largest weight has to stand out to be asked for
+FAIR: Final = 1.5  # a share counts as that of an even spread up to so many times more or less
 MOST_CHOICES: Final = 4
 
 

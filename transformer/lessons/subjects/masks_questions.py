@@ -26,9 +26,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.scores import masked_softmax
 from words import say_n
 
-LEAST_READ: Final = 3
-"""A row with one before it and one after it."""
-
+LEAST_READ: Final = 3  # a row with one before it and one after it
 PADS: Final = 4
 
 

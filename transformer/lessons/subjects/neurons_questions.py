@@ -20,15 +20,10 @@ from transformer.runs.interventions import NoFeedForward
 from transformer.runs.replay import replay
 
 ROUNDING: Final = 1e-4
-HARDLY: Final = 0.1
-"""A logit that changes by less has hardly changed: it makes a probability a tenth larger."""
-
+HARDLY: Final = 0.1  # a logit that changes by less has hardly changed: it makes a probability a tenth larger
 NEAREST: Final = 10
-CLEAR: Final = 0.005
-"""By how much the nearest cosine has to exceed the next."""
-
-FAR: Final = 60
-"""A decoy is the piece at about this place in the order of nearness."""
+CLEAR: Final = 0.005  # by how much the nearest cosine has to exceed the next
+FAR: Final = 60  # a decoy is the piece at about this place in the order of nearness
 
 
 def ffn_alone(case: Case) -> Answer:

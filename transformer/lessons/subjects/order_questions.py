@@ -98,12 +98,9 @@ def _bag_of_words(case: Case) -> None:
 
 _WORD: Final = re.compile(r"\w+")
 
-NEARLY: Final = 1.25
-"""Sizes that differ by a smaller factor count as about equal."""
-
+NEARLY: Final = 1.25  # sizes that differ by a smaller factor count as about equal
 MUCH: Final = 2.0
-MOST_STEPS: Final = 12
-"""Two runs are compared for so many steps; of more, nothing else is learned."""
+MOST_STEPS: Final = 12  # two runs are compared for so many steps; of more, nothing else is learned
 ROUNDING: Final = 1e-3  # of a vector's numbers, which are around 1
 
 

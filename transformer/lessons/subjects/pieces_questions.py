@@ -51,8 +51,7 @@ def rare_sign(case: Case) -> dict[str, Any]:
     return {"sign": RARE_SIGN, "size": case.checkpoint.src_tokenizer.size}
 
 
-TWICE, FOUR_TIMES = 1.5, 3.0
-"""A text that is so many times as long letter by letter counts as up to so much longer."""
+TWICE, FOUR_TIMES = 1.5, 3.0  # a text that is so many times as long letter by letter counts as up to so much longer
 
 
 def pieces_of_the_sentence(case: Case) -> Answer:

@@ -14,8 +14,7 @@ from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.subjects.training_questions import curve_of, smoothing_of
 from transformer.model.anatomy import anatomy
 
-NEARLY_NOTHING: Final = 0.1
-"""Of the highest rate of an epoch, what the last may have to count as having fallen."""
+NEARLY_NOTHING: Final = 0.1  # of the highest rate of an epoch, what the last may have to count as having fallen
 
 
 def rate_at_the_end(case: Case) -> Answer:

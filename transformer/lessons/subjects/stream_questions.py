@@ -26,8 +26,7 @@ from transformer.runs.interventions import NoResidual, Replace, Skip, write
 from transformer.runs.replay import replay
 from words import say
 
-SMALL_VOCABULARY: Final = 500
-"""A vocabulary with fewer pieces has letters and marks, but hardly a word."""
+SMALL_VOCABULARY: Final = 500  # a vocabulary with fewer pieces has letters and marks, but hardly a word
 
 
 @dataclass(frozen=True)
@@ -128,12 +127,8 @@ def table_of(case: Case) -> np.ndarray:
     return np.asarray(case.checkpoint.model.src_table.detach().float())
 
 
-CLEAR: Final = 1.05
-"""By how much the largest has to exceed the next to be asked for."""
-
-ALMOST: Final = 0.05
-"""A mean this near to 0 and a deviation this near to 1 are as good as 0 and 1."""
-
+CLEAR: Final = 1.05  # by how much the largest has to exceed the next to be asked for
+ALMOST: Final = 0.05  # a mean this near to 0 and a deviation this near to 1 are as good as 0 and 1
 EQUAL_NATS: Final = 0.5
 PATH_ROUNDING: Final = 1e-4  # of a stream's numbers
 MOST_CHOICES: Final = 4

@@ -105,12 +105,8 @@ def curve_of(case: Case) -> Curve:
     return curve
 
 
-CLEAR_NATS: Final = 0.1
-"""By how much the costliest piece has to stand out to be asked for."""
-
-KNOWN_NATS: Final = 0.1
-"""A piece that costs less is known, up to what label smoothing leaves."""
-
+CLEAR_NATS: Final = 0.1  # by how much the costliest piece has to stand out to be asked for
+KNOWN_NATS: Final = 0.1  # a piece that costs less is known, up to what label smoothing leaves
 _MEASURES: Final = ("dev_bleu", "dev_chrf", "dev_loss")  # in the order in which training goes by them
 MOST_CHOICES: Final = 4
 WORDS: Final = 10

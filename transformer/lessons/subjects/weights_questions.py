@@ -27,8 +27,7 @@ from transformer.runs.interventions.similarity import OtherSimilarity
 from transformer.runs.replay import replay
 from words import say
 
-LISTED: Final = 6
-"""Keys of which a question lists the number; what is left of the row is one sum."""
+LISTED: Final = 6  # keys of which a question lists the number; what is left of the row is one sum
 
 
 def one_weight(case: Case) -> dict[str, Any]:
@@ -122,11 +121,8 @@ MOST_CHOICES: Final = 4
 TIED: Final = 0.01
 """Products, in parts of their spread, that are nearer than this have no winner that a reader could tell."""
 
-COUNTS: Final = 0.01
-"""A key whose weight is above this still counts."""
-
-ROUNDED: Final = 0.005
-"""Weights that differ by less look the same with two digits."""
+COUNTS: Final = 0.01  # a key whose weight is above this still counts
+ROUNDED: Final = 0.005  # weights that differ by less look the same with two digits
 
 
 def best_key(case: Case) -> Answer:
@@ -234,8 +230,7 @@ NEARLY_ALL: Final = (0.9, 0.99)
 HARDLY: Final = 0.1
 LEAST_SHOWN: Final = 0.01  # of a share; below it two digits would be 0
 TINY: Final = 1e-12
-CLEARLY: Final = 0.02
-"""By how much one map has to be nearer than another, in parts of a row."""
+CLEARLY: Final = 0.02  # by how much one map has to be nearer than another, in parts of a row
 
 
 def variance_of_products(case: Case) -> Answer:
