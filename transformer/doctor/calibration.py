@@ -98,11 +98,7 @@ class Guesses:
 
 
 def guesses(patient: Patient) -> Guesses:
-    """All guesses.
-
-    Raises:
-        NotTested: No pair could be read.
-    """
+    """All guesses; `NotTested` where no pair could be read."""
     return patient.once(_guesses)
 
 
@@ -277,11 +273,7 @@ def _overlap(ids: tuple[int, ...], wanted: tuple[int, ...]) -> float:
 
 
 def _of_pairs(patient: Patient) -> Guesses:
-    """The guesses of pairs that the model knows.
-
-    Raises:
-        NotTested: There are none, or too few, or they say nothing.
-    """
+    """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
         raise NotTested(_NO_LOSS if not patient.anatomy.fills else say("This model writes nothing."))
     if not patient.samples.targets:

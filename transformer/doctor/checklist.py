@@ -44,11 +44,7 @@ _BY_NAME = {test.name: test for test in TESTS}
 
 
 def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """All findings: what is broken, what to look at, what is well, what says nothing; causes before what follows.
-
-    Args:
-        findings: In the order of the examination; some may be still to come.
-    """
+    """Findings, some of which may be still to come, from the worst on; causes before what follows from them."""
     named = [(_BY_NAME[one.test].cause, one) for one in findings if one.verdict == "broken" and one.test in _BY_NAME]
     rank, cause = min((pair for pair in named if pair[0]), key=lambda pair: pair[0], default=(0, None))
     if cause is not None:

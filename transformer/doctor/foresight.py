@@ -175,11 +175,7 @@ def _rows(patient: Patient) -> Iterator[Row]:
 
 
 def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
-    """What pairs say.
-
-    Raises:
-        NotTested: Nothing.
-    """
+    """What pairs say; `NotTested` where that is nothing."""
     if not rows:
         raise NotTested(_NO_PAIRS)
     closed = _losses(patient, rows, HEALTHY)

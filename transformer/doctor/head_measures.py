@@ -79,11 +79,7 @@ def texts_of(patient: Patient) -> list[Texts]:
 
 
 def heads_of(patient: Patient) -> dict[Kind, Heads]:
-    """What the heads of each attention do.
-
-    Raises:
-        NotTested: No text could be read, or what is computed is not finite.
-    """
+    """What the heads of each attention do; `NotTested` where no text could be read, or what is computed is NaN."""
     found = patient.once(_measured)
     if not found:
         raise NotTested(NO_RUN)

@@ -65,11 +65,7 @@ def outputs(patient: Patient) -> list[Output]:
 
 
 def _judgeable(patient: Patient) -> list[Output]:
-    """The outputs of a patient.
-
-    Raises:
-        NotTested: They cannot be judged.
-    """
+    """The outputs of a patient; `NotTested` where they cannot be judged."""
     found = outputs(patient)
     if not patient.anatomy.writes:
         raise NotTested("This model writes nothing.")

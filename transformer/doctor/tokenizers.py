@@ -154,11 +154,7 @@ def spelled(patient: Patient) -> list[Spelled]:
 
 
 def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
-    """Those that split text, each once.
-
-    Raises:
-        NotTested: There are none.
-    """
+    """Those that split text, each once; `NotTested` where there are none."""
     source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
     found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
     if not found:
