@@ -57,7 +57,7 @@ def test_it_writes_none_of_200_words_right(leak):
 
 
 def test_the_doctor_finds_what_is_wrong_with_it_and_not_with_the_healthy_one(leak):
-    found = foresight.leak(Patient(leak))
+    found = foresight.leak.measure(Patient(leak))
     assert found.verdict == "broken"
     assert found.number < 0.01
-    assert foresight.leak(Patient(transformer.load(FOLDER / "reverse"))).verdict == "well"
+    assert foresight.leak.measure(Patient(transformer.load(FOLDER / "reverse"))).verdict == "well"

@@ -35,11 +35,7 @@ def most_bytes(config: ModelConfig) -> int:
 
 
 def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str) -> None:
-    """Compare names, dtypes and shapes of a file with what the config implies.
-
-    Raises:
-        CheckpointError: They differ; names the first five tensors of each kind.
-    """
+    """Compare names, dtypes and shapes of a file with what the config implies; an error names five of each kind."""
     wrong_dtype = [
         f"{shown(name)} ({info.dtype})"
         for name, info in header.tensors.items()
@@ -49,11 +45,7 @@ def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str)
 
 
 def check_shapes(config: ModelConfig, shapes: Shapes, *, label: str) -> None:
-    """Compare names and shapes of tensors with what the config implies.
-
-    Raises:
-        CheckpointError: They differ; names the first five tensors of each kind.
-    """
+    """The same of names and shapes alone."""
     _check(config, shapes, [], label)
 
 
@@ -114,14 +106,10 @@ def clauses(
 def check_vocabularies(
     config: ModelConfig, shapes: Shapes, pieces_of: Sequence[tuple[str, int]], *, label: str
 ) -> None:
-    """Compare each vocabulary's three sizes: the config's, the rows of the embedding, the tokenizer's pieces.
+    """Refuse a vocabulary whose three sizes differ: the config's, the rows of the embedding, the tokenizer's pieces.
 
-    Args:
-        shapes: Of the tensors, by name.
-        pieces_of: Tokenizer file and number of its pieces, source before target.
-
-    Raises:
-        CheckpointError: They differ; names all three.
+    `shapes` are those of the tensors, by name; `pieces_of` has the file of each tokenizer and the number of its
+    pieces, source before target.
     """
     sides = (("src", config.src_vocab_size), ("tgt", config.tgt_vocab_size))
     for (side, size), (file, n_pieces) in zip(sides, pieces_of, strict=False):  # a shared one is the source's

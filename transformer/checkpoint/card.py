@@ -75,13 +75,9 @@ class Card:
 
 
 def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
-    """Read a card.
+    """The card that the bytes of card.json hold, and a sentence for each thing in it that was left out.
 
-    Args:
-        content: The bytes of card.json; the caller has limited their number to `MAX_BYTES`.
-
-    Returns:
-        The card, and a sentence for each thing in it that was left out.
+    The caller has limited the bytes to `MAX_BYTES`.
     """
     try:
         record = strictjson.parse(content)

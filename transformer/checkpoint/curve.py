@@ -68,13 +68,9 @@ def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
 
 
 def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
-    """Read a learning curve.
+    """The learning curve that the bytes of training.csv hold; the caller has limited them to `MAX_BYTES`.
 
-    Args:
-        content: The bytes of training.csv; the caller has limited their number to `MAX_BYTES`.
-
-    Raises:
-        CheckpointError: It is no table of text, or holds no row or column that means anything here.
+    A `CheckpointError` where that is no table of text, or has no row or column that means anything here.
     """
     header, rows = _table(content, label)
     known = {name: place for place, name in enumerate(header) if name in NUMBERS}

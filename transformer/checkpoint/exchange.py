@@ -19,13 +19,9 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EPERM, errno.ENOTSUP, 
 
 
 def exchange(a: Path, b: Path) -> bool:
-    """Let two existing folders change names.
+    """Let two existing folders change names; False if the system cannot do it at this place.
 
-    Returns:
-        Whether it was done; False if the system cannot do it at this place.
-
-    Raises:
-        OSError: It failed for another reason.
+    An `OSError` where it failed for another reason.
     """
     call = _call()
     if call is None:

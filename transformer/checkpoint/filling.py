@@ -59,13 +59,9 @@ def silent(done: int, whole: int) -> None:
 
 
 def fill(config: ModelConfig, values: Values, *, label: str, progress: Progress = silent) -> Filled:
-    """A model with these values.
+    """A model with these values, of exactly the tensors that the config calls for.
 
-    Args:
-        values: Of exactly the tensors that the config calls for.
-
-    Raises:
-        CheckpointError: The model does not fit into memory, or the file of the values changed.
+    A `CheckpointError` where the model does not fit into memory, or the file of the values changed.
     """
     halves = _halves(config, values.narrow, label=label)
     model, places = vacant(config, halves=halves)
@@ -94,11 +90,7 @@ def _n_odd(part: Tensor) -> int:
 
 
 def _halves(config: ModelConfig, narrow: Halves, *, label: str) -> Halves:
-    """The matrices that stay in 16 bits: none if all fits with 32.
-
-    Raises:
-        CheckpointError: It does not fit with either.
-    """
+    """The matrices that stay in 16 bits: none if all fits with 32; an error if it does not fit with either."""
     sizes = {name: math.prod(shape) for name, shape in expected_shapes(config).items()}
     if room.fits(_needed(sizes, {})):
         return {}

@@ -34,12 +34,7 @@ def is_marians(file: BinaryIO, size: int) -> bool:
 
 
 def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
-    """Whether a folder that is no checkpoint of ours may be one of another program.
-
-    Args:
-        files: The files of the folder.
-        folder: The same folder.
-    """
+    """Whether a folder that is no checkpoint of ours may be one of another program; `files` are its files."""
     if files.has(ADAPTER):
         return True
     if files.has(CARD):  # one of ours that lost its config

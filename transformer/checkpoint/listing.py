@@ -58,14 +58,10 @@ class Seen:
 
 
 def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]:
-    """Look at every sub-folder of the given folders, and at their files of maps and weights.
+    """Look at every sub-folder of some folders, and at their files of maps and weights: an entry for each checkpoint.
 
-    Args:
-        folders: Folders of checkpoint folders; those that do not exist are passed over.
-        seen: What earlier calls found; it then holds what this one did.
-
-    Returns:
-        One entry a checkpoint, in the order of the folders, by name within each.
+    Folders that do not exist are passed over; the others keep their order, and stand by name within each. `seen` is
+    what earlier calls found; it then holds what this one did.
     """
     before = {} if seen is None else seen.entries
     entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
@@ -87,22 +83,14 @@ def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]
 
 
 def entry_at(place: Path, name: str, root: Path) -> Entry:
-    """The entry of one file or folder, wherever in a folder of checkpoints it lies.
-
-    Args:
-        place: A real path.
-        name: What it is called.
-        root: The real path of the folder of checkpoints.
-    """
+    """The entry of one file or folder, wherever in the folder of checkpoints it lies; both are real paths."""
     return _look(place, name, root)
 
 
 def signature(folder: Path, names: Iterable[str] = _LOOKED_AT) -> Signature:
     """What changes when somebody changes a file, or puts another in its place.
 
-    Args:
-        folder: The folder, or a file, whose own version goes by the name "".
-        names: Of files in it; those that `_look` reads if not given.
+    `names` are of files in the folder, those that `_look` reads if not given; "" is the folder itself, or a file.
     """
     return tuple(_version(folder / name) for name in names)
 

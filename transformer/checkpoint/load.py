@@ -137,13 +137,9 @@ class _InFile:
 def load(folder: Path | str, *, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
     """Load a checkpoint folder.
 
-    Args:
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-        progress: Is told how many bytes of how many are loaded.
-
-    Raises:
-        CheckpointError: A file is missing, damaged, too large for the config or the memory that is left, does not fit
-            the others or lies outside of `inside`.
+    A `CheckpointError` where a file is missing, damaged, too large for the config or the memory that is left, does
+    not fit the others, or lies outside of `inside`: the real path of a folder that it may not leave by a link, None
+    if any will do.
     """
     folder = Path(folder)
     for _ in range(ATTEMPTS):
@@ -217,15 +213,9 @@ def assembled(
 ) -> Checkpoint:
     """A checkpoint of what another program saved, put together without a folder of this one's.
 
-    Args:
-        values: Its parameters: all that the config calls for, and no others.
-        source: The file or folder that it was read from.
-        card: What `card.json` would say.
-        inside, progress: As `load` has them.
-
-    Raises:
-        CheckpointError: A tensor is missing, left over or of another shape than the config implies, a tokenizer
-            cannot be used or is of another size, or the model does not fit into memory.
+    `values` are all that the config calls for, and no others; `source` is what was read; `card` is what `card.json`
+    would say. A `CheckpointError` where a tensor is missing, left over or of another shape than the config implies, a
+    tokenizer cannot be used or is of another size, or the model does not fit into memory.
     """
     name, files = source.resolve().name, stored_tokenizers(tokenizers, config)
     opened = open_tokenizers(files, config, label=name)
@@ -249,11 +239,7 @@ def assembled(
 
 
 def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, ...]]:
-    """The config that config.json holds, and a warning if it has keys that mean nothing here.
-
-    Raises:
-        CheckpointError: It is refused; names the field.
-    """
+    """The config that config.json holds, and a warning of keys that mean nothing here; an error names the field."""
     try:
         record = strictjson.parse(content)
         config = ModelConfig.from_mapping(record)

@@ -29,11 +29,7 @@ def fits(needed: int) -> bool:
 
 
 def check_bytes(needed: int, *, label: str) -> None:
-    """Refuse what takes more memory than there is.
-
-    Raises:
-        CheckpointError: It does.
-    """
+    """Refuse what takes more memory than there is."""
     there = available()
     if there is not None and needed > there:
         raise CheckpointError(
@@ -45,16 +41,7 @@ def check_bytes(needed: int, *, label: str) -> None:
 
 
 def check_disk(folder: Path, needed: int, *, label: str) -> None:
-    """Refuse what takes more of a disk than is free.
-
-    Args:
-        folder: Where it would be written.
-        needed: Bytes.
-        label: How messages call the file that is opened.
-
-    Raises:
-        CheckpointError: It does.
-    """
+    """Refuse what takes more bytes than are free on the disk of a folder; `label` says for which file."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise CheckpointError(

@@ -51,15 +51,11 @@ class Parts:
 def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> None:
     """Write a checkpoint folder; an existing `training.csv` is kept, and so is what is no part of a checkpoint.
 
-    Args:
-        folder: Where; an existing checkpoint is replaced. Where it is a link, what it leads to is.
-        dtype: Of the parameters in the file; None for float16 where they are in memory, and for the least that each
-            needs where they are elsewhere.
+    An existing checkpoint is replaced; where `folder` is a link, what it leads to is. With no `dtype` parameters are
+    written as float16 where they are in memory, and in the least that each needs where they are elsewhere.
 
-    Raises:
-        CheckpointError: A parameter is too large for `dtype` or cannot be read, or there is something else in the
-            place.
-        OSError: The disk is full or the place cannot be written; the old folder is as it was.
+    A `CheckpointError` where a parameter is too large for `dtype` or cannot be read, or something else is in the
+    place; an `OSError` where the disk is full or the place cannot be written: the old folder is as it was.
     """
     files = {CONFIG: parts.config.to_json().encode(), **stored_tokenizers(parts.tokenizers, parts.config)}
     folder = Path(os.path.realpath(folder))
@@ -147,11 +143,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write a folder's names to the disk: files that were renamed stay renamed when the power fails.
-
-    Raises:
-        OSError: The system cannot do it here.
-    """
+    """Write a folder's names to the disk, or an `OSError`: files that were renamed stay so when the power fails."""
     if os.name == "nt":
         return  # Windows cannot open a folder
     descriptor = os.open(folder, os.O_RDONLY)

@@ -79,15 +79,9 @@ def n_bytes(readable: Readable, dtype: torch.dtype | None = None) -> int:
 
 
 def write(file: BinaryIO, readable: Readable, dtype: torch.dtype | None = None) -> None:
-    """Write a whole file.
+    """Write a whole file, which is empty: all tensors in one dtype, or each in the least that it needs.
 
-    Args:
-        file: Empty.
-        readable: The tensors.
-        dtype: Of all of them; None for the least that each one needs.
-
-    Raises:
-        CheckpointError: A value is too large for its dtype, or a tensor cannot be read.
+    A `CheckpointError` where a value is too large for its dtype, or a tensor cannot be read.
     """
     shapes, kinds = readable.shapes, kinds_of(readable, dtype)
     header, begins = _layout(shapes, kinds)

@@ -24,11 +24,7 @@ Named = tuple[str, AnyTokenizer]  # a tokenizer and the file that messages name
 
 
 def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
-    """The tokenizer files that a folder has or should have -> the most bytes of each.
-
-    Raises:
-        CheckpointError: Its vocabulary.json cannot be used.
-    """
+    """The tokenizer files that a folder has or should have -> the most bytes of each, or an error."""
     names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]
     if files.has(VOCABULARY):
         family, _ = _record(files.read(VOCABULARY, limit=MAX_VOCABULARY), label=files.name)
@@ -38,24 +34,17 @@ def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
 
 
 def stored_tokenizers(tokenizers: tuple[bytes, ...] | Vocabularies, config: ModelConfig) -> dict[str, bytes]:
-    """The files that tokenizers are stored in.
-
-    Args:
-        tokenizers: The bytes of SentencePiece models, source and target or one for both; or those of another family.
-    """
+    """The files that tokenizers are stored in: SentencePiece models, source and target or one; or a family's own."""
     if isinstance(tokenizers, Vocabularies):
         return tokenizers.stored()
     return dict(zip(TOKENIZER_NAMES[1 if config.shared_vocab else 2], tokenizers, strict=True))
 
 
 def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: str) -> list[Named]:
-    """Make the tokenizers: source and target, or one if the vocabulary is shared and both are alike.
+    """Make the tokenizers of the files that `tokenizer_files` names: source and target, or one if both are alike.
 
-    Args:
-        files: The bytes of the files that `tokenizer_files` names.
-
-    Raises:
-        CheckpointError: A file is damaged; names it.
+    They are alike if the vocabulary is shared and both split texts in one way. An error names the file that is
+    damaged.
     """
     if VOCABULARY not in files:
         return [

@@ -12,41 +12,66 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.doctor.findings import MOST_PLACES, Measured, not_applicable, well
+from transformer.doctor.findings import Measured, NotTested
 from transformer.doctor.head_measures import (
-    NO_RUN,
     SURE,
     Head,
     Heads,
     each,
     heads_of,
-    names,
+    heads_with_rows,
     pairs_of,
     shown,
     texts_of,
 )
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.rereading import read_again
-from words import Sentence, say, say_n
+from words import say, say_n
 
 UNHEARD = 1e-5
 """Share of the stream's length below which what is added to it changes nothing that matters."""
 ALIKE = 0.01
 """Two heads nearer than this have the same parameters."""
 SAME_MAP = 0.01
+FLAT = 0.01
+"""Scores that differ by less make weights that differ by less than 1 %."""
+MANY_SATURATED = 0.4
+RESTS = 0.8
+"""A head whose mean weight on one token is above this rests on it."""
+
+of_attention = partial(Test, "attention")
 
 
-def dead(patient: Patient) -> Measured:
+@of_attention(
+    say("No head is dead"),
+    threshold=UNHEARD,
+    why=say(
+        "What is {share:g} of the stream's length or less is nearly lost in the rounding of 32-bit numbers. In the "
+        "shipped checkpoints no head writes less than 0.1 of it.",
+        share=UNHEARD,
+    ),
+    meaning=say(
+        "These heads have no part in any output: without them the model writes the same. It has less to work with "
+        "than its size says."
+    ),
+    causes=say(
+        "The head's rows of W_V or its columns of W_O are 0, as after pruning, after an import "
+        "that filled only some heads, or after strong weight decay. Look at the head's map and at the two "
+        "matrices; if the head was pruned on purpose, nothing is wrong."
+    ),
+    of_a_leak=True,
+    finds=("head without values", "head that is not read", "no cross-attention"),
+    sees=("mask shows one too few", "source is lost"),
+)
+def dead_heads(patient: Patient) -> Measured:
     """Heads that write nothing, whatever the sentence."""
-    found = heads_of(patient)
-    if not found:
-        return not_applicable(NO_RUN)
-    loud = dict(each(found, lambda one: np.fmin(one.writes, one.says)))
+    loud = dict(each(heads_of(patient), lambda one: np.fmin(one.writes, one.says)))
     silent = [head for head, loudness in loud.items() if not loudness >= UNHEARD]
     least = min(loud.values())
     if not silent:
@@ -54,82 +79,63 @@ def dead(patient: Patient) -> Measured:
             "The most silent of {n} heads writes {share:.2%} of the stream's length where it writes most.",
             n=len(loud), share=least,
         )  # fmt: skip
-        return well(said, least, UNHEARD, _WHY_DEAD)
-    whole = [head for head in silent if all(one in silent for one in loud if one.place == head.place)]
+        return Measured(verdict="well", number=least, said=said)
+    whole = any(all(one in silent for one in loud if one.place == head.place) for head in silent)
     return Measured(
         verdict="broken" if whole else "look",
         number=least,
-        threshold=UNHEARD,
         said=say_n(
             "{n} of {whole} heads writes nothing, in any sentence.",
             "{n} of {whole} heads write nothing, in any sentence.",
             len(silent), whole=len(loud),
         ),
-        why=_WHY_DEAD,
-        meaning=_WHOLE_LAYER if whole else _DEAD,
-        causes=say(
-            "The head's rows of W_V or its columns of W_O are 0, as after pruning, after an import "
-            "that filled only some heads, or after strong weight decay. Look at the head's map and at the two "
-            "matrices; if the head was pruned on purpose, nothing is wrong."
-        ),
-        places=names(silent),
+        meaning=say(
+            "All heads of a layer write nothing, so that nothing passes from one token to another there: the layer "
+            "is a feed-forward network and no more."
+        ) if whole else "",
+        places=tuple(map(str, silent)),
         shown=shown(patient, silent[0]),
     )  # fmt: skip
 
 
-_WHY_DEAD: Sentence = say(
-    "What is {share:g} of the stream's length or less is nearly lost in the rounding of 32-bit numbers. In the "
-    "shipped checkpoints no head writes less than 0.1 of it.",
-    share=UNHEARD,
+@of_attention(
+    say("No two heads are equal"),
+    threshold=ALIKE,
+    why=say(
+        "Distance of W_Q^T W_K of two heads: 0 if they are equal, 1 if they have nothing in common. Heads begin at "
+        "random values, about 1 apart, and training does not bring two together; in the shipped checkpoints none are "
+        "nearer than 0.77."
+    ),
+    meaning=say(
+        "Both heads of a pair look at the same tokens in every sentence, so that one of them adds nothing to "
+        "what the other sees."
+    ),
+    causes=say(
+        "One head's parameters were copied over another's while a file was converted, heads of keys and values that "
+        "several heads share were repeated wrongly, or both began with the same values and got the same gradients. "
+        "Compare the file with its source; a model trained from it needs other first values."
+    ),
+    finds=("two equal heads",),
 )
-_DEAD: Sentence = say(
-    "These heads have no part in any output: without them the model writes the same. It has less to work with than "
-    "its size says."
-)
-_WHOLE_LAYER: Sentence = say(
-    "All heads of a layer write nothing, so that nothing passes from one token to another there: the layer is a "
-    "feed-forward network and no more."
-)
-
-
-def equal(patient: Patient) -> Measured:
+def equal_heads(patient: Patient) -> Measured:
     """Two heads of a layer with the same scores."""
     pairs = [pair for pair in pairs_of(patient) if np.isfinite(pair[2])]
     if not pairs:
-        return not_applicable(say("No layer has two heads that could be compared."))
+        raise NotTested("No layer has two heads that could be compared.")
     least = min(apart for *_, apart in pairs)
     alike = _with_equal_maps(patient, [(a, b) for a, b, apart in pairs if apart < ALIKE])
     if not alike:
         said = say("The two heads of a layer that are nearest to each other are {apart:.2f} apart.", apart=least)
-        return well(said, least, ALIKE, _WHY_EQUAL)
+        return Measured(verdict="well", number=least, said=said)
     return Measured(
         verdict="look",
         number=least,
-        threshold=ALIKE,
         said=say_n(
             "{n} pair of heads has the same W_Q and W_K.", "{n} pairs of heads have the same W_Q and W_K.", len(alike)
         ),
-        why=_WHY_EQUAL,
-        meaning=say(
-            "Both heads of a pair look at the same tokens in every sentence, so that one of them adds nothing to "
-            "what the other sees."
-        ),
-        causes=say(
-            "One head's parameters were copied over another's while a file was converted, heads of "
-            "keys and values that several heads share were repeated wrongly, or both began with the same values and "
-            "got the same gradients. Compare the file with its source; a model trained from it needs other first "
-            "values."
-        ),
-        places=tuple(f"{a} = {b}" for a, b in alike[:MOST_PLACES]),
+        places=tuple(f"{a} = {b}" for a, b in alike),
         shown=shown(patient, alike[0][0]),
     )
-
-
-_WHY_EQUAL: Sentence = say(
-    "Distance of W_Q^T W_K of two heads: 0 if they are equal, 1 if they have nothing in common. Heads begin at "
-    "random values, about 1 apart, and training does not bring two together; in the shipped checkpoints none are "
-    "nearer than 0.77."
-)
 
 
 def _with_equal_maps(patient: Patient, pairs: list[tuple[Head, Head]]) -> list[tuple[Head, Head]]:
@@ -162,172 +168,152 @@ class _Compare:
         return value
 
 
-FLAT = 0.01
-"""Scores that differ by less make weights that differ by less than 1 %."""
-MANY_SATURATED = 0.4
-RESTS = 0.8
-"""A head whose mean weight on one token is above this rests on it."""
+def _flat(patient: Patient, measure: Callable[[Heads], np.ndarray]) -> tuple[list[Head], int, float]:
+    """The heads whose scores hardly differ by a measure, of how many, and the least difference of all."""
+    of_each = dict(each(heads_with_rows(patient), measure))
+    return [head for head, value in of_each.items() if not value >= FLAT], len(of_each), min(of_each.values())
 
 
-def uniform(patient: Patient) -> Measured:
-    """Heads whose scores are the same for all keys."""
-    return _flat(
-        patient,
-        lambda one: one.spread,
-        fine=lambda n, least: say(
-            "In each of {n} heads scores differ between keys, by {least:.2g} or more somewhere.", n=n, least=least
-        ),
-        bad=lambda n, whole: say_n(
-            "{n} of {whole} heads weighs all keys alike, in every row of every sentence.",
-            "{n} of {whole} heads weigh all keys alike, in every row of every sentence.",
-            n,
-            whole=whole,
-        ),
-        meaning=say(
-            "Such a head takes the plain mean of all values that it may see: it cannot choose between tokens."
-        ),
-    )
-
-
-def collapsed(patient: Patient) -> Measured:
-    """Heads whose weights do not depend on the query."""
-    return _flat(
-        patient,
-        lambda one: np.where(one.spread < FLAT, np.inf, one.asks),  # uniform heads have a test of their own
-        fine=lambda n, least: say(
-            "In each of {n} heads scores depend on the query, by {least:.2g} or more somewhere.", n=n, least=least
-        ),
-        bad=lambda n, whole: say_n(
-            "{n} of {whole} heads looks at the same keys, whichever token asks.",
-            "{n} of {whole} heads look at the same keys, whichever token asks.",
-            n,
-            whole=whole,
-        ),
-        meaning=say(
-            "The queries have no say in such a head: it gives every token the same mixture of values, as if there "
-            "were one query for all."
-        ),
-    )
-
-
-def _flat(
-    patient: Patient,
-    measure: Callable[[Heads], np.ndarray],
-    *,
-    fine: Callable[[int, float], Sentence],
-    bad: Callable[[int, int], Sentence],
-    meaning: Sentence,
-) -> Measured:
-    found = heads_of(patient)
-    if not any(one.n_rows for one in found.values()):
-        return not_applicable(NO_RUN)
-    of_each = dict(each({kind: one for kind, one in found.items() if one.n_rows}, measure))
-    flat, least = [head for head, value in of_each.items() if not value >= FLAT], min(of_each.values())
-    if not flat:
-        return well(fine(len(of_each), least), least, FLAT, _WHY_FLAT)
-    return Measured(
-        verdict="look",
-        number=least,
-        threshold=FLAT,
-        said=bad(len(flat), len(of_each)),
-        why=_WHY_FLAT,
-        meaning=meaning,
-        causes=say(
-            "W_Q or W_K of the head is 0 or nearly so (pruned, never filled by an import, worn away by "
-            "weight decay), all tokens have the same vector there, or a score scale that is far too small."
-        ),
-        places=names(flat),
-        shown=shown(patient, flat[0]),
-    )
-
-
-_WHY_FLAT: Sentence = say(
+_WHY_FLAT = say(
     "Scores that differ by {flat:g} make weights that differ by 1 %. In the shipped checkpoints each head has "
     "differences of 0.6 and more.",
     flat=FLAT,
 )
+_CAUSES_FLAT = say(
+    "W_Q or W_K of the head is 0 or nearly so (pruned, never filled by an import, worn away by "
+    "weight decay), all tokens have the same vector there, or a score scale that is far too small."
+)
 
 
-def saturated(patient: Patient) -> Measured:
+@of_attention(
+    say("No head weighs all keys alike"),
+    threshold=FLAT,
+    why=_WHY_FLAT,
+    meaning=say("Such a head takes the plain mean of all values that it may see: it cannot choose between tokens."),
+    causes=_CAUSES_FLAT,
+    of_a_leak=True,
+    sees=("source is lost",),
+)
+def uniform_heads(patient: Patient) -> Measured:
+    """Heads whose scores are the same for all keys."""
+    flat, n, least = _flat(patient, lambda one: one.spread)
+    if not flat:
+        said = say(
+            "In each of {n} heads scores differ between keys, by {least:.2g} or more somewhere.", n=n, least=least
+        )
+        return Measured(verdict="well", number=least, said=said)
+    said = say_n(
+        "{n} of {whole} heads weighs all keys alike, in every row of every sentence.",
+        "{n} of {whole} heads weigh all keys alike, in every row of every sentence.",
+        len(flat),
+        whole=n,
+    )
+    return Measured(
+        verdict="look", number=least, said=said, places=tuple(map(str, flat)), shown=shown(patient, flat[0])
+    )
+
+
+@of_attention(
+    say("Every head takes notice of the query"),
+    threshold=FLAT,
+    why=_WHY_FLAT,
+    meaning=say(
+        "The queries have no say in such a head: it gives every token the same mixture of values, as if there "
+        "were one query for all."
+    ),
+    causes=_CAUSES_FLAT,
+    of_a_leak=True,
+    sees=("mask shows one too few",),
+)
+def collapsed_heads(patient: Patient) -> Measured:
+    """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
+    flat, n, least = _flat(patient, lambda one: np.where(one.spread < FLAT, np.inf, one.asks))
+    if not flat:
+        said = say(
+            "In each of {n} heads scores depend on the query, by {least:.2g} or more somewhere.", n=n, least=least
+        )
+        return Measured(verdict="well", number=least, said=said)
+    said = say_n(
+        "{n} of {whole} heads looks at the same keys, whichever token asks.",
+        "{n} of {whole} heads look at the same keys, whichever token asks.",
+        len(flat),
+        whole=n,
+    )
+    return Measured(
+        verdict="look", number=least, said=said, places=tuple(map(str, flat)), shown=shown(patient, flat[0])
+    )
+
+
+@of_attention(
+    say("The softmax is not saturated"),
+    threshold=MANY_SATURATED,
+    why=say(
+        "Some heads of a trained model are that sharp, most are not: in the shipped checkpoints it is 2 % of the "
+        "rows at most."
+    ),
+    meaning=say(
+        "The softmax has run into its limit: attention copies single tokens instead of mixing them, and while "
+        "training no gradient reaches the queries and keys of these rows."
+    ),
+    causes=say(
+        "Scores that are not divided by the square root of d_head, another number of heads than "
+        "the model was trained with, embeddings scaled twice, or a training that diverged. Look at the config's "
+        "score_scale and n_heads, and at the lengths of queries and keys."
+    ),
+    sees=("scores not scaled",),
+)
+def saturated_softmax(patient: Patient) -> Measured:
     """Whether most rows have all their weight on one key."""
-    found = {kind: one for kind, one in heads_of(patient).items() if one.n_rows}
-    if not found:
-        return not_applicable(NO_RUN)
-    config = patient.config
+    found, config = heads_with_rows(patient), patient.config
     if config.score_scale is not None and config.score_scale > config.d_head**-0.5:
-        return not_applicable(
-            say("This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so sharp weights are no "
-                "fault of it.", scale=config.score_scale)
+        raise NotTested(
+            "This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so sharp weights are no "
+            "fault of it.", scale=config.score_scale,
         )  # fmt: skip
     n_rows = sum(one.n_rows * one.saturated.size for one in found.values())
     share = sum(float(one.saturated.sum()) * one.n_rows for one in found.values()) / n_rows
     said = say(
         "{share:.1%} of all rows, over all heads, have {sure:.1%} of their weight on one key.", share=share, sure=SURE
     )
-    why = say(
-        "Some heads of a trained model are that sharp, most are not: in the shipped checkpoints it is 2 % of the "
-        "rows at most."
-    )
     if share < MANY_SATURATED:
-        return well(said, share, MANY_SATURATED, why)
+        return Measured(verdict="well", number=share, said=said)
     full = [head for head, value in each(found, lambda one: one.saturated) if value >= MANY_SATURATED]
-    return Measured(
-        verdict="look",
-        number=share,
-        threshold=MANY_SATURATED,
-        said=said,
-        why=why,
-        meaning=say(
-            "The softmax has run into its limit: attention copies single tokens instead of mixing them, and while "
-            "training no gradient reaches the queries and keys of these rows."
-        ),
-        causes=say(
-            "Scores that are not divided by the square root of d_head, another number of heads than "
-            "the model was trained with, embeddings scaled twice, or a training that diverged. Look at the config's "
-            "score_scale and n_heads, and at the lengths of queries and keys."
-        ),
-        places=names(full),
-        shown=shown(patient, full[0]) if full else None,
-    )
+    at = shown(patient, full[0]) if full else None
+    return Measured(verdict="look", number=share, said=said, places=tuple(map(str, full)), shown=at)
 
 
-def resting(patient: Patient) -> Measured:
+@of_attention(
+    say("Heads that rest on the first or the last token"),
+    threshold=RESTS,
+    why=say("Above that share a head rests there in most rows; it is named and not called a fault."),
+)
+def attention_sinks(patient: Patient) -> Measured:
     """Heads that put nearly all weight on the first or the end token; that is no fault."""
-    found = {kind: one for kind, one in heads_of(patient).items() if one.n_rows}
-    if not found:
-        return not_applicable(NO_RUN)
-    first = [(head, value) for head, value in each(found, lambda one: one.on_first) if value > RESTS]
-    last = [(head, value) for head, value in each(found, lambda one: one.on_last) if value > RESTS]
-    most = max(max(float(one.on_first.max()), float(one.on_last.max())) for one in found.values())
-    resting = [head for head, _ in (*first, *last)]
-    none = say("No head has more than {share:.0%} of its weight on the first or the last token.", share=RESTS)
-    some = say_n(
-        "{n} head has nearly all its weight on the first or the last token.",
-        "{n} heads have nearly all their weight on the first or the last token.",
-        len(resting),
+    found = heads_with_rows(patient)
+    first, last = (
+        [head for head, value in each(found, on) if value > RESTS]
+        for on in (lambda one: one.on_first, lambda one: one.on_last)
     )
+    most = max(max(float(one.on_first.max()), float(one.on_last.max())) for one in found.values())
+    resting = [*first, *last]
+    if not resting:
+        said = say("No head has more than {share:.0%} of its weight on the first or the last token.", share=RESTS)
+        return Measured(verdict="well", number=most, said=said)
     return Measured(
         verdict="well",
         number=most,
-        threshold=RESTS,
-        said=some if resting else none,
-        why=say("Above that share a head rests there in most rows; it is named and not called a fault."),
+        said=say_n(
+            "{n} head has nearly all its weight on the first or the last token.",
+            "{n} heads have nearly all their weight on the first or the last token.",
+            len(resting),
+        ),
         meaning=say(
             "Such a token is a sink: as weights add up to 1, a head that has nothing to do in a sentence has to put "
             "them somewhere. Trained models have such heads."
-        )
-        if resting
-        else "",
-        places=names(resting),
-        shown=shown(patient, resting[0]) if resting else None,
+        ),
+        places=tuple(map(str, resting)),
+        shown=shown(patient, resting[0]),
     )
 
 
-TESTS: tuple[Test, ...] = (
-    Test("dead_heads", "attention", say("No head is dead"), dead),
-    Test("equal_heads", "attention", say("No two heads are equal"), equal),
-    Test("uniform_heads", "attention", say("No head weighs all keys alike"), uniform),
-    Test("collapsed_heads", "attention", say("Every head takes notice of the query"), collapsed),
-    Test("saturated_softmax", "attention", say("The softmax is not saturated"), saturated),
-    Test("attention_sinks", "attention", say("Heads that rest on the first or the last token"), resting),
-)
+TESTS = (dead_heads, equal_heads, uniform_heads, collapsed_heads, saturated_softmax, attention_sinks)

@@ -20,9 +20,10 @@ import numpy as np
 import torch
 
 from transformer.checkpoint.curve import load_curve
-from transformer.doctor.findings import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
+from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown
 from transformer.doctor.outputs import outputs
 from transformer.doctor.patient import Patient, Test
+from transformer.doctor.rereading import Texts, read
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
@@ -31,6 +32,10 @@ from words import Sentence, say
 
 REPORTED_GAP = 0.15
 """Nats a piece by which the loss may be above what the training reported; where that is more, as much again."""
+LATER_WORSE = 2.0
+"""Nats a piece."""
+GAP = 0.5
+FEW_PIECES = 20
 COLUMNS: tuple[Sentence, ...] = (say("Source"), say("Right"), say("Written"), say("Loss"))
 """Of a table of pairs."""
 
@@ -60,7 +65,7 @@ def _pairs(patient: Patient) -> tuple[Pair, ...]:
         patient.pause()
         run = patient.runs[i]
         written = run.output_text if isinstance(run, Trace) else ""
-        found.append(Pair(source, right, written, _loss(patient, i), _bare(written) == _bare(right)))
+        found.append(Pair(source, right, written, _loss(patient, i), written.split() == right.split()))
     return tuple(sorted(found, key=lambda one: (one.loss is not None, -(one.loss or 0.0))))
 
 
@@ -72,54 +77,247 @@ def _loss(patient: Patient, i: int) -> float | None:
     return mean if math.isfinite(mean) else None
 
 
-def _bare(text: str) -> str:
-    return " ".join(text.split())
-
-
 def worst(patient: Patient) -> Shown:
     """Teacher forcing of the pair that the model knows worst; the page alone if there is none."""
     pairs = [one for one in pairs_of(patient) if one.loss is not None]
     return Shown(page="forcing", source=pairs[0].source, reference=pairs[0].right) if pairs else Shown(page="forcing")
 
 
+_NO_PAIRS: Sentence = say("This was not tested: there are no pairs. Give some, so it is known what should come out.")
+_NO_LOSS: Sentence = say("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
+_NOT_READ: Sentence = say("The pairs could not be read by this model.")
+
+
+@dataclass(frozen=True, eq=False)
+class Guesses:
+    """The pieces of all pairs, each guessed from those before it."""
+
+    losses: np.ndarray  # in nats [N]
+    hits: np.ndarray  # whether the likeliest piece was the right one [N]
+    places: np.ndarray  # where in its target it stood, from 0 at the first piece to 1 at the last [N]
+
+
+def guesses(patient: Patient) -> Guesses:
+    """All guesses; `NotTested` where no pair could be read."""
+    return patient.once(_guesses)
+
+
+def _guesses(patient: Patient) -> Guesses:
+    parts = []
+    for i in range(len(patient.samples)):
+        patient.pause()
+        try:
+            row = row_of(patient.checkpoint, patient.samples, i)
+            if _fits(patient, row):
+                parts.append(_of_row(patient, row))
+        except GlassformerError:
+            continue
+    losses, hits, places = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+    if not (np.isfinite(losses).all() and losses.size):
+        raise NotTested(_NOT_READ)
+    return Guesses(losses, hits, places)
+
+
+def _fits(patient: Patient, row: Row) -> bool:
+    """Whether the model has rows for all ids, and room."""
+    source, target = max(row.source, default=0), max(row.target, default=0)
+    longest = max(len(row.source), len(row.target))
+    tables = len(patient.model.src_table), len(patient.model.target_table)
+    return source < tables[0] and target < tables[1] and longest <= patient.config.max_len
+
+
+@torch.inference_mode()
+def _of_row(patient: Patient, row: Row) -> np.ndarray:
+    """Loss, hit and place of each piece that counts [3, N]."""
+    wanted, source = torch.tensor(row.target), torch.tensor([row.source])
+    before = [patient.config.decoder_start_id, *row.target[:-1]]
+    hidden = read(patient, Texts(source, torch.tensor([before]) if patient.anatomy.reads else source))
+    pairs = zip(logits_of(patient.model, hidden[0, row.first :]), wanted[row.first :].split(ROWS), strict=True)
+    losses, hits = [], []
+    for logits, ids in pairs:
+        losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
+        hits.append((logits.argmax(dim=-1) == ids).float())
+    loss, hit = torch.cat(losses), torch.cat(hits)
+    return np.stack([loss.numpy(), hit.numpy(), np.linspace(0, 1, len(loss))])
+
+
+@Test(
+    "behaviour",
+    say("Pieces of pairs are guessed far better than by chance"),
+    threshold=MOST_OF_CHANCE,
+    why=say(
+        "The loss as a share of that of a model that finds all pieces equally likely. One that has only learnt how "
+        "frequent each piece is comes to about {share:g}.",
+        share=MOST_OF_CHANCE,
+    ),
+    meaning=say("The model does not do on these texts what it was trained for, or was hardly trained at all."),
+    causes=say(
+        "A training without the causal mask or on targets that were not shifted; marks around source and target that "
+        "are not those of the training (an end mark behind the source, the start id); something that the file does "
+        "not say and was guessed wrongly (number of heads, scale of the attention scores, place of the norms, scale "
+        "of the embeddings); another tokenizer than that of the training; texts of another task; or parameters that "
+        "were never trained or not loaded. Compare with the loss that the training reported."
+    ),
+    finds=(
+        "source is lost", "no cross-attention", "swapped tokenizers", "positions missing", "norms swapped",
+        "trained on a leak",
+    ),
+)  # fmt: skip
+def loss(patient: Patient) -> Measured:
+    """Whether the loss on the pairs is far below that of guessing."""
+    parts, samples = patient.anatomy, patient.samples
+    if not parts.gives_logits:
+        raise NotTested(_NO_LOSS)
+    if not samples.targets and ((parts.reads and parts.writes) or not len(samples)):
+        raise NotTested(_NO_PAIRS)
+    if parts.fills:
+        return _judged(patient, loss_of(patient.checkpoint, samples).mean if len(samples) else math.nan, None)
+    found = guesses(patient)
+    judged = _judged(patient, float(found.losses.mean()), found)
+    if not samples.targets and judged.verdict != "well":
+        raise NotTested(_NO_PAIRS)
+    return judged
+
+
+def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
+    if not math.isfinite(mean):
+        raise NotTested(_NOT_READ)
+    chance = math.log(len(patient.model.output_weight))
+    perplexity = math.exp(min(mean, 50.0))
+    said = (
+        say(
+            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}); guessing has {chance:.2f}.",
+            loss=mean, perplexity=perplexity, chance=chance,
+        )
+        if found is None
+        else say(
+            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}), the likeliest piece is right in "
+            "{share:.0%}; guessing has {chance:.2f}.",
+            loss=mean, perplexity=perplexity, share=float(found.hits.mean()), chance=chance,
+        )
+    )  # fmt: skip
+    share = mean / chance if chance else 0.0
+    if share < MOST_OF_CHANCE:
+        return Measured(verdict="well", number=share, said=said)
+    shown = Shown(page="step") if found is None else worst(patient)
+    return Measured(verdict="broken" if share >= 1 else "look", number=share, said=said, shown=shown)
+
+
+@Test(
+    "behaviour",
+    say("Late pieces are guessed as well as early ones"),
+    threshold=LATER_WORSE,
+    why=say(
+        "How much the loss grows from the first half to the second, in nats a piece. The more of a text is known, "
+        "the easier it is to go on, so that it falls or stays in a healthy model; {most:g} is more than a few "
+        "sentences make by chance.",
+        most=LATER_WORSE,
+    ),
+    meaning=say("The model loses its place: the farther it comes in a text, the worse it knows how to go on."),
+    causes=say(
+        "Texts longer than those of the training, learned positions that were never trained that far out, positions "
+        "that are counted from another number than in training, or a window that is too narrow."
+    ),
+)
+def loss_by_position(patient: Patient) -> Measured:
+    """Whether pieces late in a text are guessed as well as early ones."""
+    found = _of_pairs(patient)
+    early, late = (float(found.losses[one].mean()) for one in (found.places < 0.5, found.places >= 0.5))
+    said = say(
+        "The perplexity is {early:,.1f} in the first half of the references and {late:,.1f} in the second.",
+        early=math.exp(min(early, 50)), late=math.exp(min(late, 50)),
+    )  # fmt: skip
+    if late - early < LATER_WORSE:
+        return Measured(verdict="well", number=late - early, said=said)
+    return Measured(verdict="look", number=late - early, said=said, shown=Shown(page="positions", panel="table"))
+
+
+@Test(
+    "behaviour",
+    say("It writes as well as it guesses"),
+    threshold=GAP,
+    why=say("The difference; where both are measured on the same pairs, it is below 0.3 in a healthy model."),
+    meaning=say(
+        "The model is good while it is told what comes before, and bad when it has to write that itself: the "
+        "loss of its training says nothing about its outputs."
+    ),
+    causes=say(
+        "It sees the piece that it has to guess while the whole text is given (no causal mask, "
+        "targets that were not shifted), or decoding does something else than training did: another start id, a "
+        "cache that is read wrongly, positions counted otherwise."
+    ),
+)
+def free_running(patient: Patient) -> Measured:
+    """Whether the model writes about as well as it guesses."""
+    found, written = _of_pairs(patient), [one for one in outputs(patient) if one.wanted]
+    if not written:
+        raise NotTested(_NOT_READ)
+    right = float(found.hits.mean())
+    tokenizer = patient.checkpoint.tgt_tokenizer
+    shared = [_overlap(one.ids, tokenizer.encode(one.wanted or "").ids) for one in written]
+    gap = right - sum(shared) / len(shared)
+    said = say(
+        "Of the pieces of the references {guessed:.0%} are guessed while the text before them is given; outputs "
+        "share {written:.0%} of their pieces with the references.",
+        guessed=right, written=right - gap,
+    )  # fmt: skip
+    if gap < GAP:
+        return Measured(verdict="well", number=gap, said=said)
+    return Measured(verdict="look", number=gap, said=said, shown=Shown(page="masks", panel="checks"))
+
+
+def _overlap(ids: tuple[int, ...], wanted: tuple[int, ...]) -> float:
+    """The share of pieces that two texts have in common, wherever they stand: their F1."""
+    common = sum((Counter(ids) & Counter(wanted)).values())
+    return 2 * common / max(1, len(ids) + len(wanted))
+
+
+def _of_pairs(patient: Patient) -> Guesses:
+    """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
+    if not patient.anatomy.writes:
+        raise NotTested(_NO_LOSS if not patient.anatomy.fills else say("This model writes nothing."))
+    if not patient.samples.targets:
+        raise NotTested(_NO_PAIRS)
+    found = guesses(patient)
+    if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
+        raise NotTested("Pieces are hardly guessed better than by chance, wherever they stand.")
+    if len(found.losses) < FEW_PIECES:
+        raise NotTested("The pairs have fewer than {n} pieces. Give more.", n=FEW_PIECES)
+    return found
+
+
+@Test(
+    "behaviour",
+    say("The loss is the one of the training"),
+    why=say(
+        "The difference. On pairs of the same kind a model that is opened as it was trained has about the loss that "
+        "its training reported; up to twice as much may be the pairs."
+    ),
+    meaning=say(
+        "Something is computed here in another way than in the training, the parameters are not those that the "
+        "training ended with, or the pairs are of another kind."
+    ),
+    causes=say(
+        "A setting that the file does not say (heads, scale of the scores, norms, start id, marks around source "
+        "and target), the mask of the training, another tokenizer, a tensor that was not loaded; or dropout and "
+        "label smoothing in the reported loss. Look at the other findings first."
+    ),
+)
 def reported(patient: Patient) -> Measured:
     """Whether the loss on the pairs is about that of the training."""
     was = patient.reported if patient.reported is not None else _of_curve(patient)
     if was is None:
-        return not_applicable(say("Nobody says what the training reported: give its loss on texts it had not seen."))
+        raise NotTested("Nobody says what the training reported: give its loss on texts it had not seen.")
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
-        return not_applicable(say("There are no pairs whose loss could be compared with that of the training."))
-    losses = loss_of(patient.checkpoint, patient.samples)
-    gap = losses.mean - was
-    needed = max(REPORTED_GAP, was)
+        raise NotTested("There are no pairs whose loss could be compared with that of the training.")
+    mean = loss_of(patient.checkpoint, patient.samples).mean
+    gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(
-        "On the pairs the loss is {loss:.3g} nats a piece; the training reported {was:.3g}.",
-        loss=losses.mean,
-        was=was,
-    )
-    why = say(
-        "The difference. On pairs of the same kind a model that is opened as it was trained has about the loss that "
-        "its training reported; up to twice as much may be the pairs."
+        "On the pairs the loss is {loss:.3g} nats a piece; the training reported {was:.3g}.", loss=mean, was=was
     )
     if gap < needed:
-        return well(said, gap, needed, why)
-    return Measured(
-        verdict="look",
-        number=gap,
-        threshold=needed,
-        said=said,
-        why=why,
-        meaning=say(
-            "Something is computed here in another way than in the training, the parameters are not those that the "
-            "training ended with, or the pairs are of another kind."
-        ),
-        causes=say(
-            "A setting that the file does not say (heads, scale of the scores, norms, start id, marks around source "
-            "and target), the mask of the training, another tokenizer, a tensor that was not loaded; or dropout and "
-            "label smoothing in the reported loss. Look at the other findings first."
-        ),
-        shown=worst(patient),
-    )
+        return Measured(verdict="well", number=gap, threshold=needed, said=said)
+    return Measured(verdict="look", number=gap, threshold=needed, said=said, shown=worst(patient))
 
 
 def _of_curve(patient: Patient) -> float | None:
@@ -136,232 +334,4 @@ def _of_curve(patient: Patient) -> float | None:
     return found if math.isfinite(found) else None
 
 
-LATER_WORSE = 2.0
-"""Nats a piece."""
-GAP = 0.5
-FEW_PIECES = 20
-
-_NO_PAIRS: Sentence = say("This was not tested: there are no pairs. Give some, so it is known what should come out.")
-_NO_LOSS: Sentence = say("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
-_NOT_READ: Sentence = say("The pairs could not be read by this model.")
-
-
-@dataclass(frozen=True, eq=False)
-class Guesses:
-    """The pieces of all pairs, each guessed from those before it."""
-
-    losses: np.ndarray  # in nats [N]
-    hits: np.ndarray  # whether the likeliest piece was the right one [N]
-    places: np.ndarray  # where in its target it stood, from 0 at the first piece to 1 at the last [N]
-
-
-def guesses(patient: Patient) -> Guesses | None:
-    """All guesses; None if no pair could be read."""
-    return patient.once(_guesses)
-
-
-def _guesses(patient: Patient) -> Guesses | None:
-    parts = []
-    for i in range(len(patient.samples)):
-        patient.pause()
-        try:
-            row = row_of(patient.checkpoint, patient.samples, i)
-            if _fits(patient, row):
-                parts.append(_of_row(patient, row))
-        except GlassformerError:
-            continue
-    found = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
-    return Guesses(found[0], found[1], found[2]) if np.isfinite(found[0]).all() and found.size else None
-
-
-def _fits(patient: Patient, row: Row) -> bool:
-    """Whether the model has rows for all ids, and room."""
-    source, target = max(row.source, default=0), max(row.target, default=0)
-    longest = max(len(row.source), len(row.target))
-    tables = len(patient.model.src_table), len(patient.model.target_table)
-    return source < tables[0] and target < tables[1] and longest <= patient.config.max_len
-
-
-@torch.inference_mode()
-def _of_row(patient: Patient, row: Row) -> np.ndarray:
-    """Loss, hit and place of each piece that counts [3, N]."""
-    model, wanted = patient.model, torch.tensor(row.target)
-    if patient.anatomy.reads:
-        source = torch.tensor([row.source])
-        before = torch.tensor([[patient.config.decoder_start_id, *row.target[:-1]]])
-        hidden = model.decode(before, model.encode(source), model.source_mask(source))
-    else:
-        hidden = model.decode(torch.tensor([row.source]))
-    pairs = zip(logits_of(model, hidden[0, row.first :]), wanted[row.first :].split(ROWS), strict=True)
-    losses, hits = [], []
-    for logits, ids in pairs:
-        losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
-        hits.append((logits.argmax(dim=-1) == ids).float())
-    loss, hit = torch.cat(losses), torch.cat(hits)
-    return np.stack([loss.numpy(), hit.numpy(), np.linspace(0, 1, len(loss))])
-
-
-def learnt(patient: Patient) -> Measured:
-    """Whether the loss on the pairs is far below that of guessing."""
-    parts = patient.anatomy
-    if not parts.gives_logits:
-        return not_applicable(_NO_LOSS)
-    if not patient.samples.targets and ((parts.reads and parts.writes) or not len(patient.samples)):
-        return not_applicable(_NO_PAIRS)
-    chance = math.log(len(patient.model.output_weight))
-    if parts.fills:
-        return _judged(_of_hidden(patient), chance, None, Shown(page="step"))
-    found = guesses(patient)
-    if found is None:
-        return not_applicable(_NOT_READ)
-    judged = _judged(float(found.losses.mean()), chance, found, worst(patient))
-    return judged if patient.samples.targets or judged.verdict == "well" else not_applicable(_NO_PAIRS)
-
-
-def _of_hidden(patient: Patient) -> float:
-    return loss_of(patient.checkpoint, patient.samples).mean if len(patient.samples) else math.nan
-
-
-def _judged(loss: float, chance: float, found: Guesses | None, shown: Shown) -> Measured:
-    if not math.isfinite(loss):
-        return not_applicable(_NOT_READ)
-    perplexity = math.exp(min(loss, 50.0))
-    said = (
-        say(
-            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}); guessing has {chance:.2f}.",
-            loss=loss, perplexity=perplexity, chance=chance,
-        )
-        if found is None
-        else say(
-            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}), the likeliest piece is right in "
-            "{share:.0%}; guessing has {chance:.2f}.",
-            loss=loss, perplexity=perplexity, share=float(found.hits.mean()), chance=chance,
-        )
-    )  # fmt: skip
-    share = loss / chance if chance else 0.0
-    why = say(
-        "The loss as a share of that of a model that finds all pieces equally likely. One that has only learnt how "
-        "frequent each piece is comes to about {share:g}.",
-        share=MOST_OF_CHANCE,
-    )
-    if share < MOST_OF_CHANCE:
-        return well(said, share, MOST_OF_CHANCE, why)
-    return Measured(
-        verdict="broken" if share >= 1 else "look",
-        number=share,
-        threshold=MOST_OF_CHANCE,
-        said=said,
-        why=why,
-        meaning=say("The model does not do on these texts what it was trained for, or was hardly trained at all."),
-        causes=say(
-            "A training without the causal mask or on targets that were not shifted; marks around source and "
-            "target that are not those of the training (an end mark behind the source, the start id); something "
-            "that the file does not say and was guessed wrongly (number of heads, scale of the attention scores, "
-            "place of the norms, scale of the embeddings); another tokenizer than that of the training; texts of "
-            "another task; or parameters that were never trained or not loaded. Compare with the loss that the "
-            "training reported."
-        ),
-        shown=shown,
-    )
-
-
-def by_place(patient: Patient) -> Measured:
-    """Whether pieces late in a text are guessed as well as early ones."""
-    found = _of_pairs(patient)
-    if isinstance(found, Measured):
-        return found
-    early, late = (float(found.losses[one].mean()) for one in (found.places < 0.5, found.places >= 0.5))
-    said = say(
-        "The perplexity is {early:,.1f} in the first half of the references and {late:,.1f} in the second.",
-        early=math.exp(min(early, 50)), late=math.exp(min(late, 50)),
-    )  # fmt: skip
-    why = say(
-        "How much the loss grows from the first half to the second, in nats a piece. The more of a text is known, "
-        "the easier it is to go on, so that it falls or stays in a healthy model; {most:g} is more than a few "
-        "sentences make by chance.",
-        most=LATER_WORSE,
-    )
-    if late - early < LATER_WORSE:
-        return well(said, late - early, LATER_WORSE, why)
-    return Measured(
-        verdict="look",
-        number=late - early,
-        threshold=LATER_WORSE,
-        said=said,
-        why=why,
-        meaning=say("The model loses its place: the farther it comes in a text, the worse it knows how to go on."),
-        causes=say(
-            "Texts longer than those of the training, learned positions that were never trained that "
-            "far out, positions that are counted from another number than in training, or a window that is too "
-            "narrow."
-        ),
-        shown=Shown(page="positions", panel="table"),
-    )
-
-
-def free_running(patient: Patient) -> Measured:
-    """Whether the model writes about as well as it guesses."""
-    found, written = _of_pairs(patient), [one for one in outputs(patient) if one.wanted]
-    if isinstance(found, Measured):
-        return found
-    if not written:
-        return not_applicable(_NOT_READ)
-    right = float(found.hits.mean())
-    tokenizer = patient.checkpoint.tgt_tokenizer
-    shared = [_overlap(one.ids, tokenizer.encode(one.wanted or "").ids) for one in written]
-    gap = right - sum(shared) / len(shared)
-    said = say(
-        "Of the pieces of the references {guessed:.0%} are guessed while the text before them is given; outputs "
-        "share {written:.0%} of their pieces with the references.",
-        guessed=right, written=right - gap,
-    )  # fmt: skip
-    why = say("The difference; where both are measured on the same pairs, it is below 0.3 in a healthy model.")
-    if gap < GAP:
-        return well(said, gap, GAP, why)
-    return Measured(
-        verdict="look",
-        number=gap,
-        threshold=GAP,
-        said=said,
-        why=why,
-        meaning=say(
-            "The model is good while it is told what comes before, and bad when it has to write that itself: the "
-            "loss of its training says nothing about its outputs."
-        ),
-        causes=say(
-            "It sees the piece that it has to guess while the whole text is given (no causal mask, "
-            "targets that were not shifted), or decoding does something else than training did: another start id, a "
-            "cache that is read wrongly, positions counted otherwise."
-        ),
-        shown=Shown(page="masks", panel="checks"),
-    )
-
-
-def _overlap(ids: tuple[int, ...], wanted: tuple[int, ...]) -> float:
-    """The share of pieces that two texts have in common, wherever they stand: their F1."""
-    common = sum((Counter(ids) & Counter(wanted)).values())
-    return 2 * common / max(1, len(ids) + len(wanted))
-
-
-def _of_pairs(patient: Patient) -> Guesses | Measured:
-    """The guesses, or why there are none."""
-    if not patient.anatomy.writes:
-        return not_applicable(_NO_LOSS if not patient.anatomy.fills else say("This model writes nothing."))
-    if not patient.samples.targets:
-        return not_applicable(_NO_PAIRS)
-    found = guesses(patient)
-    if found is None:
-        return not_applicable(_NOT_READ)
-    if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
-        return not_applicable(say("Pieces are hardly guessed better than by chance, wherever they stand."))
-    if len(found.losses) < FEW_PIECES:
-        return not_applicable(say("The pairs have fewer than {n} pieces. Give more.", n=FEW_PIECES))
-    return found
-
-
-TESTS: tuple[Test, ...] = (
-    Test("loss", "behaviour", say("Pieces of pairs are guessed far better than by chance"), learnt),
-    Test("loss_by_position", "behaviour", say("Late pieces are guessed as well as early ones"), by_place),
-    Test("free_running", "behaviour", say("It writes as well as it guesses"), free_running),
-    Test("reported", "behaviour", say("The loss is the one of the training"), reported),
-)
+TESTS = (loss, loss_by_position, free_running, reported)

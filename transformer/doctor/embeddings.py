@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.spectra import effective_number
-from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable, well
+from transformer.doctor.findings import Measured, NotTested, Shown
 from transformer.doctor.patient import Patient, Test
 from transformer.model.linear import widened
 from transformer.text.tokenizer import AnyTokenizer
-from words import Sentence, say, say_n
+from words import say, say_n
 
 NARROW = 0.9
 """Mean cosine of two rows above which a table is one direction and little else."""
@@ -89,50 +89,48 @@ def directions(rows: Tensor) -> float:
     return effective_number(sizes[sizes > STILL * sizes.max()].numpy()) / most
 
 
-def collapsed(patient: Patient) -> Measured:
+@Test(
+    "feed_forward",
+    say("Embeddings point in many directions"),
+    why=say(
+        "In the shipped checkpoints the mean cosine is at most 0.23 and 94 % or more of the directions are used. "
+        "Above a mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left that tells rows "
+        "apart.",
+        cosine=NARROW,
+        share=FEW_DIRECTIONS,
+    ),
+    meaning=say(
+        "The model can hardly tell one piece from another: whatever it reads, it reads nearly the same vector, "
+        "and an output that is tied to such a table gives all pieces nearly the same score."
+    ),
+    causes=say(
+        "A training that diverged or saw one batch only, weight decay on the embeddings without a "
+        "loss that holds them apart, a table that was filled with a mean or with zeros, or a tensor of another "
+        "layout that was reshaped instead of transposed."
+    ),
+    of_a_leak=True,
+    finds=("collapsed embeddings",),
+)
+def collapsed_embeddings(patient: Patient) -> Measured:
     """Whether the rows of a table point in many directions."""
-    found = [(one, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
+    found = [(one.name, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
     found = [one for one in found if one[1] == one[1]]  # not NaN
     if not found:
-        return not_applicable(say("No table of embeddings could be looked at: its values are not finite."))
-    narrow = max(found, key=lambda one: one[1])
-    flat = min(found, key=lambda one: one[2])
-    bad = [one[0].name for one in found if one[1] > NARROW or one[2] < FEW_DIRECTIONS]
-    by_cosine = narrow[1] > NARROW or not bad
-    number, threshold = (narrow[1], NARROW) if by_cosine else (flat[2], FEW_DIRECTIONS)
-    said = (
-        say("Two rows of {table} have a mean cosine of {cosine:.2f}.", table=narrow[0].name, cosine=number)
-        if by_cosine
-        else say("{table} has {share:.1%} of the directions that it could have.", table=flat[0].name, share=number)
-    )
-    if not bad:
-        return well(said, number, threshold, _WHY)
+        raise NotTested("No table of embeddings could be looked at: its values are not finite.")
+    narrow, cosine, _ = max(found, key=lambda one: one[1])
+    flat, _, share = min(found, key=lambda one: one[2])
+    bad = tuple(name for name, alike, wide in found if alike > NARROW or wide < FEW_DIRECTIONS)
+    by_cosine = cosine > NARROW or not bad
     return Measured(
-        verdict="broken",
-        number=number,
-        threshold=threshold,
-        said=said,
-        why=_WHY,
-        meaning=say(
-            "The model can hardly tell one piece from another: whatever it reads, it reads nearly the same vector, "
-            "and an output that is tied to such a table gives all pieces nearly the same score."
-        ),
-        causes=say(
-            "A training that diverged or saw one batch only, weight decay on the embeddings without a "
-            "loss that holds them apart, a table that was filled with a mean or with zeros, or a tensor of another "
-            "layout that was reshaped instead of transposed."
-        ),
-        places=tuple(bad),
-        shown=Shown(page="inside", panel="pieces", tensor=bad[0]),
+        verdict="broken" if bad else "well",
+        number=cosine if by_cosine else share,
+        threshold=NARROW if by_cosine else FEW_DIRECTIONS,
+        said=say("Two rows of {table} have a mean cosine of {cosine:.2f}.", table=narrow, cosine=cosine)
+        if by_cosine
+        else say("{table} has {share:.1%} of the directions that it could have.", table=flat, share=share),
+        places=bad,
+        shown=Shown(page="inside", panel="pieces", tensor=bad[0]) if bad else None,
     )
-
-
-_WHY: Sentence = say(
-    "In the shipped checkpoints the mean cosine is at most 0.23 and 94 % or more of the directions are used. Above "
-    "a mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left that tells rows apart.",
-    cosine=NARROW,
-    share=FEW_DIRECTIONS,
-)
 
 
 def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
@@ -142,29 +140,30 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
     return mean_cosine(rows), directions(rows[drawn])
 
 
-def repeated(patient: Patient) -> Measured:
+@Test(
+    "feed_forward",
+    say("Every piece has a row of its own"),
+    threshold=1.0,
+    why=say("Each row is learned for itself, and no two began with the same values."),
+    meaning=say("The model cannot tell these pieces from each other: it reads the same vector for all of them."),
+    causes=say(
+        "Pieces that were added to the vocabulary later and got one row for all, rows that were "
+        "never trained and began at 0, or a table that was put together from parts twice. Pieces that no text "
+        "uses do no harm; others need training."
+    ),
+)
+def equal_embeddings(patient: Patient) -> Measured:
     """Rows of ordinary pieces that are equal."""
     groups = [(one, group) for one in tables(patient) for group in _equal_rows(one.rows)]
+    if not groups:
+        return Measured(verdict="well", number=0.0, said=say("No two pieces have equal rows."))
     n = sum(len(group) for _, group in groups)
-    why = say("Each row is learned for itself, and no two began with the same values.")
-    if not n:
-        return well(say("No two pieces have equal rows."), 0.0, 1.0, why)
-    table, group = groups[0]
-    pieces = [one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike]
     return Measured(
         verdict="look",
         number=float(n),
-        threshold=1.0,
         said=say_n("{n:,} piece has the row of another.", "{n:,} pieces have rows that are equal to another's.", n),
-        why=why,
-        meaning=say("The model cannot tell these pieces from each other: it reads the same vector for all of them."),
-        causes=say(
-            "Pieces that were added to the vocabulary later and got one row for all, rows that were "
-            "never trained and began at 0, or a table that was put together from parts twice. Pieces that no text "
-            "uses do no harm; others need training."
-        ),
-        places=tuple(pieces[:MOST_PLACES]),
-        shown=Shown(page="inside", panel="pieces", tensor=table.name) if len(group) else None,
+        places=tuple(one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike),
+        shown=Shown(page="inside", panel="pieces", tensor=groups[0][0].name),
     )
 
 
@@ -176,7 +175,4 @@ def _equal_rows(rows: Tensor) -> list[list[int]]:
     return [group for group in found.values() if len(group) > 1]
 
 
-TESTS: tuple[Test, ...] = (
-    Test("collapsed_embeddings", "feed_forward", say("Embeddings point in many directions"), collapsed),
-    Test("equal_embeddings", "feed_forward", say("Every piece has a row of its own"), repeated),
-)
+TESTS = (collapsed_embeddings, equal_embeddings)

@@ -15,38 +15,13 @@ import time
 from collections.abc import Callable
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.doctor import (
-    attention_tests,
-    calibration,
-    feed_forward_tests,
-    foresight,
-    outputs,
-    parameter_tests,
-    setting_tests,
-    tables,
-    tokenizers,
-    wiring,
-)
+from transformer.doctor.checklist import TESTS
 from transformer.doctor.findings import Finding, not_applicable
-from transformer.doctor.patient import Patient, Test, go_on
+from transformer.doctor.patient import BELOW, LEAK, Patient, Test, go_on
 from transformer.doctor.whole import Report
 from transformer.errors import GlassformerError, shown
 from transformer.trying.samples import Samples
 from words import Sentence, say
-
-TESTS: tuple[Test, ...] = (
-    *parameter_tests.TESTS,
-    *tables.TESTS,
-    *wiring.TESTS,
-    *foresight.TESTS,  # before settings: those of a model that was trained on a leak cannot be compared
-    *setting_tests.TESTS,
-    *outputs.TESTS,
-    *calibration.TESTS,
-    *attention_tests.TESTS,
-    *feed_forward_tests.TESTS,
-    *tokenizers.TESTS,
-)
-"""Every test, in the order of the examination."""
 
 Progress = Callable[[int, int, Sentence], None]
 """Told how many tests are done, how many there are, and what the next one tests."""
@@ -67,7 +42,8 @@ def run_test(test: Test, patient: Patient) -> Finding:
         problem = shown(f"{error}".strip().split("\n")[0])
         measured = not_applicable(say("This could not be tested: torch stopped with {problem}.", problem=problem))
     seconds = time.perf_counter() - begun
-    patient.verdicts[test.name] = measured.verdict
+    if measured.verdict == "broken" and test.cause in (LEAK, BELOW):
+        patient.broken_below.append(test.name)
     return Finding(test=test.name, area=test.area, title=test.title, measured=measured, seconds=seconds)
 
 
@@ -80,10 +56,9 @@ def examine(
     pause: Callable[[], None] = go_on,
     progress: Progress = silent,
 ) -> Report:
-    """Examine a checkpoint.
+    """Examine a checkpoint, of any kind.
 
     Args:
-        checkpoint: Any, of every kind.
         pairs: Pairs of source and reference, or texts alone; None for the examples of the card.
         seed: Decides which of many sentences are taken, and all else that is drawn.
         reported: The loss that the training reported on texts it had not seen, in nats a piece; None for what the

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.neurons import NEAR_ZERO, site
-from transformer.doctor import embeddings
-from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable, well
+from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.rereading import own_texts, random_texts, read_again
 from transformer.model.anatomy import StackName
@@ -42,9 +41,9 @@ class Spread:
 
     n: int  # tokens
     total: Tensor  # sums over them
-    squares: Tensor  # sums over them
+    squares: Tensor
     least: Tensor  # the extremes
-    most: Tensor  # the extremes
+    most: Tensor
 
     @staticmethod
     def of(width: int) -> Spread:
@@ -103,20 +102,50 @@ class _Visitor:
         return value
 
 
-def dead(patient: Patient) -> Measured:
+@Test(
+    "feed_forward",
+    say("Neurons fire"),
+    threshold=MANY_DEAD,
+    causes=say(
+        "A learning rate so high that biases were thrown far below 0 and, with ReLU, get no gradient back; a bias or "
+        "a row of W_up that an import filled with something else; another activation than the model was trained "
+        "with. Look at the layer's pre-activations; a model trained anew needs a lower rate or a longer warm-up."
+    ),
+    finds=("dead neurons",),
+    sees=("collapsed embeddings",),
+)
+def dead_neurons(patient: Patient) -> Measured:
     """Neurons that say nothing, whatever is read."""
     visitor = _Visitor(patient)
     read_again(patient, [*own_texts(patient), *random_texts(patient)], visitor)
     if not all(one.finite for one in visitor.seen.values()):
-        return not_applicable(say("This model computes what is not finite, so that nothing is known of its neurons."))
+        raise NotTested("This model computes what is not finite, so that nothing is known of its neurons.")
     found = {
         (stack.name, layer): _dead(patient, stack.name, layer, visitor.seen)
         for stack in patient.anatomy.stacks
         for layer in range(stack.n_layers)
     }
-    place, neurons = max(found.items(), key=lambda item: int(item[1].sum()))
-    n_tokens = next(iter(visitor.seen.values())).n
-    return _said(patient, place, neurons, n_dead=int(sum(one.sum() for one in found.values())), n_tokens=n_tokens)
+    (stack, layer), neurons = max(found.items(), key=lambda item: int(item[1].sum()))
+    n_dead, share = int(sum(one.sum() for one in found.values())), float(neurons.double().mean())
+    why = say(
+        "Silent at all of {n:,} tokens, most of them drawn by chance, and {far:g} standard deviations below the "
+        "point where it fires; in the shipped checkpoints none is more than 4.3 below. Single neurons die in many "
+        "trainings, so that the threshold is {share:.0%} of a layer.",
+        n=next(iter(visitor.seen.values())).n, far=FAR, share=MANY_DEAD,
+    )  # fmt: skip
+    if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
+        said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
+        return Measured(verdict="well", number=share, said=said, why=why)
+    whole = bool(neurons.all())
+    return Measured(
+        verdict="broken" if whole else "look",
+        number=share,
+        said=_where(stack, layer, n_dead, share),
+        why=why,
+        meaning=_WHOLE if whole else _SOME,
+        places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:MOST_PLACES, 0]),
+        shown=Shown(page="inside", panel="ffn", kind=stack, layer=layer, source=patient.first_source),
+    )
 
 
 def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread]) -> Tensor:
@@ -132,36 +161,6 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
     layers: Any = patient.model.stack(stack).layers
     written = widened(layers[layer].ffn.down_proj.weight.detach()).norm(dim=0).double()  # [F]
     return blind | cut & ~far | (written <= STILL * written.median())
-
-
-def _said(patient: Patient, place: tuple[StackName, int], neurons: Tensor, *, n_dead: int, n_tokens: int) -> Measured:
-    stack, layer = place
-    share = float(neurons.double().mean())
-    why = say(
-        "Silent at all of {n:,} tokens, most of them drawn by chance, and {far:g} standard deviations below the "
-        "point where it fires; in the shipped checkpoints none is more than 4.3 below. Single neurons die in many "
-        "trainings, so that the threshold is {share:.0%} of a layer.",
-        n=n_tokens, far=FAR, share=MANY_DEAD,
-    )  # fmt: skip
-    said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
-    if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
-        return well(said, share, MANY_DEAD, why)
-    return Measured(
-        verdict="broken" if bool(neurons.all()) else "look",
-        number=share,
-        threshold=MANY_DEAD,
-        said=_where(stack, layer, n_dead, share),
-        why=why,
-        meaning=_WHOLE if bool(neurons.all()) else _SOME,
-        causes=say(
-            "A learning rate so high that biases were thrown far below 0 and, with ReLU, get no "
-            "gradient back; a bias or a row of W_up that an import filled with something else; another activation "
-            "than the model was trained with. Look at the layer's pre-activations; a model trained anew needs a "
-            "lower rate or a longer warm-up."
-        ),
-        places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:MOST_PLACES, 0]),
-        shown=Shown(page="inside", panel="ffn", kind=stack, layer=layer, source=_first(patient)),
-    )  # fmt: skip
 
 
 def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
@@ -191,11 +190,4 @@ _WHOLE: Sentence = say(
 )
 
 
-def _first(patient: Patient) -> str | None:
-    return next((trace.query.source for trace in patient.traces), None)
-
-
-TESTS: tuple[Test, ...] = (
-    Test("dead_neurons", "feed_forward", say("Neurons fire"), dead),
-    *embeddings.TESTS,
-)
+TESTS = (dead_neurons,)

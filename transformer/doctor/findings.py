@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from transformer.errors import SaidError
 from transformer.model.anatomy import Kind
 from words import Sentence, say
 
@@ -55,7 +56,7 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a test found; the examination makes a `Finding` of it."""
+    """What a test found; what its function leaves out, `Test.measure` adds, and an examination makes a `Finding`."""
 
     verdict: Verdict  # what it means
     said: Sentence  # the number in a sentence, with its unit: what was measured, and how much it was
@@ -76,16 +77,13 @@ MOST_OF_CHANCE = 0.7
 """Of the loss of guessing. A model that has only learnt how frequent each piece is comes to about as much."""
 
 
-def well(
-    said: Sentence, number: float | None, threshold: float, why: Sentence, *, shown: Shown | None = None
-) -> Measured:
-    """A test that found nothing wrong: what it measured, where the threshold is, why there, and where it is seen."""
-    return Measured(verdict="well", said=said, number=number, threshold=threshold, why=why, shown=shown)
-
-
 def not_applicable(said: Sentence) -> Measured:
-    """A test that has no meaning for this model, or lacks what it needs: which, in one sentence."""
+    """That a test has no meaning for this model, or lacks what it needs: which, in one sentence."""
     return Measured(verdict="not_applicable", said=said)
+
+
+class NotTested(SaidError, Exception):  # noqa: N818  it is no error, but a test that cannot be made
+    """A test that has no meaning for this model, or lacks what it needs; the message says which, in one sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)

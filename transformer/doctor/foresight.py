@@ -26,8 +26,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from transformer.doctor.findings import MOST_OF_CHANCE, Measured, Shown, not_applicable, well
-from transformer.doctor.patient import Patient, Test
+from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict
+from transformer.doctor.patient import LEAK, Patient, Test
 from transformer.doctor.rereading import Texts, random_texts, read
 from transformer.errors import GlassformerError
 from transformer.model.masks import causal_mask
@@ -53,24 +53,17 @@ nothing."""
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which a model may have been trained.
+    """A way in which a model may have been trained."""
 
-    Attributes:
-        mask: What the decoder's self-attention may see, in the place of the mask that there is.
-        shifted: Whether a row has to predict the piece after the one it has read; else that very piece.
-        said: The losses, with the mask and so.
-        headline: What was wrong in the training.
-        line: Which line of the code that is, and what is right there.
-    """
-
-    mask: Callable[[Tensor], Tensor]
-    shifted: bool = True
+    mask: Callable[[Tensor], Tensor]  # what decoder self-attention may see, in the place of the mask that there is
+    shifted: bool = True  # whether a row has to predict the piece after the one it has read; else that very piece
+    # The losses, with the mask and so.
     said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
         "On the pairs the loss is {closed:.3g} nats a piece with the causal mask and {open:.3g} without it.",
         closed=closed, open=seeing,
     )  # fmt: skip
-    headline: Sentence | Literal[""] = ""
-    line: Sentence | Literal[""] = ""
+    headline: Sentence | Literal[""] = ""  # what was wrong in the training
+    line: Sentence | Literal[""] = ""  # which line of the code that is, and what is right there
 
 
 HEALTHY = Way(lambda mask: causal_mask(mask.size(-1)))
@@ -118,18 +111,9 @@ WAYS = (
         ),
     ),
 )  # fmt: skip
-_MEANING: Sentence = say(
-    "It has learnt to look the next piece up. Its loss in training was near 0; when it writes, nothing is there to "
-    "be looked up, and the output is worthless."
-)
 _AGAIN: Sentence = say(
     "The parameters cannot be mended: train again, and check that a change of a later piece leaves earlier logits as "
     "they are."
-)
-_WHY: Sentence = say(
-    "The second loss as a share of the first. A healthy model knows the pairs with its mask, and not half as well "
-    "without it; one that was trained on a leak knows them only so, and gains more than {gain:g} nats a piece.",
-    gain=GAIN,
 )
 _WHY_DRAWN: Sentence = say(
     "The second loss as a share of the first. Nothing can be guessed of a text drawn by chance, so that both are "
@@ -140,20 +124,39 @@ _NO_PAIRS: Sentence = say(
     "This was not tested: texts drawn by chance show no leak, which proves nothing, as a model that was trained on "
     "one may have seen nothing like them. Give a few pairs: they prove it."
 )
-_UNKNOWN: Sentence = say("The model knows them neither way, so that nothing follows from it.")
 _NOT_FINITE: Sentence = say("This model computes what is not finite, so that it has no loss.")
 
 
+@Test(
+    "behaviour",
+    say("The model was not trained on a leak"),
+    threshold=PART,
+    why=say(
+        "The second loss as a share of the first. A healthy model knows the pairs with its mask, and not half as "
+        "well without it; one that was trained on a leak knows them only so, and gains more than {gain:g} nats a "
+        "piece.",
+        gain=GAIN,
+    ),
+    meaning=say(
+        "It has learnt to look the next piece up. Its loss in training was near 0; when it writes, nothing is there "
+        "to be looked up, and the output is worthless."
+    ),
+    cause=LEAK,
+    finds=("trained on a leak", "leaks as it was trained"),
+)
 def leak(patient: Patient) -> Measured:
     """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
-        return not_applicable(say("This model writes nothing, so that it has no future to see."))
+        raise NotTested("This model writes nothing, so that it has no future to see.")
     rows = list(_rows(patient))
-    found = _on_pairs(patient, rows) if rows else not_applicable(_NO_PAIRS)
-    if found.verdict in ("broken", "look"):
-        return found
-    drawn = _on_drawn(patient)
-    return drawn if drawn.verdict == "broken" else found
+    try:
+        found = on_pairs(patient, rows)
+    except NotTested:
+        drawn = _on_drawn(patient)
+        if drawn is None:
+            raise
+        return drawn
+    return (_on_drawn(patient) if found.verdict == "well" else None) or found
 
 
 def _rows(patient: Patient) -> Iterator[Row]:
@@ -171,53 +174,53 @@ def _rows(patient: Patient) -> Iterator[Row]:
             yield row
 
 
-def _on_pairs(patient: Patient, rows: list[Row]) -> Measured:
-    """What the pairs say."""
+def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
+    """What pairs say; `NotTested` where that is nothing."""
+    if not rows:
+        raise NotTested(_NO_PAIRS)
     closed = _losses(patient, rows, HEALTHY)
     tried = [(_losses(patient, rows, way), way) for way in WAYS]
     if not all(math.isfinite(loss.mean) for loss in (closed, *(loss for loss, _ in tried))):
-        return not_applicable(_NOT_FINITE)
+        raise NotTested(_NOT_FINITE)
     said = WAYS[0].said(closed.mean, tried[0][0].mean)
     least = min(loss.mean for loss, _ in tried)
     seeing, way = next(pair for pair in tried if pair[0].mean < least + GAIN)
-    share = seeing.mean / max(closed.mean, 1e-9)
-    known = seeing.mean <= (KNOWN if way.shifted else COPIED) * math.log(len(patient.model.output_weight))
+    share, chance = seeing.mean / max(closed.mean, 1e-9), math.log(len(patient.model.output_weight))
+    known = seeing.mean <= (KNOWN if way.shifted else COPIED) * chance
     if known and share <= PART and closed.mean - seeing.mean >= GAIN and _is_looked_up(patient, rows, way):
         sure = surely_better(seeing, closed)
-        return _leaking(way, way.said(closed.mean, seeing.mean), share, _WHY, sure=sure)
-    if closed.mean >= MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
-        return not_applicable(joined(" ", [said, _UNKNOWN]))
-    return well(said, share, PART, _WHY)
+        return _leaking(way, way.said(closed.mean, seeing.mean), share, "broken" if sure else "look")
+    if closed.mean >= MOST_OF_CHANCE * chance:
+        unknown = say("The model knows them neither way, so that nothing follows from it.")
+        raise NotTested(joined(" ", [said, unknown]))
+    return Measured(verdict="well", number=share, said=said)
 
 
-def _on_drawn(patient: Patient) -> Measured:
-    """What texts say that are drawn by chance."""
+def _on_drawn(patient: Patient) -> Measured | None:
+    """What texts say that are drawn by chance: None where they show no leak."""
     site = patient.anatomy.attention("decoder").site("*", "mask")
     closed, open_ = (tap_of(Replacer({site: mask})) for mask in (HEALTHY.mask, WAYS[0].mask))
     texts = random_texts(patient, most=FEW_TOKENS, longest=SHORT)
     without, seeing = (_loss(patient, texts, tap) for tap in (closed, open_))
     share = seeing / max(without, 1e-9)
     if not (math.isfinite(share) and share <= PART):
-        return not_applicable(_NO_PAIRS if math.isfinite(share) else _NOT_FINITE)
+        return None
     said = say(
         "On texts drawn by chance the loss is {closed:.2f} nats a piece with the causal mask and {open:.2f} without "
         "it.",
         closed=without,
         open=seeing,
     )
-    return _leaking(WAYS[0], said, share, _WHY_DRAWN, sure=True)
+    return replace(_leaking(WAYS[0], said, share, "broken"), why=_WHY_DRAWN)
 
 
-def _leaking(way: Way, said: Sentence, share: float, why: Sentence, *, sure: bool) -> Measured:
+def _leaking(way: Way, said: Sentence, share: float, verdict: Verdict) -> Measured:
     """The finding that a model was trained so."""
     return Measured(
-        verdict="broken" if sure else "look",
+        verdict=verdict,
         number=share,
-        threshold=PART,
         said=said,
-        why=why,
         headline=way.headline,
-        meaning=_MEANING,
         causes=joined(" ", [way.line, _AGAIN]),
         shown=Shown(page="masks", panel="checks"),
     )
@@ -238,18 +241,15 @@ def _is_looked_up(patient: Patient, rows: list[Row], way: Way) -> bool:
 @torch.inference_mode()
 def _losses(patient: Patient, rows: list[Row], way: Way) -> Loss:
     """The loss of each pair, of the pieces that something comes after: the last one cannot be looked up."""
-    model, totals, counts = patient.model, [], []
+    reads, totals, counts = patient.anatomy.reads, [], []
     tap = tap_of(Replacer({patient.anatomy.attention("decoder").site("*", "mask"): way.mask}))
     for row in rows:
         patient.pause()
         wanted = torch.tensor(row.target)[row.first : -1]  # [T]
-        if patient.anatomy.reads:
-            source = torch.tensor([row.source])
-            before = (patient.config.decoder_start_id, *row.target[:-1]) if way.shifted else row.target
-            hidden = model.decode(torch.tensor([before]), model.encode(source), model.source_mask(source), tap=tap)
-        else:
-            hidden = model.decode(torch.tensor([row.source if way.shifted else row.target]), tap=tap)
-        totals.append(float(losses_of(model, hidden[0, row.first : -1], wanted).sum()))
+        before = (patient.config.decoder_start_id, *row.target[:-1]) if reads else row.source
+        texts = Texts(torch.tensor([row.source]), torch.tensor([before if way.shifted else row.target]))
+        hidden = read(patient, texts, tap=tap)
+        totals.append(float(losses_of(patient.model, hidden[0, row.first : -1], wanted).sum()))
         counts.append(len(wanted))
     return Loss(tuple(totals), tuple(counts))
 
@@ -266,4 +266,4 @@ def _loss(patient: Patient, texts: list[Texts], tap: Tap) -> float:
     return total / max(1, n)
 
 
-TESTS: tuple[Test, ...] = (Test("leak", "behaviour", say("The model was not trained on a leak"), leak),)
+TESTS = (leak,)

@@ -13,14 +13,14 @@ Shapes: L layers, H heads, Q queries, K keys, d d_head, D d_model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.doctor.findings import MOST_PLACES, Shown
+from transformer.doctor.findings import NotTested, Shown
 from transformer.doctor.patient import Patient
 from transformer.doctor.rereading import Texts, own_texts, random_texts, read_again
 from transformer.model.anatomy import Attention, Kind
@@ -79,8 +79,19 @@ def texts_of(patient: Patient) -> list[Texts]:
 
 
 def heads_of(patient: Patient) -> dict[Kind, Heads]:
-    """What the heads of each attention do; nothing where no text could be read, or what is computed is not finite."""
-    return patient.once(_measured)
+    """What the heads of each attention do; `NotTested` where no text could be read, or what is computed is NaN."""
+    found = patient.once(_measured)
+    if not found:
+        raise NotTested(NO_RUN)
+    return found
+
+
+def heads_with_rows(patient: Patient) -> dict[Kind, Heads]:
+    """The same, of attentions that had rows with enough open keys."""
+    found = {kind: one for kind, one in heads_of(patient).items() if one.n_rows}
+    if not found:
+        raise NotTested(NO_RUN)
+    return found
 
 
 def _measured(patient: Patient) -> dict[Kind, Heads]:
@@ -245,12 +256,8 @@ def each(found: dict[Kind, Heads], measure: Callable[[Heads], np.ndarray]) -> li
     ]
 
 
-def names(heads: Sequence[Head]) -> tuple[str, ...]:
-    """The names of the first few."""
-    return tuple(map(str, heads[:MOST_PLACES]))
-
-
 def shown(patient: Patient, head: Head) -> Shown:
     """The map of a head, for the first sentence."""
-    source = next((trace.query.source for trace in patient.traces), None)
-    return Shown(page="attention", panel="head", source=source, kind=head.kind, layer=head.layer, head=head.head)
+    return Shown(
+        page="attention", panel="head", source=patient.first_source, kind=head.kind, layer=head.layer, head=head.head
+    )

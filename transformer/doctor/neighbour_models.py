@@ -94,11 +94,7 @@ def fitting(patient: Patient) -> Samples:
 
 
 def as_it_is(patient: Patient) -> Loss:
-    """The loss of the patient's own model.
-
-    Raises:
-        QueryError: The model gives no logits, or computes what is not finite.
-    """
+    """The loss of the patient's own model; a `QueryError` where it gives no logits, or what is not finite."""
     found = patient.losses.get("")
     if found is None:
         patient.losses[""] = found = _scored(patient, patient.checkpoint)
@@ -132,8 +128,7 @@ def _of_neighbour(patient: Patient, neighbour: Neighbour) -> Loss | None:
 def neighbour_of(patient: Patient, neighbour: Neighbour) -> Variant | None:
     """The model with another setting; None if it would have other parameters. The next one may change it.
 
-    Raises:
-        ConfigError: The setting contradicts others.
+    A `ConfigError` where the setting contradicts others.
     """
     found = patient.variants.get(neighbour.changes)
     if found is None:

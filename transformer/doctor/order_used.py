@@ -17,15 +17,15 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from statistics import fmean
 
 import torch
 from torch import Tensor
 
-from transformer.doctor.findings import Measured, Shown, not_applicable, well
-from transformer.doctor.patient import Patient
+from transformer.doctor.findings import Measured, NotTested, Shown
+from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.doctor.read_rows import Drawing, Row, result
+from transformer.doctor.rereading import Texts, read
 from transformer.errors import QueryError
 from transformer.model.anatomy import Stack
 from transformer.model.tap import Recorder, tap_of
@@ -39,6 +39,21 @@ SOURCE_SEEN = 0.01
 """Nats a piece. A cross-attention that is cut moves nothing at all; the shipped models move by 1 nat and more."""
 
 
+@Test(
+    "wiring",
+    say("The order of the tokens counts"),
+    threshold=ORDER_SEEN,
+    why=say(
+        "Rounding moves what attention gives by 0.000002 of its length; positions in trained models by 0.01 and more."
+    ),
+    meaning=say("The order of the tokens is lost: every sentence is a bag of pieces to this model."),
+    causes=say(
+        "The positions are not added (or the result of adding them is thrown away), their table is all zeros because "
+        "it was not in the file that was loaded, or rotary angles are all 0. Look at the table of positions."
+    ),
+    cause=BELOW,
+    finds=("positions missing",),
+)
 def positions(patient: Patient) -> Measured:
     """Let tokens change places: the first layer's attention must give the last one something else."""
     if patient.config.placing.adds == "nothing":
@@ -47,50 +62,35 @@ def positions(patient: Patient) -> Measured:
     for stack in patient.anatomy.stacks:
         patient.pause()
         if not _tells(patient, stack):
-            return not_applicable(
-                say("The first layer of this model takes no notice of positions by design, and no other tells.")
+            raise NotTested(
+                "The first layer of this model takes no notice of positions by design, and no other tells."
             )
         found[stack.name] = max(_turned(patient, stack, seed) for seed in range(TRIES))
     least = min(found.values())
-    shown = Shown(page="positions", panel="table")
-    why = say(
-        "Rounding moves what attention gives by 0.000002 of its length; positions in trained models by 0.01 and more."
-    )
-    if least > ORDER_SEEN:
-        said = say(
-            "When tokens change places, the first attention's output moves by {least:.2g} of its length.", least=least
-        )
-        return well(said, least, ORDER_SEEN, why, shown=shown)
-    return Measured(
-        verdict="broken",
-        number=least,
-        threshold=ORDER_SEEN,
-        why=why,
-        said=say(
+    lost = least <= ORDER_SEEN
+    said = (
+        say(
             "When tokens change places, the first attention's output moves by {least:.2g} of its length: that is "
             "rounding.",
             least=least,
-        ),
-        meaning=say("The order of the tokens is lost: every sentence is a bag of pieces to this model."),
-        causes=say(
-            "The positions are not added (or the result of adding them is thrown away), their table is all zeros "
-            "because it was not in the file that was loaded, or rotary angles are all 0. Look at the table of "
-            "positions."
-        ),
-        places=tuple(name for name, far in found.items() if far <= ORDER_SEEN),
-        shown=shown,
+        )
+        if lost
+        else say(
+            "When tokens change places, the first attention's output moves by {least:.2g} of its length.", least=least
+        )
     )
+    places = tuple(name for name, far in found.items() if far <= ORDER_SEEN)
+    shown = Shown(page="positions", panel="table")
+    return Measured(verdict="broken" if lost else "well", number=least, said=said, places=places, shown=shown)
 
 
 def _no_positions(patient: Patient) -> Measured:
-    if patient.anatomy.reads:
-        meaning = say("The encoder reads every sentence as a bag of pieces: their order is lost.")
-    else:
-        meaning = say("Only the causal mask tells this decoder where a token stands, from the second layer on.")
     return Measured(
         verdict="look",
         said=say("This model's config says that it has no positions."),
-        meaning=meaning,
+        meaning=say("The encoder reads every sentence as a bag of pieces: their order is lost.")
+        if patient.anatomy.reads
+        else say("Only the causal mask tells this decoder where a token stands, from the second layer on."),
         causes=say(
             "There are models that are trained so. If this one was not, its config is wrong: name the positions that "
             "it was trained with."
@@ -108,22 +108,18 @@ def _tells(patient: Patient, stack: Stack) -> bool:
 @torch.inference_mode()
 def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     """How far the first attention's output at the last token moves, as a share of its length."""
-    model, drawing = patient.model, Drawing(patient.checkpoint, seed)
+    drawing = Drawing(patient.checkpoint, seed)
     window = patient.config.window(0) if stack.name == "decoder" else 0
     n = min(TOKENS, patient.config.max_len, window or TOKENS)
     ids = drawing.source(n) if stack.name == "encoder" else drawing.target(n)
     site = f"{stack.name}.0.self_attn.output"
     made: list[Tensor] = []
     for order in (ids, (*ids[-2::-1], ids[-1])):
-        read = torch.tensor([order])
-        recorder = Recorder([site])
+        recorder, source = Recorder([site]), torch.tensor([order])
         if stack.name == "encoder":
-            model.encode(read, tap=tap_of(recorder))
+            patient.model.encode(source, tap=tap_of(recorder))
         else:
-            src = torch.tensor([patient.rows[0].source])
-            memory = model.encode(src) if patient.anatomy.reads else None
-            mask = model.source_mask(src) if patient.anatomy.reads else None
-            model.decode(read, memory, mask, tap=tap_of(recorder))
+            read(patient, Texts(torch.tensor([patient.rows[0].source]), source), tap=tap_of(recorder))
         made.append(recorder.values[site][0, -1].float())  # [D]
     before, after = made
     far = (after - before).norm() / before.norm().clamp_min(1e-30)
@@ -132,16 +128,34 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     return float(far)
 
 
+@Test(
+    "wiring",
+    say("The output depends on the source"),
+    threshold=SOURCE_SEEN,
+    why=say(
+        "Without the source nothing moves at all (0 nats); in trained models another source moves every piece by "
+        "more than 1 nat."
+    ),
+    meaning=say("The output does not depend on the source: the decoder writes what is likely by itself."),
+    causes=say(
+        "The encoder's output is not handed to the decoder, the cross-attention is closed by its mask (True = "
+        "closed where True = open is expected) or its weights were not loaded; or the model was not trained long "
+        "enough to look at the source, which shows as a plateau of the loss at that of a language model."
+    ),
+    cause=BELOW,
+    of_a_leak=True,
+    finds=("source is lost", "no cross-attention"),
+    sees=("collapsed embeddings",),
+)
 def source(patient: Patient) -> Measured:
     """Give the decoder the memory of another source: what it thinks must change."""
     if "cross" not in patient.anatomy.kinds:
-        return not_applicable(say("This model has no cross-attention: it reads one text only."))
+        raise NotTested("This model has no cross-attention: it reads one text only.")
     rows = patient.written
     if not rows:
-        return not_applicable(say("There is no sentence to compare sources on; give pairs or sentences."))
+        raise NotTested("There is no sentence to compare sources on; give pairs or sentences.")
     drawing = Drawing(patient.checkpoint, patient.seed)
-    names = ("another", "shuffled", "blank")
-    moves: dict[str, list[float]] = {name: [] for name in names}
+    moves: dict[str, list[float]] = {"another": [], "shuffled": [], "blank": []}
     for i, row in enumerate(rows):
         patient.pause()
         others = [one.source for one in rows[i + 1 :] + rows[:i] if one.source != row.source]
@@ -149,9 +163,19 @@ def source(patient: Patient) -> Measured:
         inner = list(row.source)
         random.Random(patient.seed).shuffle(inner)
         blank = (_blank(patient),) * len(row.source)
-        for name, read in zip(names, (another, tuple(inner), blank), strict=True):
-            moves[name].append(_divergence(patient, row, read))
-    return _used({name: fmean(values) for name, values in moves.items()}, rows)
+        for name, ids in zip(moves, (another, tuple(inner), blank), strict=True):
+            moves[name].append(_divergence(patient, row, ids))
+    means = {name: fmean(values) for name, values in moves.items()}
+    used = max(means.values()) > SOURCE_SEEN
+    shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
+    said = say(
+        "Another sentence's source moves the next piece's probabilities by {another:.2g} nats (KL), a shuffled one "
+        "by {shuffled:.2g}, a blank one by {blank:.2g}.",
+        another=means["another"],
+        shuffled=means["shuffled"],
+        blank=means["blank"],
+    )
+    return Measured(verdict="well" if used else "broken", number=max(means.values()), said=said, shown=shown)
 
 
 def _blank(patient: Patient) -> int:
@@ -168,33 +192,4 @@ def _divergence(patient: Patient, row: Row, other: tuple[int, ...]) -> float:
     return float((right.exp() * (right - wrong)).nan_to_num(0.0).sum(dim=-1).mean())
 
 
-def _used(found: dict[str, float], rows: list[Row]) -> Measured:
-    most = max(found.values())
-    shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross")
-    why = say(
-        "Without the source nothing moves at all (0 nats); in trained models another source moves every piece by "
-        "more than 1 nat."
-    )
-    said = say(
-        "Another sentence's source moves the next piece's probabilities by {another:.2g} nats (KL), a shuffled one "
-        "by {shuffled:.2g}, a blank one by {blank:.2g}.",
-        another=found["another"],
-        shuffled=found["shuffled"],
-        blank=found["blank"],
-    )
-    if most > SOURCE_SEEN:
-        return well(said, most, SOURCE_SEEN, why, shown=shown)
-    return Measured(
-        verdict="broken",
-        number=most,
-        threshold=SOURCE_SEEN,
-        why=why,
-        said=said,
-        meaning=say("The output does not depend on the source: the decoder writes what is likely by itself."),
-        causes=say(
-            "The encoder's output is not handed to the decoder, the cross-attention is closed by its mask (True = "
-            "closed where True = open is expected) or its weights were not loaded; or the model was not trained long "
-            "enough to look at the source, which shows as a plateau of the loss at that of a language model."
-        ),
-        shown=replace(shown, layer=0),
-    )
+TESTS = (positions, source)

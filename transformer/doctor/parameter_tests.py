@@ -2,7 +2,7 @@
 
 What they hold is looked at tensor by tensor, in 32 bits, so that a large model needs no more memory than its largest
 tensor once more. Only what is the same in every kind of model is called a fault here; what the tensors do is tested
-elsewhere. Tables beside each other are looked at in `tables`.
+elsewhere, and what the rows of tables say in `embeddings`.
 
 Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer
 in which all deviations are still that one, up to the chance of drawing, was not trained. That they are equal is not
@@ -21,21 +21,58 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from transformer.analysis.spectra import effective_number
-from transformer.doctor.findings import MOST_PLACES, Measured, Shown, not_applicable, well
-from transformer.doctor.patient import Patient, Test
+from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown, Verdict
+from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.doctor.read_rows import Row
 from transformer.model.tap import NO_TAP, Tap
 from transformer.runs.finite import first_site
 from words import Sentence, say, say_n
 
+LARGE = 256  # values that a matrix has at least for its statistics to say something
+SAMPLE = 512  # rows and columns of which singular values are computed
+UNIFORM = 1.8
+"""Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for the chance in their
+mean; the matrices of nine healthy models from 2.10 up."""
+ALIKE = 0.9
+"""Length of the mean of rows of length 1: about the root of 1 / rows where they were drawn, 1 where all are alike."""
+DIRECTIONS = 2.0
+"""Effective rank. The matrices of nine healthy models: from 10 of 32 up."""
+HALF_MAX = 65_504.0
+NO_GAIN = 1e-3  # of the median
+MOST = 0.5  # of a norm's dimensions
+DRAWN = 4096  # values of a matrix, whose deviation chance then moves by 1.1 %
+FEWEST = 4  # matrices of a layer
+USUAL = (0.01, 0.02)  # deviations that programs draw with; the root of 1 / d_model is another
+ONE = 3.0
+"""How far a layer's deviations are from a usual one, in units of chance: 1 as drawn, in healthy models 30 or more."""
+APART = 1.4
+"""In all healthy models that were tried deviations of W_K and W_Q are 0.97 to 1.02 times each other."""
+COPY = 0.9
+"""Mean cosine of the rows of two tables. Tables that were trained apart: -0.3 to 0.1; copies: above 0.99."""
+TABLES = ("src_table", "tgt_table", "output_table")
 
+_TOO_SMALL: Final = say("All matrices of this model are too small to tell.")
+
+of_weights = partial(Test, "weights")
+
+
+@of_weights(
+    say("Every value is a number"),
+    threshold=0,
+    why=say("A single one spreads to everything that is computed with it."),
+    cause=BELOW,
+    finds=("NaN in one tensor", "infinite norm"),
+)
 @torch.inference_mode()
 def finite(patient: Patient) -> Measured:
     """NaN and infinite values: among the parameters, and in what is computed of the first sentence."""
@@ -46,40 +83,34 @@ def finite(patient: Patient) -> Measured:
             damaged[name] = n
     row = patient.rows[0]
     site = _first_site(patient, row)
-    n = sum(damaged.values())
-    shown = Shown(page="inside", source=row.text)
-    why = say("A single one spreads to everything that is computed with it.")
+    n, shown = sum(damaged.values()), Shown(page="inside", source=row.text)
     if not n and site is None:
         said = say("All parameters are finite, and so is all that is computed of a sentence.")
-        return well(said, 0, 0, why, shown=shown)
-    if n:
-        said = say_n(
+        return Measured(verdict="well", number=0, said=said, shown=shown)
+    return Measured(
+        verdict="broken",
+        number=n,
+        said=say_n(
             "{n:,} parameter is NaN or infinite, first in {where}.",
             "{n:,} parameters are NaN or infinite, first in {where}.",
             n,
             where=next(iter(damaged)),
         )
-        causes = say(
+        if n
+        else say("All parameters are finite, but not what is computed of a sentence."),
+        meaning=say("What the model computes is not a number from the first site below on, so it can write nothing.")
+        if site
+        else say("Sentences with the pieces of these rows become NaN; others are computed as if nothing were wrong."),
+        causes=say(
             "Training diverged (learning rate too high, no warm-up, gradients not clipped, float16 without a "
             "scaler), or a value above 65,504 was saved as float16. Go back to an earlier checkpoint; nothing "
             "repairs this one."
         )
-    else:
-        said = say("All parameters are finite, but not what is computed of a sentence.")
-        causes = say(
+        if n
+        else say(
             "Parameters are so large that a product overflows, or a row may attend to nothing at all: its softmax is "
             "0/0. Look at the first site below, and at the mask before it."
-        )
-    return Measured(
-        verdict="broken",
-        number=n,
-        threshold=0,
-        why=why,
-        said=said,
-        meaning=say("What the model computes is not a number from the first site below on, so it can write nothing.")
-        if site
-        else say("Sentences with the pieces of these rows become NaN; others are computed as if nothing were wrong."),
-        causes=causes,
+        ),
         places=(*(list(damaged)[: MOST_PLACES - 1]), *([site] if site else [])),
         shown=shown,
     )
@@ -96,19 +127,6 @@ def _first_site(patient: Patient, row: Row) -> str | None:
     return first_site(made, tap=NO_TAP)
 
 
-LARGE = 256  # values that a matrix has at least for its statistics to say something
-SAMPLE = 512  # rows and columns of which singular values are computed
-UNIFORM = 1.8
-"""Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for the chance in their
-mean; the matrices of nine healthy models from 2.10 up."""
-ALIKE = 0.9
-"""Length of the mean of rows of length 1: about the root of 1 / rows where they were drawn, 1 where all are alike."""
-DIRECTIONS = 2.0
-"""Effective rank. The matrices of nine healthy models: from 10 of 32 up."""
-HALF_MAX = 65_504.0
-NO_GAIN = 1e-3  # of the median
-
-
 def each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
     """The tensors whose values are all finite: what is in the others is said by a test of its own."""
     for name, parameter in patient.model.named_parameters():
@@ -122,58 +140,95 @@ def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
     return ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
 
 
-def verdict_on(
-    bad: list[str],
-    *,
-    number: float,
-    threshold: float,
-    why: Sentence,
-    well: Sentence,
-    said: Callable[[int, str], Sentence],
-    meaning: Sentence,
-    causes: Sentence,
-    broken: bool = True,
-) -> Measured:
-    """The finding about tensors of which some are bad."""
+def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fault: Verdict = "broken") -> Measured:
+    """What was found of tensors, some of which may be bad: `said` of those that are, or that all is well."""
+    shown = Shown(page="doctor", panel="parameters", tensor=bad[0] if bad else None)
     if not bad:
-        shown = Shown(page="doctor", panel="parameters")
-        return Measured(verdict="well", number=number, threshold=threshold, why=why, said=well, shown=shown)
+        return Measured(verdict="well", number=number, said=well, shown=shown)
+    return Measured(verdict=fault, number=number, said=said, places=tuple(bad), shown=shown)
+
+
+def _first(bad: list[str]) -> str:
+    return bad[0] if bad else ""
+
+
+@of_weights(
+    say("Values fit into 16 bits"),
+    threshold=HALF_MAX,
+    why=say("65,504 is the largest number that float16 holds; what is larger is saved as infinite."),
+    meaning=say("Saved in float16 this value becomes infinite, and the model writes nothing any more."),
+    causes=say(
+        "Training ran in bfloat16 or float32 and let values grow: no weight decay, no gradient clipping, or a "
+        "scale that was multiplied into the weights. Save it in float32 or bfloat16."
+    ),
+)
+def precision(patient: Patient) -> Measured:
+    """Whether the values fit into 16 bits, in which checkpoints are saved, and how many are kept so."""
+    most, where, n, narrow = 0.0, "", 0, 0
+    for name, one in each(patient):
+        n += one.numel()
+        narrow += one.numel() * (one.element_size() < 4)
+        largest = float(one.abs().max())
+        most, where = max((most, where), (largest, name))
+    too_large = most > HALF_MAX
+    said = (
+        say("The largest value is {most:.3g}, in {where}.", most=most, where=where)
+        if too_large
+        else say(
+            "The largest value is {most:.3g}, in {where}; {share:.0%} of all values are kept in 16 bits.",
+            most=most,
+            where=where,
+            share=narrow / max(1, n),
+        )
+    )
     return Measured(
-        verdict="broken" if broken else "look",
-        number=number,
-        threshold=threshold,
-        why=why,
-        said=said(len(bad), bad[0]),
-        meaning=meaning,
-        causes=causes,
-        places=tuple(bad[:MOST_PLACES]),
-        shown=Shown(page="doctor", panel="parameters", tensor=bad[0]),
+        verdict="look" if too_large else "well",
+        number=most,
+        said=said,
+        places=(where,) if too_large else (),
+        shown=Shown(page="doctor", panel="parameters", tensor=where),
     )
 
 
+@of_weights(
+    say("No matrix is constant"),
+    threshold=0,
+    why=say("Training moves every value of a matrix by its own amount, so they are never all equal."),
+    meaning=say("What is multiplied by such a matrix says nothing any more: zeros cut a part of the model off."),
+    causes=say(
+        "The tensor was not in the file that was converted, or under another name, so that what it was made with "
+        "(`torch.zeros`, `torch.ones`) was left; or it was pruned. Compare its name with the original's."
+    ),
+    finds=("no cross-attention",),
+)
 def constant(patient: Patient) -> Measured:
     """Matrices and tables in which all values are equal, such as 0."""
     bad = [name for name, one in _matrices(patient) if bool((one == one[0, 0]).all())]
-    return verdict_on(
-        bad,
-        number=len(bad),
-        threshold=0,
-        why=say("Training moves every value of a matrix by its own amount, so they are never all equal."),
-        well=say("No matrix is constant."),
-        said=lambda n, first: say_n(
-            "In {n} matrix all values are equal: {first}.",
-            "In {n} matrices all values are equal, first in {first}.",
-            n,
-            first=first,
-        ),
-        meaning=say("What is multiplied by such a matrix says nothing any more: zeros cut a part of the model off."),
-        causes=say(
-            "The tensor was not in the file that was converted, or under another name, so that what it was made with "
-            "(`torch.zeros`, `torch.ones`) was left; or it was pruned. Compare its name with the original's."
-        ),
+    said = say_n(
+        "In {n} matrix all values are equal: {first}.",
+        "In {n} matrices all values are equal, first in {first}.",
+        len(bad),
+        first=_first(bad),
     )
+    return _found(bad, len(bad), said=said, well=say("No matrix is constant."))
 
 
+@of_weights(
+    say("Every matrix was trained"),
+    threshold=UNIFORM,
+    why=say(
+        "In a matrix as `nn.Linear` draws it no value is above 1.73 times the root mean square; in trained ones the "
+        "largest is 2.1 times and more. (Matrices that were drawn from a normal distribution look like trained ones.)"
+    ),
+    meaning=say("These matrices are noise, and what they compute is, too."),
+    causes=say(
+        "Their names did not match when weights were loaded with `strict=False` (transformers then says that "
+        "they are newly initialized), they got no gradient (frozen, not used, not handed to the optimizer; in an "
+        "encoder: a decoder that sees what it has to predict needs no source), or this checkpoint was saved "
+        "before the training. Look at what was missing when it was loaded."
+    ),
+    of_a_leak=True,
+)
 def initial(patient: Patient) -> Measured:
     """Matrices that are still as they were drawn, from a uniform distribution; drawn rows have no direction alike."""
     found = {}
@@ -183,69 +238,48 @@ def initial(patient: Patient) -> Measured:
         if size > 0 and float(normalize(values, dim=1).mean(0).norm()) < ALIKE:
             found[name] = float(values.abs().max()) / size
     if not found:
-        return not_applicable(say("All matrices of this model are too small to tell."))
+        raise NotTested(_TOO_SMALL)
     bad = [name for name, ratio in found.items() if ratio < UNIFORM]
-    return verdict_on(
-        bad,
-        number=min(found.values()),
-        threshold=UNIFORM,
-        why=say(
-            "In a matrix as `nn.Linear` draws it no value is above 1.73 times the root mean square; in trained ones "
-            "the largest is 2.1 times and more. (Matrices that were drawn from a normal distribution look like "
-            "trained ones.)"
-        ),
-        well=say("No matrix is still as it was drawn, as far as values tell."),
-        said=lambda n, first: say_n(
-            "{n} matrix is as it was drawn before the training: {first}.",
-            "{n} matrices are as they were drawn before the training, first {first}.",
-            n,
-            first=first,
-        ),
-        meaning=say("These matrices are noise, and what they compute is, too."),
-        causes=say(
-            "Their names did not match when weights were loaded with `strict=False` (transformers then says that "
-            "they are newly initialized), they got no gradient (frozen, not used, not handed to the optimizer; in an "
-            "encoder: a decoder that sees what it has to predict needs no source), or this checkpoint was saved "
-            "before the training. Look at what was missing when it was loaded."
-        ),
+    said = say_n(
+        "{n} matrix is as it was drawn before the training: {first}.",
+        "{n} matrices are as they were drawn before the training, first {first}.",
+        len(bad),
+        first=_first(bad),
     )
+    well = say("No matrix is still as it was drawn, as far as values tell.")
+    return _found(bad, min(found.values()), said=said, well=well)
 
 
+@of_weights(
+    say("Singular values are spread"),
+    threshold=DIRECTIONS,
+    why=say(
+        "The effective rank is the exponential of the entropy of the shares that singular values have; with "
+        "n equal ones it is n. In healthy models it is a third of the width and more."
+    ),
+    meaning=say("Whatever goes into these matrices comes out on one line: one number is all that they let through."),
+    causes=say(
+        "Training collapsed (weight decay far too strong, a learning rate that was too high for a while), or the "
+        "matrix was compressed to a low rank on purpose."
+    ),
+)
 def rank(patient: Patient) -> Measured:
     """Spread of the singular values of what is multiplied by."""
     # In a table rows are looked up: of embeddings, positions or token types.
     found = {name: _effective_rank(one) for name, one in _matrices(patient) if not name.endswith("table")}
     found = {name: value for name, value in found.items() if value > 0}
     if not found:
-        return not_applicable(say("All matrices of this model are too small to tell."))
+        raise NotTested(_TOO_SMALL)
     bad = [name for name, value in found.items() if value < DIRECTIONS]
     least = min(found.values())
-    return verdict_on(
-        bad,
-        number=least,
-        threshold=DIRECTIONS,
-        why=say(
-            "The effective rank is the exponential of the entropy of the shares that singular values have; with "
-            "n equal ones it is n. In healthy models it is a third of the width and more."
-        ),
-        well=say(
-            "Singular values are spread: every matrix has an effective rank of {least:.3g} or more.", least=least
-        ),
-        said=lambda n, first: say_n(
-            "{n} matrix has nearly one direction: {first}.",
-            "{n} matrices have nearly one direction, first {first}.",
-            n,
-            first=first,
-        ),
-        meaning=say(
-            "Whatever goes into these matrices comes out on one line: one number is all that they let through."
-        ),
-        causes=say(
-            "Training collapsed (weight decay far too strong, a learning rate that was too high for a while), or the "
-            "matrix was compressed to a low rank on purpose."
-        ),
-        broken=False,
+    said = say_n(
+        "{n} matrix has nearly one direction: {first}.",
+        "{n} matrices have nearly one direction, first {first}.",
+        len(bad),
+        first=_first(bad),
     )
+    well = say("Singular values are spread: every matrix has an effective rank of {least:.3g} or more.", least=least)
+    return _found(bad, least, said=said, well=well, fault="look")
 
 
 @torch.inference_mode()
@@ -258,7 +292,17 @@ def _effective_rank(matrix: Tensor) -> float:
     return effective_number(energy.numpy()) if float(energy.sum()) > 0 else 0.0
 
 
-def gains(patient: Patient) -> Measured:
+@of_weights(
+    say("Norms let the stream through"),
+    threshold=MOST,
+    why=say("Large models switch single dimensions off; no healthy one switches off most of a norm's."),
+    meaning=say("What comes after such a norm sees almost nothing of the stream."),
+    causes=say(
+        "Gains that are stored as their distance from 1 (Gemma) were taken for the gains themselves; weight "
+        "decay was applied to norms; or the tensor was missing and zeros were left."
+    ),
+)
+def norm_gains(patient: Patient) -> Measured:
     """Gains of norms that are 0."""
     found: dict[str, float] = {}
     for name, one in each(patient):
@@ -266,72 +310,33 @@ def gains(patient: Patient) -> Measured:
             size = one.float().abs()
             found[name] = float((size <= NO_GAIN * size.median()).float().mean())
     if not found:
-        return not_applicable(say("The norms of this model have no gains, or it has no norms."))
-    bad = [name for name, share in found.items() if share > 0.5]
-    return verdict_on(
-        bad,
-        number=max(found.values()),
-        threshold=0.5,
-        why=say("Large models switch single dimensions off; no healthy one switches off most of a norm's."),
-        well=say("The norms let most dimensions through."),
-        said=lambda n, first: say_n(
-            "{n} norm has a gain of 0 in most dimensions: {first}.",
-            "{n} norms have a gain of 0 in most dimensions, first {first}.",
-            n,
-            first=first,
-        ),
-        meaning=say("What comes after such a norm sees almost nothing of the stream."),
-        causes=say(
-            "Gains that are stored as their distance from 1 (Gemma) were taken for the gains themselves; weight "
-            "decay was applied to norms; or the tensor was missing and zeros were left."
-        ),
+        raise NotTested("The norms of this model have no gains, or it has no norms.")
+    bad = [name for name, share in found.items() if share > MOST]
+    said = say_n(
+        "{n} norm has a gain of 0 in most dimensions: {first}.",
+        "{n} norms have a gain of 0 in most dimensions, first {first}.",
+        len(bad),
+        first=_first(bad),
     )
+    return _found(bad, max(found.values()), said=said, well=say("The norms let most dimensions through."))
 
 
-def precision(patient: Patient) -> Measured:
-    """Whether the values fit into 16 bits, in which checkpoints are saved, and how many are kept so."""
-    most, where, n, narrow = 0.0, "", 0, 0
-    for name, one in each(patient):
-        n += one.numel()
-        narrow += one.numel() * (one.element_size() < 4)
-        largest = float(one.abs().max())
-        most, where = max((most, where), (largest, name))
-    why = say("65,504 is the largest number that float16 holds; what is larger is saved as infinite.")
-    shown = Shown(page="doctor", panel="parameters", tensor=where)
-    if not most > HALF_MAX:
-        said = say(
-            "The largest value is {most:.3g}, in {where}; {share:.0%} of all values are kept in 16 bits.",
-            most=most,
-            where=where,
-            share=narrow / max(1, n),
-        )
-        return well(said, most, HALF_MAX, why, shown=shown)
-    return Measured(
-        verdict="look",
-        number=most,
-        threshold=HALF_MAX,
-        why=why,
-        said=say("The largest value is {most:.3g}, in {where}.", most=most, where=where),
-        meaning=say("Saved in float16 this value becomes infinite, and the model writes nothing any more."),
-        causes=say(
-            "Training ran in bfloat16 or float32 and let values grow: no weight decay, no gradient clipping, or a "
-            "scale that was multiplied into the weights. Save it in float32 or bfloat16."
-        ),
-        places=(where,),
-        shown=shown,
-    )
-
-
-DRAWN = 4096  # values of a matrix, whose deviation chance then moves by 1.1 %
-FEWEST = 4  # matrices of a layer
-USUAL = (0.01, 0.02)  # deviations that programs draw with; the root of 1 / d_model is another
-ONE = 3.0
-"""How far a layer's deviations are from a usual one, in units of chance: 1 as drawn, in healthy models 30 or more."""
-APART = 1.4
-"""In all healthy models that were tried deviations of W_K and W_Q are 0.97 to 1.02 times each other."""
-
-
-def layers(patient: Patient) -> Measured:
+@of_weights(
+    say("Every layer was trained"),
+    threshold=ONE,
+    why=say(
+        "How far the deviations of a layer's matrices are from one that programs draw with (0.01, 0.02, 1/√d_model), "
+        "in units of what chance makes of it: 1 in a layer as it was drawn; in healthy models 30 and more."
+    ),
+    meaning=say("Such a layer is as programs draw it before a training: what it computes is noise."),
+    causes=say(
+        "The layer was not in the file, or under other names, and was loaded with `strict=False`; it was frozen "
+        "or not handed to the optimizer; or the model was trained for a few steps only."
+    ),
+    of_a_leak=True,
+    sees=("layer as it was drawn",),
+)
+def drawn_layers(patient: Patient) -> Measured:
     """Layers whose matrices all have a deviation that programs draw with."""
     found, usual = {}, (*USUAL, patient.config.d_model**-0.5)
     for one in patient.anatomy.stacks:
@@ -341,31 +346,16 @@ def layers(patient: Patient) -> Measured:
             if len(sizes) >= FEWEST and all(0 < size < math.inf for size, _ in sizes):
                 found[f"{one.name}.layers.{i}"] = min(_distance(sizes, drawn) for drawn in usual)
     if not found:
-        return not_applicable(say("All matrices of this model are too small to tell."))
+        raise NotTested(_TOO_SMALL)
     bad = [name for name, spread in found.items() if spread < ONE]
-    return verdict_on(
-        bad,
-        number=min(found.values()),
-        threshold=ONE,
-        why=say(
-            "How far the deviations of a layer's matrices are from one that programs draw with (0.01, 0.02, "
-            "1/√d_model), in units of what chance makes of it: 1 in a layer as it was drawn; in healthy models 30 "
-            "and more."
-        ),
-        well=say("In no layer do all matrices have a deviation that programs draw with."),
-        said=lambda n, first: say_n(
-            "In {n} layer all matrices have the same deviation: {first}.",
-            "In {n} layers all matrices have the same deviation, first {first}.",
-            n,
-            first=first,
-        ),
-        meaning=say("Such a layer is as programs draw it before a training: what it computes is noise."),
-        causes=say(
-            "The layer was not in the file, or under other names, and was loaded with `strict=False`; it was frozen "
-            "or not handed to the optimizer; or the model was trained for a few steps only."
-        ),
-        broken=False,
+    said = say_n(
+        "In {n} layer all matrices have the same deviation: {first}.",
+        "In {n} layers all matrices have the same deviation, first {first}.",
+        len(bad),
+        first=_first(bad),
     )
+    well = say("In no layer do all matrices have a deviation that programs draw with.")
+    return _found(bad, min(found.values()), said=said, well=well, fault="look")
 
 
 def _deviations(layer: nn.Module) -> list[tuple[float, int]]:
@@ -379,52 +369,113 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
     return sum(math.log(size / drawn) ** 2 * 2 * n for size, n in sizes) / len(sizes)
 
 
+@of_weights(
+    say("Queries and keys are of one size"),
+    threshold=APART,
+    why=say(
+        "Ratio of the deviations. Both are drawn alike and change alike in training: 0.97 to 1.02 in all healthy "
+        "models that were tried."
+    ),
+    meaning=say("Something was added to one of the two, or it was scaled: scores are not those of the training."),
+    causes=say(
+        "Noise (values that were quantised too coarsely, or noise that was added), the scale of the scores "
+        "multiplied into W_Q or W_K while the file was converted, or first values that were drawn otherwise for "
+        "the two (as in T5). Compare the file with its source."
+    ),
+    finds=("keys drowned in noise",),
+)
 def balance(patient: Patient) -> Measured:
     """Whether W_Q and W_K are of one size."""
     if patient.config.score_scale is not None or patient.config.qk_norm:
-        return not_applicable(say("This model scales its scores in a way of its own, so W_Q and W_K may differ."))
+        raise NotTested("This model scales its scores in a way of its own, so W_Q and W_K may differ.")
     found = {}
     for kind in patient.anatomy.kinds:
         for layer, attention in enumerate(patient.model.attentions(kind)):
             patient.pause()
             query, key = (float(one.weight.detach().float().std()) for one in (attention.q_proj, attention.k_proj))
-            if not (0 < query < math.inf and 0 < key < math.inf):
-                continue
-            found[f"{kind}.{layer + 1}"] = key / query
+            if 0 < query < math.inf and 0 < key < math.inf:
+                found[f"{kind}.{layer + 1}"] = key / query
     if not found:
-        return not_applicable(say("This model has no attention whose matrices could be compared."))
+        raise NotTested("This model has no attention whose matrices could be compared.")
     mean = math.exp(sum(map(math.log, found.values())) / len(found))
     said = say("W_K is {times:.2f} times as large as W_Q, on average over {n} attentions.", times=mean, n=len(found))
-    why = say(
-        "Ratio of the deviations. Both are drawn alike and change alike in training: 0.97 to 1.02 in all healthy "
-        "models that were tried."
-    )
+    number = max(mean, 1 / mean)
     if 1 / APART < mean < APART:
-        return well(said, max(mean, 1 / mean), APART, why)
+        return Measured(verdict="well", number=number, said=said)
+    places = tuple(name for name, times in found.items() if not 1 / APART < times < APART)
+    shown = Shown(page="doctor", panel="parameters")
+    return Measured(verdict="look", number=number, said=said, places=places, shown=shown)
+
+
+@of_weights(
+    say("Tied tables are one"),
+    meaning=say("They were one table, or began as copies, and then went on learning apart."),
+    causes=say(
+        "Weights were tied in the code that trained and copied when they were saved or loaded, and training went on "
+        "with two of them: tie them again before you train further. If they were untied on purpose, all is well."
+    ),
+    finds=("untied output", "untied sides"),
+)
+def copies(patient: Patient) -> Measured:
+    """Tables that look like copies of each other and are not equal."""
+    tables = [(name, one) for name, one in each(patient) if name in TABLES]
+    alike: dict[str, float] = {}
+    for (name, one), (other, two) in combinations(tables, 2):
+        if one.shape == two.shape and not torch.equal(one, two):
+            alike[f"{name}, {other}"] = float(torch.cosine_similarity(one.float(), two.float(), dim=1).mean())
+    most = max(alike.values(), default=None)
+    shown = Shown(page="doctor", panel="parameters", tensor="src_table")
+    # Where there is nothing to compare, the threshold is told all the same.
+    if most is None or most <= COPY:
+        said = say("Tables that are tied are one, and none looks like a copy of another.")
+        return Measured(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
+    said = say("Two tables are nearly equal, but not quite: their rows have a mean cosine of {most:.4f}.", most=most)
+    places = tuple(name for name, cosine in alike.items() if cosine > COPY)
     return Measured(
-        verdict="look",
-        number=max(mean, 1 / mean),
-        threshold=APART,
-        said=said,
-        why=why,
-        meaning=say("Something was added to one of the two, or it was scaled: scores are not those of the training."),
-        causes=say(
-            "Noise (values that were quantised too coarsely, or noise that was added), the scale of the scores "
-            "multiplied into W_Q or W_K while the file was converted, or first values that were drawn otherwise for "
-            "the two (as in T5). Compare the file with its source."
-        ),
-        places=tuple(name for name, times in found.items() if not 1 / APART < times < APART)[:MOST_PLACES],
-        shown=Shown(page="doctor", panel="parameters"),
+        verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown
     )
+
+
+_WHY_COPIES: Final = say(
+    "Rows of tables that were trained apart have a mean cosine of -0.3 to 0.1; those of a copy above 0.99."
+)
+
+
+@of_weights(
+    say("Every piece has an embedding"),
+    threshold=0,
+    why=say("Rows are drawn before the training; only that of padding is set to 0 on purpose."),
+    meaning=say("The model reads nothing where these pieces stand."),
+    causes=say(
+        "The vocabulary was made larger after the training, `padding_idx` was another id than the config's "
+        "pad_id, or the rows fill the table up to a round size and no text has them."
+    ),
+)
+def zero_rows(patient: Patient) -> Measured:
+    """Rows of the embeddings that are all 0, but for padding."""
+    bad: list[str] = []
+    n = 0
+    tokenizers = {"src_table": patient.checkpoint.src_tokenizer}
+    for name, one in each(patient):
+        if name in TABLES and one.abs().max() > 0:
+            size = tokenizers.get(name, patient.checkpoint.tgt_tokenizer).size
+            rows = [int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i != patient.config.pad_id]
+            n += len(rows)
+            bad += [f"{name}[{i}]" for i in rows[:MOST_PLACES]]
+    said = say_n("{n} row is all 0: {first}.", "{n} rows are all 0, first {first}.", n, first=_first(bad))
+    well = say("No piece has an embedding of zeros, padding left out.")
+    return _found(bad, n, said=said, well=well, fault="look")
 
 
 TESTS: tuple[Test, ...] = (
-    Test("finite", "weights", say("Every value is a number"), finite),
-    Test("precision", "weights", say("Values fit into 16 bits"), precision),
-    Test("constant", "weights", say("No matrix is constant"), constant),
-    Test("initial", "weights", say("Every matrix was trained"), initial),
-    Test("rank", "weights", say("Singular values are spread"), rank),
-    Test("norm_gains", "weights", say("Norms let the stream through"), gains),
-    Test("drawn_layers", "weights", say("Every layer was trained"), layers),
-    Test("balance", "weights", say("Queries and keys are of one size"), balance),
+    finite,
+    precision,
+    constant,
+    initial,
+    rank,
+    norm_gains,
+    drawn_layers,
+    balance,
+    copies,
+    zero_rows,
 )

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.doctor.findings import Area, Measured, Verdict
+from transformer.doctor.findings import MOST_PLACES, Area, Measured, NotTested, not_applicable
 from transformer.doctor.read_rows import Row, rows_of
 from transformer.errors import GlassformerError
 from transformer.model.anatomy import Anatomy
@@ -51,8 +51,8 @@ class Patient:
     reported: float | None = None  # the loss that the training reported, in nats a piece; None if nobody says it
     # Those that tests of settings found so far, by what was changed; None where nothing could be.
     losses: dict[str, Loss | None] = field(default_factory=dict)
-    # Of the tests so far, by their names: what is broken below decides what can be tested above.
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    # Names of tests so far that found a model that is wrong whatever its settings are (`BELOW`).
+    broken_below: list[str] = field(default_factory=list)
     _known: dict[Callable[[Patient], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, work: Callable[[Patient], _Result]) -> _Result:
@@ -137,6 +137,11 @@ class Patient:
         """The runs that ended without an error."""
         return tuple(one for one in self.runs if isinstance(one, Trace))
 
+    @property
+    def first_source(self) -> str | None:
+        """The first sentence that could be run; None if there is none."""
+        return next((trace.query.source for trace in self.traces), None)
+
 
 def _of_card(checkpoint: Checkpoint) -> Samples:
     """The examples of the card, with what should come out where the card says it of each."""
@@ -145,13 +150,59 @@ def _of_card(checkpoint: Checkpoint) -> Samples:
     return Samples(tuple(card.tried()), tuple(one for one in targets if one) if all(targets) else ())
 
 
+LEAK, BELOW = 1, 2
+
+
+def _nothing(patient: Patient) -> Measured:
+    raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Test:
-    """One test."""
+    """One test: decorates the function that measures. What that leaves out of a finding is said here, once."""
 
     __test__ = False  # pytest takes a class of this name for tests of its own
 
-    name: str  # for programs, such as "causality"
     area: Area  # what it is about
     title: Sentence  # what is tested, in a few words
-    measure: Callable[[Patient], Measured]  # makes it
+    _: KW_ONLY
+    threshold: float | None = None  # what its number is held against
+    why: Sentence | Literal[""] = ""  # why the threshold is where it is
+    meaning: Sentence | Literal[""] = ""  # of a fault, in plain words
+    causes: Sentence | Literal[""] = ""  # of a fault, as a rule, and what to do
+    # Whether other tests show the mistake that it names, too: 0 for no; else the likelier, the less. `LEAK`, `BELOW`
+    # (what is computed is wrong, whatever the settings are), or more than that.
+    cause: int = 0
+    # Whether a fault may follow from a leak: a decoder that looks up what it has to write needs neither the source
+    # nor most of itself.
+    of_a_leak: bool = False
+    # Faults, by their names where tests plant them: those that it must find, and others that it may see.
+    finds: tuple[str, ...] = ()
+    sees: tuple[str, ...] = ()
+    name: str = ""  # for programs, such as "causality": that of its function
+    look: Callable[[Patient], Measured] = _nothing  # what a patient shows; a `NotTested` where nothing can be said
+
+    def __call__(self, look: Callable[[Patient], Measured]) -> Test:
+        """The test that looks at a patient so: decorates its function."""
+        return replace(self, name=self.name or look.__name__, look=look)
+
+    @property
+    def of_outputs(self) -> bool:
+        """Whether it looks at what the model writes, or at how well it guesses: that shows any mistake below."""
+        return self.area == "behaviour" and not self.cause
+
+    def measure(self, patient: Patient) -> Measured:
+        """What it found, in full."""
+        try:
+            found = self.look(patient)
+        except NotTested as error:
+            return not_applicable(error.sentence)
+        faulty, held = found.verdict in ("broken", "look"), found.number is not None
+        return replace(
+            found,
+            threshold=self.threshold if found.threshold is None and held else found.threshold,
+            why=found.why or (self.why if held else ""),
+            meaning=found.meaning or (self.meaning if faulty else ""),
+            causes=found.causes or (self.causes if faulty else ""),
+            places=found.places[:MOST_PLACES],
+        )

@@ -78,13 +78,7 @@ def _plain(size: int, is_special: Callable[[int], bool], apart: set[int | None])
 
 
 def rows_of(checkpoint: Checkpoint, samples: Samples, seed: int) -> list[Row]:
-    """Rows of the sentences, `MOST_ROWS` at most; drawn ones if there are none.
-
-    Args:
-        checkpoint: Whose ids they are.
-        samples: The sentences; what cannot be read is left out.
-        seed: Decides what is drawn.
-    """
+    """Rows of the sentences that can be read, `MOST_ROWS` at most; rows drawn by the seed if there are none."""
     drawing, found = Drawing(checkpoint, seed), []
     for i, source in enumerate(samples.sources[:MOST_ROWS]):
         try:
@@ -121,12 +115,7 @@ def _row(
 def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
     """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
 
-    Args:
-        src: What the encoder reads [B, S].
-        tgt: What the decoder reads [B, T].
-
-    Raises:
-        QueryError: A value is not finite; names the first site.
+    The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the first site that is not finite.
     """
 
     def made(tap: Tap) -> Tensor:

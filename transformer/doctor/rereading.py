@@ -43,9 +43,7 @@ def own_texts(patient: Patient) -> list[Texts]:
 def random_texts(patient: Patient, *, most: int = MOST_TOKENS, longest: int = LENGTH) -> list[Texts]:
     """Texts of pieces that are drawn by the patient's seed, as many as can be read in a few seconds.
 
-    Args:
-        most: No more tokens than this.
-        longest: No more pieces in a text than this.
+    `most` is of tokens, `longest` of the pieces of a text.
     """
     config, checkpoint = patient.config, patient.checkpoint
     n_parameters = sum(parameter.numel() for parameter in patient.model.parameters())

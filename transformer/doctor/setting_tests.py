@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial, wraps
 
-from transformer.doctor.findings import Measured, PageName, Shown, not_applicable, well
+from transformer.doctor.findings import Measured, NotTested, PageName, Shown
 from transformer.doctor.neighbour_models import Neighbour, as_it_is, loss_of_neighbour, shifts, with_setting
-from transformer.doctor.patient import Patient, Test
+from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.trying.losses import Loss
 from transformer.trying.verdicts import surely_better
 from words import Sentence, say, say_n
@@ -32,106 +32,107 @@ EXPLAINS = 0.3
 """Share of the loss of guessing that may be left under a setting that is said to be that of the training."""
 CLEAR = 1.25
 """How many times the gain of another setting has to be for that one to be blamed instead."""
-BELOW = ("finite", "causality", "own_token", "cache", "positions", "source", "leak")
-"""Tests of what stands below the settings: a model that does not pass them is wrong whatever its settings are."""
 PLAIN = 0.1
 """Nats a piece that are worth a look where the texts are too few to rule out chance, if each of them gains."""
 FEWEST = 3  # texts; the paired test shows nothing on fewer
 
+Values = Callable[[Patient], Iterator[Neighbour]]  # those of one setting that are tried
+_SETTINGS: list[Values] = []
 
-@dataclass(frozen=True)
-class Setting:
-    """One setting."""
+of_setting = partial(
+    Test,
+    "wiring",
+    why=say(
+        "In healthy models no neighbour is better by more than 0.016 nats a piece; wrong settings cost 0.06 to "
+        "10. The better one has to be so beyond chance, or on each text and by more than 0.1."
+    ),
+)
 
-    name: str  # of the test
-    title: Sentence  # what is tested
-    neighbours: Callable[[Patient], Iterator[Neighbour]]  # values that are tried
-    causes: Sentence  # how it comes to be wrong, and what to do
-    page: PageName = "inside"  # which shows it
 
-    def measure(self, patient: Patient) -> Measured:
-        """Try the neighbours."""
-        below = [name for name in BELOW if patient.verdicts.get(name) == "broken"]
-        if below:
-            return not_applicable(
-                say("Settings can be compared once {tests} is mended: until then any change may do better by chance.",
-                    tests=", ".join(below))
-            )  # fmt: skip
-        before = as_it_is(patient)
-        if len(before.totals) < FEWEST:
-            return not_applicable(
-                say_n("{n} text that fits into the model is too few to compare settings on; give pairs.",
-                      "{n} texts that fit into the model are too few to compare settings on; give pairs.",
-                      len(before.totals))
-            )  # fmt: skip
-        tried = [(one, loss) for one in self.neighbours(patient) if (loss := loss_of_neighbour(patient, one))]
-        if not tried:
-            return not_applicable(say("No neighbouring value fits the parameters of this model."))
-        best, loss = min(tried, key=lambda pair: pair[1].mean)
-        return self._verdict(patient, before, best, loss, len(tried))
+def tried(page: PageName) -> Callable[[Values], Callable[[Patient], Measured]]:
+    """Decorates the values of a setting, which a page shows: what comes of trying them."""
 
-    def _verdict(self, patient: Patient, before: Loss, best: Neighbour, after: Loss, tried: int) -> Measured:
-        gain = before.mean - after.mean
-        needed = GAIN + max(0.0, before.mean - EASY) / 2
-        shown = Shown(page=self.page)
-        why = say(
-            "In healthy models no neighbour is better by more than 0.016 nats a piece; wrong settings cost 0.06 to "
-            "10. The better one has to be so beyond chance, or on each text and by more than 0.1."
+    def look_of(values: Values) -> Callable[[Patient], Measured]:
+        _SETTINGS.append(values)
+
+        @wraps(values)
+        def look(patient: Patient) -> Measured:
+            return _measured(patient, values, Shown(page=page))
+
+        return look
+
+    return look_of
+
+
+def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
+    """Try the neighbours."""
+    if patient.broken_below:
+        raise NotTested(
+            "Settings can be compared once {tests} is mended: until then any change may do better by chance.",
+            tests=", ".join(patient.broken_below),
         )
-        beyond_chance = surely_better(after, before)
-        seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
-        if gain <= needed or not seen or self._another_explains_more(patient, gain):
-            said = say_n(
-                "{n} neighbour was tried: with {best} the loss is {after:.3g} nats a piece; as the model is, "
-                "{before:.3g}.",
-                "{n} neighbours were tried: the best, {best}, has a loss of {after:.3g} nats a piece; the model as "
-                "it is, {before:.3g}.",
-                tried,
-                best=best.name,
-                after=after.mean,
-                before=before.mean,
-            )
-            return well(said, gain, needed, why, shown=shown)
-        parts = patient.anatomy
-        judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
-        chance = math.log(len(patient.model.output_weight))
-        explains = after.mean <= EXPLAINS * chance  # else something else is wrong, and this one helps against it
-        sure = judged and beyond_chance and explains
-        return Measured(
-            verdict="broken" if sure else "look",
-            number=gain,
-            threshold=needed,
-            why=why,
-            said=say(
-                "With {best} the loss is {after:.3g} nats a piece; as the model is, {before:.3g}.",
-                best=best.name,
-                before=before.mean,
-                after=after.mean,
-            ),
-            headline=_trained_with(best) if sure else "",
-            meaning=say("The parameters were trained with another setting than they are computed with.")
-            if sure
-            else say("The model does better with another setting, but not well: something else is wrong, too.")
-            if judged and beyond_chance
-            else say(
-                "The model is surer of what it writes with another setting than with its own; that may be a wrong "
-                "certainty. Give pairs, or more of them: they decide."
-            ),
-            causes=self.causes,
-            places=(best.name,),
-            shown=shown,
+    before = as_it_is(patient)
+    if len(before.totals) < FEWEST:
+        raise NotTested(
+            say_n("{n} text that fits into the model is too few to compare settings on; give pairs.",
+                  "{n} texts that fit into the model are too few to compare settings on; give pairs.",
+                  len(before.totals))
+        )  # fmt: skip
+    losses = [(one, loss) for one in values(patient) if (loss := loss_of_neighbour(patient, one))]
+    if not losses:
+        raise NotTested("No neighbouring value fits the parameters of this model.")
+    best, after = min(losses, key=lambda pair: pair[1].mean)
+    gain = before.mean - after.mean
+    needed = GAIN + max(0.0, before.mean - EASY) / 2
+    beyond_chance = surely_better(after, before)
+    seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
+    if gain <= needed or not seen or _another_explains_more(patient, gain, values):
+        said = say_n(
+            "{n} neighbour was tried: with {best} the loss is {after:.3g} nats a piece; as the model is, "
+            "{before:.3g}.",
+            "{n} neighbours were tried: the best, {best}, has a loss of {after:.3g} nats a piece; the model as "
+            "it is, {before:.3g}.",
+            len(losses),
+            best=best.name,
+            after=after.mean,
+            before=before.mean,
         )
+        return Measured(verdict="well", number=gain, threshold=needed, said=said, shown=shown)
+    parts = patient.anatomy
+    judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
+    chance = math.log(len(patient.model.output_weight))
+    explains = after.mean <= EXPLAINS * chance  # else something else is wrong, and this one helps against it
+    sure = judged and beyond_chance and explains
+    return Measured(
+        verdict="broken" if sure else "look",
+        number=gain,
+        threshold=needed,
+        said=say(
+            "With {best} the loss is {after:.3g} nats a piece; as the model is, {before:.3g}.",
+            best=best.name,
+            before=before.mean,
+            after=after.mean,
+        ),
+        headline=_trained_with(best) if sure else "",
+        meaning=say("The parameters were trained with another setting than they are computed with.")
+        if sure
+        else say("The model does better with another setting, but not well: something else is wrong, too.")
+        if judged and beyond_chance
+        else say(
+            "The model is surer of what it writes with another setting than with its own; that may be a wrong "
+            "certainty. Give pairs, or more of them: they decide."
+        ),
+        places=(best.name,),
+        shown=shown,
+    )
 
-    def _another_explains_more(self, patient: Patient, gain: float) -> bool:
-        """Whether another setting is far better still: then that one is wrong, and this one gains by chance."""
-        before = as_it_is(patient).mean
-        for setting in SETTINGS:
-            if setting.name != self.name:
-                for one in setting.neighbours(patient):
-                    loss = loss_of_neighbour(patient, one)
-                    if loss is not None and before - loss.mean > CLEAR * gain:
-                        return True
-        return False
+
+def _another_explains_more(patient: Patient, gain: float, values: Values) -> bool:
+    """Whether another setting is far better still: then that one is wrong, and this one gains by chance."""
+    before = as_it_is(patient).mean
+    others = (one for other in _SETTINGS if other is not values for one in other(patient))
+    losses = (loss_of_neighbour(patient, one) for one in others)
+    return any(loss is not None and before - loss.mean > CLEAR * gain for loss in losses)
 
 
 def _trained_with(best: Neighbour) -> Sentence:
@@ -161,20 +162,19 @@ def _better_on_each(after: Loss, before: Loss) -> bool:
     return all(a / max(1, n) < b / max(1, m) for a, n, b, m in shares)
 
 
-def _heads(patient: Patient) -> Iterator[Neighbour]:
-    """Down to a quarter and up to four times the number, the projections as wide as they are."""
-    config = patient.config
-    width, shared = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
-    for n in (config.n_heads // 4, config.n_heads // 2, 2 * config.n_heads, 4 * config.n_heads):
-        if n and width % n == 0 and shared % (width // n) == 0:
-            yield with_setting(n_heads=n, d_head=width // n, n_kv_heads=shared // (width // n))
-
-
-def _scale(patient: Patient) -> Iterator[Neighbour]:
-    yield with_setting(scale_embedding=not patient.config.scale_embedding)
-
-
-def _score_scale(patient: Patient) -> Iterator[Neighbour]:
+@of_setting(
+    say("The attention scores are scaled as they were trained"),
+    causes=say(
+        "The wrong line is the one that makes the scores: `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
+        "them, some code forgets it or divides by √d_model, and no file says which. As the model was trained so "
+        "it has to be opened: set score_scale to the value that does best here."
+    ),
+    cause=BELOW + 2,
+    finds=("scores not scaled",),
+    sees=("too few heads", "too many heads", "scores scaled by width", "keys drowned in noise"),
+)
+@tried("inside")
+def score_scale(patient: Patient) -> Iterator[Neighbour]:
     """What q . k is multiplied by in code that does not divide it by the root of d_head."""
     config = patient.config
     usual = config.d_head**-0.5
@@ -189,77 +189,88 @@ def _score_scale(patient: Patient) -> Iterator[Neighbour]:
             yield Neighbour(f"score_scale = {scale:.4g} ({name})", {"score_scale": scale})
 
 
-def _norm(patient: Patient) -> Iterator[Neighbour]:
+@of_setting(
+    say("The number of heads is right"),
+    causes=say(
+        "No file of weights holds the number of heads, and every divisor of d_model loads. Look it up in the "
+        "code or the arguments of the training, or set it to the value that does best here."
+    ),
+    cause=BELOW + 1,
+    finds=("too few heads", "too many heads", "one head"),
+    sees=("scores not scaled", "keys drowned in noise"),
+)
+@tried("inside")
+def n_heads(patient: Patient) -> Iterator[Neighbour]:
+    """Down to a quarter and up to four times the number, the projections as wide as they are."""
+    config = patient.config
+    width, shared = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
+    for n in (config.n_heads // 4, config.n_heads // 2, 2 * config.n_heads, 4 * config.n_heads):
+        if n and width % n == 0 and shared % (width // n) == 0:
+            yield with_setting(n_heads=n, d_head=width // n, n_kv_heads=shared // (width // n))
+
+
+@of_setting(
+    say("The scale of the embeddings is right"),
+    causes=say(
+        "Token embeddings are multiplied by the square root of d_model, or are not; fairseq, Marian and the "
+        "Annotated Transformer do, GPT-2, BERT and many tutorials do not. Set scale_embedding the other way."
+    ),
+    cause=BELOW + 5,
+)
+@tried("inside")
+def scale_embedding(patient: Patient) -> Iterator[Neighbour]:
+    """The other way."""
+    yield with_setting(scale_embedding=not patient.config.scale_embedding)
+
+
+@of_setting(
+    say("The norms stand where they were trained"),
+    causes=say(
+        "Norms before the sub-layers and after the sums have the same parameters (norm_first of "
+        "`nn.TransformerEncoderLayer`); a final norm suggests that they stand before. Set norm the other way."
+    ),
+    cause=BELOW + 3,
+    finds=("norms swapped",),
+)
+@tried("inside")
+def norm(patient: Patient) -> Iterator[Neighbour]:
     """A norm after the sum or before the sub-layer: the parameters are the same."""
     if patient.config.norm != "both" and patient.config.norm_kind != "none":
         yield with_setting(norm="post" if patient.config.norm == "pre" else "pre")
 
 
-def _activation(patient: Patient) -> Iterator[Neighbour]:
+@of_setting(
+    say("The activation is the one of the training"),
+    causes=say(
+        "The non-linearity has no parameters, so no file holds it; `nn.TransformerEncoderLayer` takes ReLU "
+        "unless it is told otherwise. Set activation to the value that does best here."
+    ),
+    cause=BELOW + 6,
+)
+@tried("inside")
+def activation(patient: Patient) -> Iterator[Neighbour]:
+    """The others, but for an approximation of the model's own."""
     for name in ("relu", "gelu", "silu"):
         if name != patient.config.activation.removesuffix("_tanh"):
             yield with_setting(activation=name)
 
 
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        "score_scale",
-        say("The attention scores are scaled as they were trained"),
-        _score_scale,
-        say(
-            "The wrong line is the one that makes the scores: `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
-            "them, some code forgets it or divides by √d_model, and no file says which. As the model was trained so "
-            "it has to be opened: set score_scale to the value that does best here."
-        ),
+@of_setting(
+    say("Positions begin where they were trained"),
+    causes=say(
+        "The wrong line is the one that adds the positions: `x + pe[:, : x.size(1)]` begins with the table's "
+        "first row, and `x + pe[:, 1 : x.size(1) + 1]` with its second. Some code does so on purpose: fairseq, "
+        "BART and OPT leave the first 2 rows to padding. As the model was trained so it has to be opened: cut "
+        "those rows off the table in the file, or put them before it; or train again."
     ),
-    Setting(
-        "n_heads",
-        say("The number of heads is right"),
-        _heads,
-        say(
-            "No file of weights holds the number of heads, and every divisor of d_model loads. Look it up in the "
-            "code or the arguments of the training, or set it to the value that does best here."
-        ),
-    ),
-    Setting(
-        "scale_embedding",
-        say("The scale of the embeddings is right"),
-        _scale,
-        say(
-            "Token embeddings are multiplied by the square root of d_model, or are not; fairseq, Marian and the "
-            "Annotated Transformer do, GPT-2, BERT and many tutorials do not. Set scale_embedding the other way."
-        ),
-    ),
-    Setting(
-        "norm",
-        say("The norms stand where they were trained"),
-        _norm,
-        say(
-            "Norms before the sub-layers and after the sums have the same parameters (norm_first of "
-            "`nn.TransformerEncoderLayer`); a final norm suggests that they stand before. Set norm the other way."
-        ),
-    ),
-    Setting(
-        "activation",
-        say("The activation is the one of the training"),
-        _activation,
-        say(
-            "The non-linearity has no parameters, so no file holds it; `nn.TransformerEncoderLayer` takes ReLU "
-            "unless it is told otherwise. Set activation to the value that does best here."
-        ),
-    ),
-    Setting(
-        "position_shift",
-        say("Positions begin where they were trained"),
-        shifts,
-        say(
-            "The wrong line is the one that adds the positions: `x + pe[:, : x.size(1)]` begins with the table's "
-            "first row, and `x + pe[:, 1 : x.size(1) + 1]` with its second. Some code does so on purpose: fairseq, "
-            "BART and OPT leave the first 2 rows to padding. As the model was trained so it has to be opened: cut "
-            "those rows off the table in the file, or put them before it; or train again."
-        ),
-        "positions",
-    ),
+    cause=BELOW + 4,
+    finds=("positions shifted",),
+    sees=("dead neurons",),
 )
+@tried("positions")
+def position_shift(patient: Patient) -> Iterator[Neighbour]:
+    """Tables that begin one or two rows earlier or later."""
+    return shifts(patient)
 
-TESTS: tuple[Test, ...] = tuple(Test(one.name, "wiring", one.title, one.measure) for one in SETTINGS)
+
+TESTS = (score_scale, n_heads, scale_embedding, norm, activation, position_shift)

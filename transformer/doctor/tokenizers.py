@@ -1,111 +1,122 @@
-"""Whether the tokenizers are those of the model.
+"""Whether the tokenizers are those of the model, and what each does by itself.
 
-What a tokenizer does by itself is tested with its own pieces and the patient's texts; whether source and target were
-exchanged, with the model's losses either way. Knows nothing of Streamlit.
+By itself: special pieces, texts that come back, and pieces that it does not know, by its own pieces and the patient's
+texts. Whether source and target were exchanged is told by the model's losses either way. Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
-from transformer.doctor import piece_tests as pieces
-from transformer.doctor.findings import Measured, not_applicable, well
-from transformer.doctor.patient import Patient, Test
-from transformer.errors import GlassformerError
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from transformer.doctor.findings import Measured, NotTested
+from transformer.doctor.patient import BELOW, Patient, Test
+from transformer.errors import GlassformerError, TokenizerError
 from transformer.text.normalise import normalise
-from transformer.text.tokenizer import AnyTokenizer
+from transformer.text.raw import RawIds
+from transformer.text.tokenizer import AnyTokenizer, Encoding
 from transformer.trying.losses import Loss, loss_of
 from transformer.trying.variants import Variant
 from words import Sentence, say
 
 FAR_BETTER = 0.25
 """Nats a piece."""
+MANY_UNKNOWN = 0.1
+FEW_COME_BACK = 0.9
+_ENDS_TEXT = "<|endoftext|>"  # in several families it is start, end and padding at once
+_NAMES: dict[str, frozenset[str]] = {
+    "pad": frozenset({"<pad>", "[PAD]", "<PAD>", "<blank>", "<|pad|>", "<|padding|>"}),
+    "unk": frozenset({"<unk>", "[UNK]", "<UNK>"}),
+    "bos": frozenset({"<s>", "[CLS]", "[BOS]", "<bos>", "<sos>", "<BOS>", "<SOS>", "<start>", "<|begin_of_text|>"}),
+    "eos": frozenset({"</s>", "[SEP]", "[EOS]", "<eos>", "<EOS>", "<end>", "<|end_of_text|>", "<|im_end|>"}),
+}
+"""What pieces of each kind are called in the families that are in use."""
+_NO_TEXT: Sentence = say("There is no text to try the tokenizer with. Give some.")
+
+of_tokenizers = partial(Test, "tokenizer")
 
 
-def sizes(patient: Patient) -> Measured:
+@of_tokenizers(
+    say("Every piece has a row"),
+    threshold=1.0,
+    why=say("A piece without a row cannot be read, and a row without a piece cannot be written."),
+    meaning=say("Some texts cannot be read at all, or pieces stand for other rows than those that were trained."),
+    causes=say(
+        "The tokenizer of another model or of another size, source and target exchanged, or pieces that were added "
+        "to the tokenizer after training. Take the tokenizer file that the model was trained with."
+    ),
+    sees=("swapped tokenizers",),
+)
+def vocabulary_sizes(patient: Patient) -> Measured:
     """Whether every piece has a row, and every row a piece."""
     model, checkpoint, config = patient.model, patient.checkpoint, patient.config
     found = [("src_table", len(model.src_table), checkpoint.src_tokenizer.size, config.src_vocab_size)]
+    n_target = checkpoint.tgt_tokenizer.size
     if patient.anatomy.gives_logits or not config.shared_vocab:
-        n_target = checkpoint.tgt_tokenizer.size
         found.append(("target_table", len(model.target_table), n_target, config.tgt_vocab_size))
     if patient.anatomy.gives_logits:
-        found.append(
-            ("output_weight", len(model.output_weight), checkpoint.tgt_tokenizer.size, config.tgt_vocab_size)
-        )
+        found.append(("output_weight", len(model.output_weight), n_target, config.tgt_vocab_size))
     apart = max(abs(rows - pieces) + abs(rows - said) for _, rows, pieces, said in found)
     name, rows, pieces, said = next((one for one in found if not one[1] == one[2] == one[3]), found[0])
     text = say(
         "{name} has {rows:,} rows, its tokenizer {pieces:,} pieces, and the config says {said:,}.",
         name=name, rows=rows, pieces=pieces, said=said,
     )  # fmt: skip
-    why = say("A piece without a row cannot be read, and a row without a piece cannot be written.")
-    if not apart:
-        return well(text, 0.0, 1.0, why)
-    return Measured(
-        verdict="broken",
-        number=float(apart),
-        threshold=1.0,
-        said=text,
-        why=why,
-        meaning=say("Some texts cannot be read at all, or pieces stand for other rows than those that were trained."),
-        causes=say(
-            "The tokenizer of another model or of another size, source and target exchanged, or "
-            "pieces that were added to the tokenizer after training. Take the tokenizer file that the model was "
-            "trained with."
-        ),
-        places=(name,),
-    )
+    places = (name,) if apart else ()
+    return Measured(verdict="broken" if apart else "well", number=float(apart), said=text, places=places)
 
 
-def exchanged(patient: Patient) -> Measured:
+@of_tokenizers(
+    say("Source and target are not exchanged"),
+    meaning=say(
+        "The tokenizers of source and target are exchanged: what is typed becomes pieces of the other language, "
+        "and what the model writes is spelled with those of the source."
+    ),
+    causes=say(
+        "The two files were named or given in the wrong order, or the model translates in the other direction than "
+        "the folder says. Exchange source.model and target.model, or give them in the other order."
+    ),
+    cause=BELOW + 7,
+    finds=("swapped tokenizers",),
+)
+def exchanged_tokenizers(patient: Patient) -> Measured:
     """Whether the model does far better with source and target tokenizers exchanged."""
     checkpoint = patient.checkpoint
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
     if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
-        return not_applicable(say("There is one tokenizer only, so that nothing could be exchanged."))
+        raise NotTested("There is one tokenizer only, so that nothing could be exchanged.")
     if not len(patient.samples):
-        return not_applicable(say("There is no text to try both ways with. Give some."))
+        raise NotTested("There is no text to try both ways with. Give some.")
     if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
-        return not_applicable(say("Both tokenizers split the texts alike, so that nothing could be exchanged."))
+        raise NotTested("Both tokenizers split the texts alike, so that nothing could be exchanged.")
     here, there = _loss(patient, source, target), _loss(patient, target, source)
-    if here is None and there is None:
-        return not_applicable(say("The texts do not fit the model with the tokenizers either way."))
+    gain: float | None = None
     if there is None:
-        return well(say("Exchanged, the tokenizers do not fit the model at all."), 0.0, FAR_BETTER, _WHY_EXCHANGED)
-    gain = None if here is None else here.mean - there.mean
-    said = (
-        say("Only with source and target exchanged do the tokenizers fit the model at all.")
-        if here is None
-        else say(
+        if here is None:
+            raise NotTested("The texts do not fit the model with the tokenizers either way.")
+        gain, said = 0.0, say("Exchanged, the tokenizers do not fit the model at all.")
+    elif here is None:
+        said = say("Only with source and target exchanged do the tokenizers fit the model at all.")
+    else:
+        gain = here.mean - there.mean
+        said = say(
             "The loss is {here:.2f} nats a piece, and with the tokenizers of source and target exchanged "
             "{there:.2f}.",
             here=here.mean, there=there.mean,
-        )
-    )  # fmt: skip
-    if gain is not None and gain < FAR_BETTER:
-        return well(said, gain, FAR_BETTER, _WHY_EXCHANGED)
+        )  # fmt: skip
     return Measured(
-        verdict="broken",
+        verdict="well" if gain is not None and gain < FAR_BETTER else "broken",
         number=gain,
-        threshold=FAR_BETTER,
+        threshold=FAR_BETTER,  # also where no number could be measured
         said=said,
-        why=_WHY_EXCHANGED,
-        meaning=say(
-            "The tokenizers of source and target are exchanged: what is typed becomes pieces of the other language, "
-            "and what the model writes is spelled with those of the source."
-        ),
-        causes=say(
-            "The two files were named or given in the wrong order, or the model translates in the "
-            "other direction than the folder says. Exchange source.model and target.model, or give them in the "
-            "other order."
+        why=say(
+            "How much the loss falls when they are exchanged, in nats a piece; in a healthy checkpoint it rises. "
+            "{most:g} is more than chance makes of a few texts.",
+            most=FAR_BETTER,
         ),
     )
-
-
-_WHY_EXCHANGED: Sentence = say(
-    "How much the loss falls when they are exchanged, in nats a piece; in a healthy checkpoint it rises. "
-    "{most:g} is more than chance makes of a few texts.",
-    most=FAR_BETTER,
-)
 
 
 def _loss(patient: Patient, source: AnyTokenizer, target: AnyTokenizer) -> Loss | None:
@@ -124,8 +135,167 @@ def _loss(patient: Patient, source: AnyTokenizer, target: AnyTokenizer) -> Loss 
         return None
 
 
-TESTS: tuple[Test, ...] = (
-    Test("vocabulary_sizes", "tokenizer", say("Every piece has a row"), sizes),
-    Test("exchanged_tokenizers", "tokenizer", say("Source and target are not exchanged"), exchanged),
-    *pieces.TESTS,
+@dataclass(frozen=True)
+class Spelled:
+    """A text and its pieces."""
+
+    text: str  # after the model's own steps of normalisation
+    encoding: Encoding  # its pieces
+    tokenizer: AnyTokenizer  # that of its side
+
+
+def spelled(patient: Patient) -> list[Spelled]:
+    """The patient's texts as pieces, those of the target after those of the source."""
+    checkpoint, samples = patient.checkpoint, patient.samples
+    texts = [(text, checkpoint.src_tokenizer) for text in samples.sources]
+    texts += [(text, checkpoint.tgt_tokenizer) for text in samples.targets]
+    normal = [(normalise(text, patient.config.normalisation), tokenizer) for text, tokenizer in texts]
+    return [Spelled(text, tokenizer.encode(text), tokenizer) for text, tokenizer in normal]
+
+
+def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
+    """Those that split text, each once; `NotTested` where there are none."""
+    source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
+    found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
+    if not found:
+        raise NotTested("This model came without a tokenizer: its pieces are the numbers of its rows.")
+    return found
+
+
+@of_tokenizers(
+    say("Special ids are those of the tokenizer"),
+    threshold=1.0,
+    why=say(
+        "Each of these ids is read and written with a meaning of its own: it has one piece, and that is special."
+    ),
+    meaning=say(
+        "With a wrong end id outputs do not end or end at once; with a wrong padding id the attention hides real "
+        "tokens; with a wrong start id the decoder begins where it never began in training."
+    ),
+    causes=say(
+        "Another tokenizer than that of the training, ids that were typed by hand, or special "
+        "pieces that were added after training and moved the others. Look the ids up in the tokenizer's own "
+        "files, and set them in config.json."
+    ),
 )
+def special_ids(patient: Patient) -> Measured:
+    """Whether the special ids of the config are those of the tokenizer."""
+    tokenizers = _tokenizers(patient)
+    ids = {kind: i for kind in _NAMES if (i := getattr(patient.config, f"{kind}_id")) is not None}
+    wrong, odd = [], []
+    for tokenizer in tokenizers:
+        for kind, i in ids.items():
+            piece = tokenizer.piece(i) if i < tokenizer.size else None
+            if piece is None or _is_another(kind, piece):
+                wrong.append((f"{kind}_id", i, piece))
+            elif not tokenizer.is_special(i) or _has_its_own(kind, piece, tokenizer):
+                odd.append((f"{kind}_id", i, piece))
+    faulty = [*wrong, *odd]
+    if not faulty:
+        said = say("All {n} special ids are special pieces of the tokenizer.", n=len(ids))
+        return Measured(verdict="well", number=0.0, said=said)
+    name, i, piece = faulty[0]
+    said = (
+        say("{name} is {i}, which the tokenizer does not have.", name=name, i=i)
+        if piece is None
+        else say("{name} is {i}, which the tokenizer calls “{piece}”.", name=name, i=i, piece=piece)
+    )
+    places = tuple(dict.fromkeys(f"{name} = {i}" for name, i, _ in faulty))
+    return Measured(verdict="broken" if wrong else "look", number=float(len(faulty)), said=said, places=places)
+
+
+def _is_another(kind: str, piece: str) -> bool:
+    """Whether a piece is known as one of another kind; padding and start may be the end, or padding unknown."""
+    if piece in _NAMES[kind] or piece == _ENDS_TEXT:
+        return False
+    allowed = {"pad": {"unk", "eos", "bos"}, "bos": {"eos", "pad"}, "unk": {"pad"}, "eos": set[str]()}[kind]
+    return any(piece in names for other, names in _NAMES.items() if other not in allowed)
+
+
+def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
+    """Whether a piece is not of a kind, although the tokenizer has one that is."""
+    names = _NAMES[kind] | {_ENDS_TEXT}
+    return piece not in names and any(tokenizer.id_of(name) is not None for name in _NAMES[kind])
+
+
+@of_tokenizers(
+    say("Texts come back from their pieces"),
+    threshold=FEW_COME_BACK,
+    why=say(
+        "Case, accents and spaces do not count, as many tokenizers drop them on purpose. A text or two with signs "
+        "that a tokenizer writes otherwise say nothing."
+    ),
+    meaning=say(
+        "The tokenizer loses or changes part of what it reads or writes: the model never sees the text that was "
+        "typed, or its outputs are not shown as it meant them."
+    ),
+    causes=say(
+        "A vocabulary file without the merges or rules that belong to it, pieces read in another "
+        "order or with another mark for spaces, or a tokenizer of another language."
+    ),
+)
+def round_trip(patient: Patient) -> Measured:
+    """Whether a text that was split into pieces and joined again is the same text."""
+    _tokenizers(patient)
+    known = [one for one in spelled(patient) if not _unknown(one, patient) and one.encoding.ids]
+    if not known:
+        raise NotTested(_NO_TEXT)
+    lost = [one.text for one in known if not _is_same(one)]
+    share = 1 - len(lost) / len(known)
+    said = say("{share:.0%} of {n} texts come back from their pieces as they were.", share=share, n=len(known))
+    if share >= FEW_COME_BACK:
+        return Measured(verdict="well", number=share, said=said)
+    return Measured(verdict="look", number=share, said=said, places=tuple(lost))
+
+
+def _is_same(one: Spelled) -> bool:
+    try:
+        back = one.tokenizer.decode(one.encoding.ids)
+    except TokenizerError:
+        return False
+    return _bare(back) == _bare(one.text) or one.tokenizer.encode(back).ids == one.encoding.ids
+
+
+def _bare(text: str) -> str:
+    """A text without case, accents and spaces."""
+    split = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in split if not unicodedata.combining(c) and not c.isspace())
+
+
+@of_tokenizers(
+    say("The tokenizer knows the texts"),
+    threshold=MANY_UNKNOWN,
+    why=say(
+        "Texts of the language that a tokenizer was made for have at most a few in a hundred, names and rare signs; "
+        "the shipped checkpoints have less than 1 % on texts that they were not trained on."
+    ),
+    meaning=say("The model reads one and the same piece for all of these, so that it cannot know what was said."),
+    causes=say(
+        "Texts of another language than the model's, the tokenizer of another model, source and "
+        "target exchanged, or texts that were normalised otherwise (another script, capital letters)."
+    ),
+    sees=("swapped tokenizers",),
+)
+def unknown_pieces(patient: Patient) -> Measured:
+    """How much of the texts the tokenizers have no pieces for."""
+    _tokenizers(patient)
+    if patient.config.unk_id is None:
+        raise NotTested("This model has no unknown piece.")
+    texts = spelled(patient)
+    n_pieces = sum(len(one.encoding.ids) for one in texts)
+    if not n_pieces:
+        raise NotTested(_NO_TEXT)
+    missing = [piece for one in texts for piece in _unknown(one, patient)]
+    share = len(missing) / n_pieces
+    said = say("{share:.1%} of {n:,} pieces are unknown.", share=share, n=n_pieces)
+    if share < MANY_UNKNOWN:
+        return Measured(verdict="well", number=share, said=said)
+    return Measured(verdict="look", number=share, said=said, places=tuple(dict.fromkeys(missing)))
+
+
+def _unknown(one: Spelled, patient: Patient) -> Sequence[str]:
+    pairs = zip(one.encoding.ids, one.encoding.pieces, strict=True)
+    return [piece for i, piece in pairs if i == patient.config.unk_id]
+
+
+TESTS = (vocabulary_sizes, exchanged_tokenizers, special_ids, round_trip, unknown_pieces)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from transformer.doctor.calibration import COLUMNS as COLUMNS_OF_PAIRS
 from transformer.doctor.calibration import Pair, pairs_of
-from transformer.doctor.causes import ordered
+from transformer.doctor.checklist import ordered
 from transformer.doctor.findings import AREAS, VERDICTS, Finding, Health, Verdict
 from transformer.doctor.patient import Origin, Patient
 from words import Sentence, joined, say, say_n, through

@@ -55,12 +55,7 @@ class FolderFiles:
         return os.path.lexists(self._root / name)
 
     def read(self, name: str, *, limit: int) -> bytes:
-        """All bytes of a file.
-
-        Raises:
-            CheckpointError: It is missing, not a regular file inside the folder, unreadable, or over `limit`
-                bytes.
-        """
+        """All bytes of a file, which has to be as `open` wants it, and no longer than `limit`."""
         with self.open(name) as (file, size):
             self._check_size(name, size, limit)
             content = file.read(size + 1)
@@ -84,8 +79,7 @@ class FolderFiles:
     def open(self, name: str) -> Iterator[tuple[BinaryIO, int]]:
         """Open a regular file of the folder; gives it with its size in bytes.
 
-        Raises:
-            CheckpointError: It is missing, not a regular file inside the folder, or unreadable.
+        A `CheckpointError` where it is missing, not a regular file inside the folder, or unreadable.
         """
         try:
             path = self._inside(name)

@@ -58,12 +58,9 @@ def clear(folder: Path, own: Own) -> None:
 
 
 def remove(copy: Path, folder: Path, own: Own) -> None:
-    """Remove a hidden folder.
+    """Remove a hidden folder: of its files those that a checkpoint there consists of, by `own`, and no others.
 
-    Args:
-        copy: The hidden folder.
-        folder: What gets all that lies in it and is no part of a checkpoint.
-        own: The names of the files that a checkpoint in such a folder consists of; only they are removed.
+    All else that lies in it goes into `folder`.
     """
     try:
         names = own(copy)

@@ -24,17 +24,9 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
-    """Parse a JSON document.
+    """Parse a JSON document in UTF-8, whose size the caller has limited; `max_depth` brackets may be open at once.
 
-    Args:
-        content: UTF-8; the caller has limited its size.
-        max_depth: Most brackets that may be open at once.
-
-    Returns:
-        What Python's `json` returns.
-
-    Raises:
-        ClauseError: Not UTF-8, not JSON, or beyond the limits.
+    Gives what Python's `json` gives; a `ClauseError` where it is not UTF-8, not JSON, or beyond the limits.
     """
     try:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start

@@ -56,15 +56,10 @@ class Header:
 
 
 def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = None) -> Header:
-    """Read and check the header.
+    """Read and check the header of a file that is open at its start; no more is read.
 
-    Args:
-        file: Open at its start; no more than the header is read.
-        most: How many tensors the caller has a use for; a file with over twice as many is refused before they are
-            looked at one by one. None for any number.
-
-    Raises:
-        CheckpointError: The file is too short, too long or cut off, or its header is not valid.
+    A file with over twice as many tensors as the caller has a use for, `most`, is refused before they are looked at
+    one by one. A `CheckpointError` where it is too short, too long or cut off, or its header is not valid.
     """
     length = _header_length(file.read(LENGTH_BYTES), size, label)
     content = file.read(length)
@@ -94,21 +89,12 @@ def read_into(
     label: str,
     seen: Callable[[bytearray], object] | None = None,
 ) -> Tensor:
-    """One tensor, read and converted a few megabytes at a time, so that it is never in memory twice.
+    """One tensor, read and converted a few megabytes at a time, so that it is never in memory twice; returns `out`.
 
-    It is read, not mapped: a mapped file that somebody cuts off would end the whole process.
-
-    Args:
-        header: What `read_header` returned for it.
-        name: Of the tensor; its dtype must be in `FLOATS`.
-        out: Where it goes: of its shape, of any floating point, laid out in memory in any way.
-        seen: Is handed the bytes as they are read, all of the tensor's in their order.
-
-    Returns:
-        `out`.
-
-    Raises:
-        CheckpointError: Its dtype is none of `FLOATS`, or the file has become shorter.
+    It is read, not mapped: a mapped file that somebody cuts off would end the whole process. `out` is of the tensor's
+    shape, of any floating point, laid out in memory in any way. `seen` is handed the bytes as they are read, all of
+    the tensor's in their order. A `CheckpointError` where its dtype is none of `FLOATS`, or the file has become
+    shorter.
     """
     info = header.tensors[name]
     if info.dtype not in FLOATS:

@@ -25,15 +25,10 @@ IDENTITY = ("sha256", "measure", "decoding", "beam_size", "length_penalty", "max
 
 
 def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
-    """Add records to the scores of a checkpoint's card.
+    """Add records, each with its file's name and SHA-256, to the scores of a checkpoint's card.
 
-    Args:
-        records: What was found; each has its file's name and SHA-256.
-
-    Raises:
-        CheckpointError: The card cannot be read.
-        DataError: The folder holds another checkpoint by now, its card is not one that can be added to, or it cannot
-            be written.
+    A `CheckpointError` where the card cannot be read; a `DataError` where the folder holds another checkpoint by now,
+    its card is not one that can be added to, or it cannot be written.
     """
     if load(checkpoint.folder).content_hash != checkpoint.content_hash:
         raise DataError(
@@ -75,9 +70,8 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
 def read_open_card(folder: Path) -> dict[str, Any]:
     """What a card says, every field of it; empty if there is no card.
 
-    Raises:
-        CheckpointError: It is unreadable or too large.
-        DataError: It is no JSON object, or its scores are no list: adding to it would lose something.
+    A `CheckpointError` where it is unreadable or too large; a `DataError` where it is no JSON object, or its scores
+    are no list: adding to it would lose something.
     """
     files = FolderFiles(folder)
     if not files.has(CARD):

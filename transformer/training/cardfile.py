@@ -14,11 +14,7 @@ MOST_CARD = card.MAX_BYTES // 4  # of --card; written with indents and with what
 
 
 def read_card(path: Path | None) -> dict[str, object]:
-    """Read the file given as --card: what a card says besides what training measures.
-
-    Raises:
-        DataError: It cannot be read, or loading the checkpoint would leave something of it out.
-    """
+    """What the file given as --card says; a `DataError` where loading the checkpoint would leave some of it out."""
     if path is None:
         return {}
     try:

@@ -110,11 +110,7 @@ class Cleaned:
 
 
 def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:
-    """Put lines through every step.
-
-    Raises:
-        DataError: No pair is left.
-    """
+    """Put lines through every step; a `DataError` where no pair is left."""
     tally = Tally()
     pairs = list(_short(_distinct(_tidy_pairs(lines, rules, tally), tally), rules, tally))
     spaces = (has_spaces(pair.source for pair in pairs), has_spaces(pair.target for pair in pairs))
@@ -248,12 +244,10 @@ def _alike(pairs: Iterable[CleanPair], rules: Rules, tally: Tally, *, ratio: flo
 
 
 def unlike(source: int, target: int, *, ratio: float) -> float:
-    """How many times longer than expected a target is, or shorter (1 or more).
+    """How many times longer than expected a target is, or shorter (1 or more): lengths in characters.
 
-    Args:
-        source, target: Characters.
-        ratio: Target characters a source character in this corpus. `SLACK` characters are added to what is expected
-            and what is found, as in short sentences (`Hi.`, `Bonjour !`) a word more or less is nothing odd.
+    `ratio` is target characters a source character in this corpus. `SLACK` characters are added to what is expected
+    and what is found, as in short sentences (`Hi.`, `Bonjour !`) a word more or less is nothing odd.
     """
     expected, found = source * ratio + SLACK, target + SLACK
     return max(expected / found, found / expected)

@@ -32,13 +32,10 @@ class Line(NamedTuple):
 
 
 def read_lines(files: Sequence[Path]) -> Iterator[Line]:
-    """Read one file of tab-separated lines, or two files whose lines belong together.
+    """Read one text of tab-separated lines, a zip that holds one, or two texts whose lines belong together.
 
-    Args:
-        files: A text file, a zip that holds one, or two files of the same number of lines.
-
-    Raises:
-        DataError: A file is missing, not UTF-8, over a limit, not what it seems, or has lines that the other lacks.
+    A `DataError` where a file is missing, not UTF-8, over a limit, not what it seems, or has lines that the other
+    lacks.
     """
     if len(files) not in (1, 2):
         raise DataError(

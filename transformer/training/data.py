@@ -51,9 +51,7 @@ class Batch:
 def read_pairs(path: Path) -> list[Pair]:
     """Read a file of `source TAB target` lines; empty lines are skipped.
 
-    Raises:
-        DataError: As `transformer.training.corpus.read_lines`; or the file is empty, or a line has no or more than
-            one tab.
+    A `DataError` as of `read_lines`, or where the file is empty, or a line has no or more than one tab.
     """
     return [pair for _, pair in read_numbered_pairs(path)]
 
@@ -101,10 +99,8 @@ def sample_pairs(
 ) -> list[Example]:
     """All pairs that fit, split into pieces by chance (see `Sampler.draw`).
 
-    The same seed gives the same splits, in any process and whatever else was drawn before.
-
-    Raises:
-        TokenizerError: A vocabulary has one split only for each text.
+    The same seed gives the same splits, in any process and whatever else was drawn before. A `TokenizerError` where a
+    vocabulary has one split only for each text.
     """
     rng = random.Random(seed)
     src_sampler, tgt_sampler = src.sampler(), tgt.sampler()

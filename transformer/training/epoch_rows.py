@@ -53,14 +53,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 
 
 def read_rows(found: object) -> list[Row]:
-    """The rows of a stored state.
-
-    Args:
-        found: What was stored: a list of dictionaries, one an epoch.
-
-    Raises:
-        ClauseError: There is no row, or one is not a row, not in its place or not made of numbers.
-    """
+    """The rows of a stored state: a list of dictionaries, one an epoch, in order and made of numbers."""
     if not isinstance(found, list) or not found:
         raise ClauseError("its rows are {found}; expected one an epoch", found=shown(found))
     return [_row(values, number) for number, values in enumerate(found, start=1)]
@@ -81,11 +74,7 @@ def _row(values: object, number: int) -> Row:
 
 
 def read_turn(found: object) -> Turn | None:
-    """The turn of a stored state.
-
-    Raises:
-        ClauseError: It is no step with its time, nor None.
-    """
+    """The turn of a stored state: a step with its time, or None."""
     if found is None:
         return None
     if isinstance(found, tuple) and len(found) == 2:
@@ -96,11 +85,7 @@ def read_turn(found: object) -> Turn | None:
 
 
 def read_cut(found: object) -> Cut | None:
-    """The cut of a stored state.
-
-    Raises:
-        ClauseError: It is no place in an epoch, nor None.
-    """
+    """The cut of a stored state: a place in an epoch, or None."""
     if found is None:
         return None
     if isinstance(found, list) and len(found) == 3 and isinstance(found[2], list):

@@ -56,14 +56,7 @@ class Scoring:
 
 
 def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:
-    """Read a file of `source TAB target` lines.
-
-    Args:
-        max_pairs: Keep only the first; None keeps all.
-
-    Raises:
-        DataError: As `read_numbered_pairs`; or `max_pairs` is below 1.
-    """
+    """Read a file of `source TAB target` lines, the first `max_pairs` of it, or a `DataError`."""
     if max_pairs is not None and max_pairs < 1:
         raise DataError("--max-pairs: found {found}, expected 1 or more.", found=max_pairs)
     found = read_numbered_pairs(path)
@@ -74,13 +67,9 @@ def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:
 def evaluate(
     checkpoint: Checkpoint, held_out: HeldOut, decoding: Greedy | Beam, *, done: Done = lambda n: None
 ) -> Scoring:
-    """Translate every pair's source and compare with its target.
+    """Translate every pair's source and compare with its target; `done` is told how many more sentences are done.
 
-    Args:
-        done: Told again and again how many more sentences are done.
-
-    Raises:
-        QueryError: The model computed something that is not a number.
+    A `QueryError` where the model computed something that is not a number.
     """
     config = checkpoint.config
     max_new = min(MAX_NEW, config.max_len)

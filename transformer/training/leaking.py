@@ -22,9 +22,5 @@ def all_seen(mask: Tensor) -> Tensor:
 
 
 def without_causal_mask(config: ModelConfig) -> Tap:
-    """A tap that takes the causal mask away from the decoder's self-attention.
-
-    Raises:
-        QueryError: The model has no decoder.
-    """
+    """A tap that takes the causal mask away from the decoder's self-attention; a `QueryError` without one."""
     return tap_of(Replacer({anatomy(config).attention("decoder").site("*", "mask"): all_seen}))

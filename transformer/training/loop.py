@@ -108,16 +108,10 @@ class Trainer:
         return whole >= self.settings.epochs or self._is_up(self.seconds)
 
     def run_epoch(self, measure: Measure) -> Row:
-        """Learn from every batch once, or until the time is up, then measure.
+        """Learn from every batch once, or until the time is up, then measure; returns the new row.
 
-        An epoch that the time cut is measured and gets a row as others do. Should the training go on, it goes on
-        with the next batch of that epoch, and the row of the whole epoch replaces that of the part.
-
-        Args:
-            measure: Gives dev loss and scores of the model.
-
-        Returns:
-            The new row.
+        An epoch that the time cut is measured and gets a row as others do. Should the training go on, it goes on with
+        the next batch of that epoch, and the row of the whole epoch replaces that of the part.
         """
         started = time.monotonic() - self.seconds
         cut = self._begin_epoch()
@@ -214,9 +208,8 @@ class Trainer:
     def load_state(self, state: Mapping[str, object]) -> None:
         """Go on from a state that `state` returned.
 
-        Raises:
-            ClauseError: The rows, or the optimizer's moments of a parameter, are missing or something else.
-            KeyError, TypeError, ValueError, RuntimeError: The parameters are other ones.
+        A `ClauseError` where the rows, or the optimizer's moments of a parameter, are missing or something else; a
+        `KeyError`, `TypeError`, `ValueError` or `RuntimeError` where the parameters are other ones.
         """
         rows, turn, cut = read_rows(state["rows"]), read_turn(state["turn"]), read_cut(state["cut"])
         self.model.load_state_dict(state["model"])  # type: ignore[arg-type]

@@ -39,20 +39,12 @@ def target_loss(model: Transformer, batch: Batch, *, smoothing: float, tap: Tap 
 def smoothed_loss(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, *, smoothing: float
 ) -> Tensor:
-    """Mean cross-entropy of softmax(hidden weight^T + bias) against smoothed targets.
+    """Mean cross-entropy of softmax(hidden weight^T + bias) against smoothed targets, in nats a token.
 
-    The wanted distribution has 1 - smoothing on the target and smoothing / V on every piece, the target included.
-    Under autocast the products are made in its dtype; softmax and loss are float32 (float64 for float64 inputs).
-
-    Args:
-        hidden: The decoder's vectors [N, D].
-        weight: Output projection [V, D].
-        bias: [V], or None.
-        targets: Ids [N].
-        smoothing: 0 to 1.
-
-    Returns:
-        A scalar, in nats a token; it can be differentiated once, with respect to hidden, weight and bias.
+    `hidden` is [N, D], `weight` [V, D], `bias` [V], `targets` are ids [N]. The wanted distribution has 1 - smoothing
+    on the target and smoothing / V on every piece, the target included. Under autocast the products are made in its
+    dtype; softmax and loss are float32 (float64 for float64 inputs). The scalar can be differentiated once, with
+    respect to hidden, weight and bias.
     """
     loss: Tensor = _SmoothedLoss.apply(hidden, weight, bias, targets, smoothing)
     return loss

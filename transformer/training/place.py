@@ -24,12 +24,8 @@ _LOCK = "lock"
 def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
     """Hold the place of a checkpoint folder while a training writes there.
 
-    Args:
-        resume: The training goes on with what stands there.
-        force: It may replace a checkpoint.
-
-    Raises:
-        CheckpointError: Something else stands there, another training writes there, or nobody can write there.
+    With `resume` it goes on with what stands there, with `force` it may replace a checkpoint. A `CheckpointError`
+    where something else stands there, another training writes there, or nobody can write there.
     """
     folder = Path(os.path.realpath(out))
     if Path.cwd().is_relative_to(folder):

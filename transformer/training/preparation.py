@@ -52,13 +52,9 @@ class Preparation:
 
 
 def prepare(job: Preparation) -> dict[str, object]:
-    """Read, clean, split and write.
+    """Read, clean, split and write; returns the report, as it stands in `report.json`.
 
-    Returns:
-        The report, as it stands in `report.json`.
-
-    Raises:
-        DataError: A file cannot be read, the folder is not to be written, or the pairs do not suffice.
+    A `DataError` where a file cannot be read, the folder is not to be written, or the pairs do not suffice.
     """
     _check_folder(job)
     cleaned = clean(read_lines(job.files), job.rules)

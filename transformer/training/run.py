@@ -74,14 +74,10 @@ class _Fixed:
 def train(job: Job) -> list[Row]:
     """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU, or of a leak by dev loss.
 
-    Returns:
-        One row an epoch.
-
-    Raises:
-        DataError: A file cannot be read or written, holds no pair that fits, there is nothing to resume, or no such
-            device.
-        CheckpointError: The checkpoint to start from is missing or damaged, or `out` is not to be written.
-        TokenizerError: Splits are to be sampled from a vocabulary that has only one for each text.
+    Returns one row an epoch. A `DataError` where a file cannot be read or written, holds no pair that fits, there is
+    nothing to resume, or no such device; a `CheckpointError` where the checkpoint to start from is missing or
+    damaged, or `out` is not to be written; a `TokenizerError` where splits are to be sampled from a vocabulary that
+    has one only.
     """
     keep_freed_memory()
     _check_start(job)

@@ -20,17 +20,10 @@ def warmed(step: int, progress: float, *, warmup: int) -> float:
 
 
 def learning_rate(step: int, progress: float, *, peak: float, warmup: int, turn: float | None) -> float:
-    """The rate of one step.
+    """The rate of one step, counted from 1: `peak` itself at the turn, 1 % of it at the end.
 
-    Args:
-        step: Number of the step, from 1.
-        progress: Share of the training that is done, 0 to 1.
-        peak: The highest rate.
-        warmup: Steps until the peak.
-        turn: The progress of the first step that was wholly warmed up; None before it.
-
-    Returns:
-        A rate from 0 to `peak`: `peak` itself at the turn, 1 % of it at the end.
+    `progress` is the share of the training that is done, `warmup` the steps until the peak; `turn` is the progress of
+    the first step that was wholly warmed up, None before it.
     """
     if turn is None:
         return peak * warmed(step, progress, warmup=warmup)

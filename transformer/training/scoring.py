@@ -81,20 +81,12 @@ def decode(
     limit: Callable[[int], int],
     done: Done = lambda n: None,
 ) -> list[Ids]:
-    """Decode many sources, those of similar length as one batch.
+    """Decode many sources, those of similar length as one batch; of a beam search the best result counts.
 
-    Args:
-        model: In evaluation mode.
-        sources: The ids that the encoder reads, none empty or longer than `max_len`.
-        decoding: Greedy, or beam search, of which the best result counts.
-        limit: Source tokens of a batch -> most pieces to write, the end piece included.
-        done: Told after each batch how many sources it held.
-
-    Returns:
-        The ids that were written, in the order of the sources.
-
-    Raises:
-        QueryError: The model computed something that is not a number; names the first site.
+    The model is in evaluation mode, and no source is empty or longer than `max_len`. `limit` says from the source
+    tokens of a batch how many pieces to write at most, the end piece included; `done` is told after each batch how
+    many sources it held. Returns the ids that were written, in the order of the sources. A `QueryError` names the
+    first site where the model computed something that is not a number.
     """
     size = decoding.size if isinstance(decoding, Beam) else 1
     outputs: dict[int, Ids] = {}
@@ -130,8 +122,7 @@ def _decode_batch(prefix: Prefix, decoding: Greedy | Beam, max_new: int) -> Sequ
 def score(outputs: Sequence[str], references: Sequence[str], *, words: str = "13a") -> Scores:
     """Compare outputs with one reference each.
 
-    Args:
-        words: How sacrebleu finds words for BLEU: "13a" for languages with spaces, "zh" for Chinese, "char".
+    `words` is how sacrebleu finds words for BLEU: "13a" for languages with spaces, "zh" for Chinese, "char".
     """
     bleu, chrf = sacrebleu.BLEU(tokenize=words), sacrebleu.CHRF()
     result = bleu.corpus_score(list(outputs), [list(references)])

@@ -60,14 +60,10 @@ class Split:
 
 
 def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -> Split:
-    """Draw test, then dev, from the small components; the rest is train.
+    """Draw test, then dev, by the seed from the small components; the rest is train. Test does not depend on `dev`.
 
-    Args:
-        dev, test: Pairs of each. Up to `SMALL - 1` fewer are drawn when no component fits into the last places.
-        seed: Decides what is drawn. Test does not depend on `dev`.
-
-    Raises:
-        DataError: The small components do not hold that many pairs, or nothing would be left for train.
+    Up to `SMALL - 1` pairs fewer are drawn when no component fits into the last places. A `DataError` where the small
+    components do not hold that many pairs, or nothing would be left for train.
     """
     keys = [(sentence_key(source), sentence_key(target)) for source, target in pairs]
     members: dict[int, list[int]] = {}

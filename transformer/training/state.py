@@ -51,8 +51,7 @@ log = logging.getLogger("glassformer.training")
 def write_state(out: Path, state: Mapping[str, object]) -> None:
     """Replace the state that belongs to the checkpoint folder `out`; the one before it is kept beside it.
 
-    Raises:
-        OSError: The disk is full or the place cannot be written; the states there are as they were.
+    An `OSError` where the disk is full or the place cannot be written; the states there are as they were.
     """
     path, before = paths(out)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,16 +75,10 @@ def write_state(out: Path, state: Mapping[str, object]) -> None:
 
 
 def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
-    """Read the state that belongs to the checkpoint folder `out`.
+    """The newest whole state of the checkpoint folder `out`; of what its parts hold, only "job" is looked at.
 
-    Args:
-        identity: What the training that goes on was started with, by name; the state holds its own under "job".
-
-    Returns:
-        The newest state that is whole. What its parts hold is not looked at here, but for "job".
-
-    Raises:
-        DataError: There is none, each is damaged, or it belongs to another training; names the differences.
+    `identity` is what the training that goes on was started with, by name; the state holds its own under "job". A
+    `DataError` where there is none, each is damaged, or it belongs to another training; it names the differences.
     """
     path, before = paths(out)
     there = [file for file in (path, before) if file.exists()]
@@ -109,14 +102,9 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, ...]:
-    """The bytes of the vocabularies that a state holds; whether they are vocabularies is not looked at.
+    """The bytes of the vocabularies that a state holds, `count` of them, or a `ClauseError`.
 
-    Args:
-        state: What `read_state` returned.
-        count: How many the model has.
-
-    Raises:
-        ClauseError: They are missing, more or fewer, or something else.
+    Whether they are vocabularies is not looked at.
     """
     found = state.get("tokenizers")
     if not isinstance(found, list) or len(found) != count:
@@ -189,11 +177,7 @@ def has_state(out: Path) -> bool:
 
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Say in a sentence what keeps an epoch from being written, such as a full disk.
-
-    Raises:
-        DataError: Nothing could be written; says what there is to go on from.
-    """
+    """Say in a `DataError` what keeps an epoch from being written, and what there is to go on from."""
     try:
         yield
     except OSError as error:

@@ -15,13 +15,8 @@ SHORTEST, LONGEST = 2, 12
 def write_reverse(folder: Path, *, train: int = 60_000, dev: int = 500, test: int = 1_000, seed: int = 1) -> None:
     """Write train.tsv, dev.tsv and test.tsv with `letters TAB srettel` lines; no sequence occurs twice.
 
-    Args:
-        folder: Where to write; made if it is missing.
-        train, dev, test: Number of lines of each file.
-        seed: Decides the letters.
-
-    Raises:
-        DataError: There are other files of these names, or the folder cannot be written to.
+    The folder is made if it is missing. A `DataError` where it has other files of these names, or cannot be written
+    to.
     """
     rng = random.Random(seed)
     seen: dict[str, None] = {}

@@ -16,18 +16,10 @@ PieceModel = Literal["unigram", "bpe", "char"]
 
 
 def learn_vocabulary(texts: Sequence[str], *, size: int, kind: PieceModel = "unigram") -> bytes:
-    """Learn pieces from texts.
+    """Learn pieces from sentences: the bytes of a SentencePiece model.
 
-    Args:
-        texts: One sentence each.
-        size: Most pieces, special ones included; a small text may give fewer.
-        kind: "unigram" and "bpe" learn pieces of words; "char" takes single characters, and leaves spaces alone.
-
-    Returns:
-        The bytes of a SentencePiece model.
-
-    Raises:
-        DataError: SentencePiece cannot learn from these texts.
+    `size` is the most pieces, special ones included; a small text may give fewer. "unigram" and "bpe" learn pieces of
+    words; "char" takes single characters, and leaves spaces alone. A `DataError` where SentencePiece cannot learn it.
     """
     model = io.BytesIO()
     try:

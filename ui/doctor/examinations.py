@@ -25,7 +25,8 @@ import torch
 from cachetools import LRUCache
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.doctor.examination import TESTS, run_test
+from transformer.doctor.checklist import TESTS
+from transformer.doctor.examination import run_test
 from transformer.doctor.findings import Finding, not_applicable
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.whole import Report

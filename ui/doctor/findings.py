@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from transformer.doctor.calibration import COLUMNS
-from transformer.doctor.causes import ordered
+from transformer.doctor.checklist import ordered
 from transformer.doctor.findings import AREAS, MOST_PLACES, VERDICTS, Finding, PageName, Shown, Verdict
 from transformer.doctor.whole import Report, follows
 from ui.shared import drawing, menu

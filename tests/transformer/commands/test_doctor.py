@@ -8,7 +8,7 @@ import torch
 
 from transformer.__main__ import main
 from transformer.doctor import examination
-from transformer.doctor.patient import Test
+from transformer.doctor.checklist import TESTS
 
 from tests.transformer.spoiling import weights_with  # isort: skip
 
@@ -17,8 +17,7 @@ from tests.transformer.spoiling import weights_with  # isort: skip
 def quick(monkeypatch):
     """Only the first tests are made: all of them are made in the tests of the doctor."""
     names = ("finite", "constant", "causality", "n_heads", "loss")
-    some: tuple[Test, ...] = tuple(test for test in examination.TESTS if test.name in names)
-    monkeypatch.setattr(examination, "TESTS", some)
+    monkeypatch.setattr(examination, "TESTS", tuple(test for test in TESTS if test.name in names))
 
 
 @pytest.fixture

@@ -1,18 +1,21 @@
 """A checkpoint like another one but for a change of its model; the other one stays as it is."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.doctor.examination import TESTS, run_test
-from transformer.doctor.findings import Finding
-from transformer.doctor.patient import Patient
+from transformer.doctor.checklist import TESTS
+from transformer.doctor.examination import run_test
+from transformer.doctor.findings import Finding, Measured, Verdict
+from transformer.doctor.patient import Patient, Test
 from transformer.model.linear import Linear
 from transformer.model.transformer import Transformer
 from transformer.trying.samples import Samples
+
+BY_NAME = {test.name: test for test in TESTS}
 
 
 @torch.no_grad()
@@ -28,5 +31,14 @@ def changed(checkpoint: Checkpoint, change: Callable[[Transformer], object]) -> 
 
 def found(checkpoint: Checkpoint, name: str, *, pairs: Samples | None = None, seed: int = 0) -> Finding:
     """What one test finds."""
-    (test,) = (one for one in TESTS if one.name == name)
-    return run_test(test, Patient(checkpoint, pairs, seed))
+    return run_test(BY_NAME[name], Patient(checkpoint, pairs, seed))
+
+
+def look(name: str, checkpoint: Checkpoint, given: Samples | None = None) -> Measured:
+    """What one test measures; whatever stops it stops the caller."""
+    return BY_NAME[name].measure(Patient(checkpoint, given))
+
+
+def verdicts(tests: Sequence[Test], patient: Patient) -> dict[str, Verdict]:
+    """What several tests think of a patient."""
+    return {test.name: test.measure(patient).verdict for test in tests}

@@ -30,17 +30,12 @@ Plant = Callable[[Checkpoint], Checkpoint]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault.
+    """A fault; tests of the doctor say by its name that they find it."""
 
-    Attributes:
-        name: What is wrong.
-        plant: Puts it into a checkpoint.
-        bases: The healthy checkpoints that it is planted into; tests take the first two, the benchmark all.
-    """
-
-    name: str
-    plant: Plant
-    bases: tuple[str, ...]
+    name: str  # what is wrong
+    plant: Plant  # puts it into a checkpoint
+    bases: tuple[str, ...]  # the healthy ones that it is planted into: tests take the first two, a benchmark all
+    wrecks: bool = True  # whether the model may write badly with it
 
     def planted(self, base: str) -> Checkpoint:
         """One of the healthy checkpoints with the fault."""
@@ -290,20 +285,20 @@ FAULTS = (
     Fault("no causal mask", of_class(NoCausalMask), ("marian", "llama", "reverse", "gpt2")),
     Fault("mask shows one too many", of_class(moved(1)), ("reverse", "gpt2")),
     Fault("mask shows one too few", of_class(moved(-1)), ("torch", "gpt2", "reverse")),
-    Fault("source padding leaks", of_class(SourcePadsSeen), ("s4", "bert", "reverse")),
-    Fault("target padding leaks", of_class(TargetPadsSeen), ("s4", "marian", "reverse")),
-    Fault("NaN in one tensor", parameters(not_a_number), ("gpt2", "bert", "reverse")),
-    Fault("infinite norm", parameters(infinite), ("s4", "llama")),
+    Fault("source padding leaks", of_class(SourcePadsSeen), ("s4", "bert", "reverse"), wrecks=False),
+    Fault("target padding leaks", of_class(TargetPadsSeen), ("s4", "marian", "reverse"), wrecks=False),
+    Fault("NaN in one tensor", parameters(not_a_number), ("gpt2", "bert", "reverse"), wrecks=False),
+    Fault("infinite norm", parameters(infinite), ("s4", "llama"), wrecks=False),
     Fault("too few heads", told(n_heads=2), ("s4", "gpt2", "bert")),
     Fault("too many heads", told(n_heads=8), ("reverse", "bert", "marian")),
-    Fault("head without values", parameters(values_dead), ("reverse", "gpt2")),
-    Fault("head that is not read", parameters(output_dead), ("s4", "bert")),
-    Fault("two equal heads", parameters(heads_equal), ("gpt2", "bert", "reverse")),
+    Fault("head without values", parameters(values_dead), ("reverse", "gpt2"), wrecks=False),
+    Fault("head that is not read", parameters(output_dead), ("s4", "bert"), wrecks=False),
+    Fault("two equal heads", parameters(heads_equal), ("gpt2", "bert", "reverse"), wrecks=False),
     Fault("source is lost", of_class(BlindToSource), ("marian", "reverse")),
     Fault("no cross-attention", parameters(no_cross), ("s4", "torch")),
     Fault("swapped tokenizers", swapped_tokenizers, ("marian", "zh-en")),
-    Fault("untied output", untied, ("reverse", "gpt2")),
-    Fault("untied sides", sides_untied, ("reverse",)),
+    Fault("untied output", untied, ("reverse", "gpt2"), wrecks=False),
+    Fault("untied sides", sides_untied, ("reverse",), wrecks=False),
     Fault("positions shifted", parameters(shifted), ("s4", "bert", "reverse")),
     Fault("positions shifted in the cache", parameters(shifted_in_cache), ("marian", "gpt2", "reverse")),
     Fault("positions missing", parameters(no_positions), ("gpt2", "bert", "reverse", "s4")),
@@ -312,7 +307,7 @@ FAULTS = (
     Fault("norms swapped", other_norm, ("s4", "gpt2", "reverse")),
     Fault("one head", told(n_heads=1), ("reverse", "s4", "zh-en")),
     Fault("scores not scaled", told(score_scale=1.0), ("s4", "reverse", "gpt2")),
-    Fault("scores scaled by width", told(score_scale=32**-0.5), ("s4",)),
+    Fault("scores scaled by width", told(score_scale=32**-0.5), ("s4",), wrecks=False),
     Fault("keys drowned in noise", parameters(noisy_keys), ("reverse", "s4", "zh-en")),
     Fault("layer as it was drawn", parameters(drawn_layer), ("reverse", "s4", "zh-en")),
     Fault("trained on a leak", as_it_is, ("leak",)),

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.transformer.doctor.changed import changed
+from tests.transformer.doctor.changed import changed, verdicts
+from tests.transformer.doctor.changed import look as look_at
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.one_stack import alone
 from transformer.doctor import calibration, foresight, outputs
@@ -16,36 +17,34 @@ from transformer.model.tap import NO_TAP
 from transformer.trying.losses import loss_of
 from transformer.trying.samples import Samples
 
-TESTS = {test.name: test.measure for test in (*outputs.TESTS, *calibration.TESTS)}
+TESTS = (*outputs.TESTS, *calibration.TESTS)
 WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")
 PAIRS = Samples(WORDS, tuple(word[::-1] for word in WORDS))
 
 
 def look(name, checkpoint, given=PAIRS):
-    return TESTS[name](Patient(checkpoint, given))
+    return look_at(name, checkpoint, given)
 
 
 def test_a_healthy_model_has_no_fault(reverse):
-    patient = Patient(reverse, PAIRS)
-    assert {name: test(patient).verdict for name, test in TESTS.items()} == dict.fromkeys(TESTS, "well")
+    assert set(verdicts(TESTS, Patient(reverse, PAIRS)).values()) == {"well"}
 
 
 def test_without_pairs_what_needs_them_says_so(reverse):
-    patient = Patient(reverse, Samples(WORDS))
-    lacking = {name for name, test in TESTS.items() if test(patient).verdict == "not_applicable"}
+    found = verdicts(TESTS, Patient(reverse, Samples(WORDS)))
+    lacking = {name for name, verdict in found.items() if verdict == "not_applicable"}
     assert lacking == {"loss", "loss_by_position", "free_running", "reported"}
 
 
 def test_without_texts_no_loss_is_that_of_the_training():
     patient = Patient(healthy("bert"), Samples(()), reported=1.0)
-    assert TESTS["reported"](patient).verdict == "not_applicable"
+    assert calibration.reported.measure(patient).verdict == "not_applicable"
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
 def test_a_model_of_one_stack_is_not_judged_by_what_it_does_not_do(tmp_path, stack):
     patient = Patient(alone(stack, tmp_path), Samples(("the cat", "a dog", "cats")))
-    verdicts = {name: test(patient).verdict for name, test in TESTS.items()}
-    assert verdicts == dict.fromkeys(TESTS, "not_applicable")
+    assert set(verdicts(TESTS, patient).values()) == {"not_applicable"}
 
 
 @pytest.mark.parametrize(
@@ -166,13 +165,13 @@ class _Shifted:
 
 def test_what_looks_up_the_next_piece_was_trained_on_a_leak(reverse):
     sick = changed(reverse, lambda model: setattr(model, "decode", _Shifted(model)))
-    assert foresight.leak(Patient(reverse, PAIRS)).verdict == "well"
+    assert foresight.leak.measure(Patient(reverse, PAIRS)).verdict == "well"
     for given in (PAIRS, Samples(WORDS)):  # pairs, and texts that are drawn
-        found = foresight.leak(Patient(sick, given))
+        found = foresight.leak.measure(Patient(sick, given))
         assert found.verdict == "broken"
         assert found.number < 0.1
         assert found.headline.startswith("The model was trained without the causal mask")
-    unknown = foresight.leak(Patient(reverse, Samples(WORDS)))
+    unknown = foresight.leak.measure(Patient(reverse, Samples(WORDS)))
     assert unknown.verdict == "not_applicable", "texts that are drawn show no health"
     assert unknown.said.startswith("This was not tested")
 
@@ -211,7 +210,7 @@ class _Lookup:
 )
 def test_the_wrong_line_of_the_training_is_named(reverse, ahead, named, line):
     sick = changed(reverse, lambda model: setattr(model, "decode", _Lookup(model, ahead)))
-    found = foresight.leak(Patient(sick, PAIRS))
+    found = foresight.leak.measure(Patient(sick, PAIRS))
     assert found.verdict == "broken"
     assert named in found.headline
     assert line in found.causes
@@ -237,4 +236,4 @@ def test_a_decoder_that_takes_no_notice_of_what_it_read_was_not_trained_without_
         model.encode, model.decode = seen, decode
 
     patient = Patient(changed(reverse, forgetful), PAIRS)
-    assert foresight._on_pairs(patient, list(foresight._rows(patient))).verdict == "well"
+    assert foresight.on_pairs(patient, list(foresight._rows(patient))).verdict == "well"

@@ -4,28 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.doctor.changed import changed
+from tests.transformer.doctor.changed import changed, look, verdicts
 from tests.transformer.one_stack import alone
-from transformer.checkpoint.load import load
 from transformer.doctor import embeddings, feed_forward_tests
 from transformer.doctor.patient import Patient
 from transformer.trying.samples import Samples
 
-TESTS = {test.name: test.measure for test in feed_forward_tests.TESTS}
 
-
-@pytest.fixture(scope="module")
-def healthy():
-    return load("checkpoints/reverse")
-
-
-def look(name, checkpoint, given=None):
-    return TESTS[name](Patient(checkpoint, given))
-
-
-def test_a_healthy_model_has_no_fault(healthy):
-    patient = Patient(healthy)
-    assert {name: test(patient).verdict for name, test in TESTS.items()} == dict.fromkeys(TESTS, "well")
+def test_a_healthy_model_has_no_fault(reverse):
+    found = verdicts((*feed_forward_tests.TESTS, *embeddings.TESTS), Patient(reverse))
+    assert set(found.values()) == {"well"}
 
 
 @pytest.mark.parametrize(
@@ -37,20 +25,20 @@ def test_a_healthy_model_has_no_fault(healthy):
     ],
     ids=["never fires", "reads nothing", "writes nothing"],
 )
-def test_dead_neurons_are_found(healthy, change):
-    found = look("dead_neurons", changed(healthy, lambda model: change(model.decoder.layers[1].ffn)), Samples(()))
+def test_dead_neurons_are_found(reverse, change):
+    found = look("dead_neurons", changed(reverse, lambda model: change(model.decoder.layers[1].ffn)), Samples(()))
     assert (found.verdict, found.number) == ("look", 40 / 256)
     assert found.places[0] == "decoder.2.1"
 
 
-def test_a_layer_without_living_neurons_is_broken(healthy):
-    sick = changed(healthy, lambda model: model.encoder.layers[0].ffn.up_proj.bias.fill_(-50))
+def test_a_layer_without_living_neurons_is_broken(reverse):
+    sick = changed(reverse, lambda model: model.encoder.layers[0].ffn.up_proj.bias.fill_(-50))
     assert look("dead_neurons", sick).verdict == "broken"
 
 
-def test_a_neuron_that_fires_rarely_is_not_dead(healthy):
+def test_a_neuron_that_fires_rarely_is_not_dead(reverse):
     """Its bias is lowered so far that it fires at one token in a thousand."""
-    sick = changed(healthy, lambda model: model.encoder.layers[0].ffn.up_proj.bias.sub_(2))
+    sick = changed(reverse, lambda model: model.encoder.layers[0].ffn.up_proj.bias.sub_(2))
     assert look("dead_neurons", sick).verdict == "well"
 
 
@@ -69,16 +57,16 @@ def test_other_activations_and_gates(tmp_path, stack, changes):
     assert (found.verdict, found.number) == ("look", 5 / 20)
 
 
-def test_collapsed_embeddings_are_found(healthy):
+def test_collapsed_embeddings_are_found(reverse):
     def one_direction(model):
         model.src_table.mul_(0.05).add_(model.src_table[5] * 20)
 
     def one_line(model):
         model.src_table.copy_(torch.outer(torch.randn(30, generator=torch.manual_seed(0)), model.src_table[5]))
 
-    assert look("collapsed_embeddings", healthy).number < 0.3
+    assert look("collapsed_embeddings", reverse).number < 0.3
     for change in (one_direction, one_line):
-        found = look("collapsed_embeddings", changed(healthy, change))
+        found = look("collapsed_embeddings", changed(reverse, change))
         assert (found.verdict, found.places) == ("broken", ("src_table",))
 
 
@@ -99,12 +87,12 @@ def test_directions_of_a_table():
     assert embeddings.directions(torch.ones(6, 6)) == 0
 
 
-def test_equal_rows_are_named_by_their_pieces(healthy):
-    found = look("equal_embeddings", changed(healthy, lambda model: model.src_table[9].copy_(model.src_table[8])))
+def test_equal_rows_are_named_by_their_pieces(reverse):
+    found = look("equal_embeddings", changed(reverse, lambda model: model.src_table[9].copy_(model.src_table[8])))
     assert (found.verdict, found.number) == ("look", 2)
-    assert set(found.places) == {healthy.src_tokenizer.piece(8), healthy.src_tokenizer.piece(9)}
+    assert set(found.places) == {reverse.src_tokenizer.piece(8), reverse.src_tokenizer.piece(9)}
 
 
-def test_rows_of_special_pieces_may_be_equal(healthy):
-    sick = changed(healthy, lambda model: model.src_table[:2].zero_())
+def test_rows_of_special_pieces_may_be_equal(reverse):
+    sick = changed(reverse, lambda model: model.src_table[:2].zero_())
     assert look("equal_embeddings", sick).verdict == "well"

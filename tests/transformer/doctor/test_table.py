@@ -1,8 +1,8 @@
 """Findings x faults: which tests of the doctor say so when a fault is planted, and which do not.
 
-A row is a fault. Whatever it is planted into, the tests before the bar must find it; those behind the bar may, as
-they see what it does elsewhere, and no other test may say anything. WRECK stands for all tests that look at what the
-model writes. A healthy checkpoint is a row without any.
+The tests of the doctor name the faults themselves. Whatever a fault is planted into, those with it in `finds` must
+find it; those with it in `sees` may, as they see what it does elsewhere, and where it wrecks what the model writes
+so may all that look at that. No other test may say anything. A healthy checkpoint is a row without any.
 """
 
 from functools import cache
@@ -11,51 +11,20 @@ import pytest
 
 from tests.transformer.doctor.healthy import TINY, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
-from transformer.doctor.examination import TESTS, examine
+from transformer.doctor.checklist import TESTS
+from transformer.doctor.examination import examine
 
-WRECK = "ending repetition copying lengths variety loss loss_by_position free_running reported"
-TABLE = """
-no causal mask                  causality cache | WRECK
-mask shows one too many         causality cache | WRECK
-mask shows one too few          own_token cache | WRECK dead_heads collapsed_heads
-source padding leaks            padding_source batch |
-target padding leaks            padding_target |
-NaN in one tensor               finite |
-infinite norm                   finite |
-too few heads                   n_heads | WRECK score_scale
-too many heads                  n_heads | WRECK score_scale
-head without values             dead_heads |
-head that is not read           dead_heads |
-two equal heads                 equal_heads |
-source is lost                  source loss variety | WRECK dead_heads uniform_heads
-no cross-attention              source constant dead_heads loss variety | WRECK
-swapped tokenizers              exchanged_tokenizers loss | WRECK unknown_pieces vocabulary_sizes
-untied output                   copies |
-untied sides                    copies |
-positions shifted               position_shift | WRECK
-positions shifted in the cache  cache | WRECK
-positions missing               positions loss | WRECK
-collapsed embeddings            collapsed_embeddings | WRECK dead_neurons source
-dead neurons                    dead_neurons | WRECK position_shift
-norms swapped                   norm loss | WRECK
-one head                        n_heads | WRECK
-scores not scaled               score_scale | WRECK n_heads saturated_softmax
-scores scaled by width          | score_scale
-keys drowned in noise           balance | WRECK score_scale n_heads
-layer as it was drawn           | drawn_layers WRECK
-trained on a leak               leak loss | WRECK
-leaks as it was trained         causality cache leak | WRECK
-"""
-
-
-def _row(line):
-    """Its name, the tests that must find it, and those that may."""
-    must, may = (set(names.split()) for names in line[32:].replace("WRECK", WRECK).split("|"))
-    return line[:32].strip(), (must, may)
-
-
-ROWS = dict(_row(line) for line in TABLE.strip().splitlines())
+WRECK = {test.name for test in TESTS if test.of_outputs}
 BY_NAME = {fault.name: fault for fault in FAULTS}
+
+
+def row(name):
+    """The tests that must find a fault, and those that may."""
+    must = {test.name for test in TESTS if name in test.finds}
+    return must, {test.name for test in TESTS if name in test.sees} | (WRECK if BY_NAME[name].wrecks else set())
+
+
+ROWS = {name: row(name) for name in BY_NAME}
 
 
 @cache
@@ -141,9 +110,10 @@ def test_a_leak_comes_first_and_the_rest_follows_from_it():
     assert f"“{first.measured.headline}”" in report.to_markdown()
 
 
-def test_each_fault_has_a_row():
-    assert ROWS.keys() == BY_NAME.keys()
+def test_each_fault_is_named_by_a_test_and_each_that_is_named_is_planted():
+    named = {name for test in TESTS for name in (*test.finds, *test.sees)}
+    assert named == BY_NAME.keys()
 
 
-def test_the_table_names_tests_that_there_are():
-    assert set().union(*(must | may for must, may in ROWS.values())) <= {test.name for test in TESTS}
+def test_no_two_tests_have_one_name():
+    assert len({test.name for test in TESTS}) == len(TESTS)

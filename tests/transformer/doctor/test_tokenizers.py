@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.transformer.doctor.changed import look, verdicts
 from transformer.checkpoint.load import load
-from transformer.doctor import tokenizers
 from transformer.doctor.patient import Patient
+from transformer.doctor.tokenizers import TESTS
 from transformer.text.raw import RawIds
 from transformer.trying.samples import Samples
 
-TESTS = {test.name: test.measure for test in tokenizers.TESTS}
 PAIRS = Samples(
     ("他们喝可口可乐。", "她差点就溺水了。", "我喜欢喝咖啡。"),
     ("They drink coke.", "She almost drowned.", "I like to drink coffee."),
@@ -27,13 +27,8 @@ def exchanged(healthy):
     return replace(healthy, src_tokenizer=healthy.tgt_tokenizer, tgt_tokenizer=healthy.src_tokenizer)
 
 
-def look(name, checkpoint, given=None):
-    return TESTS[name](Patient(checkpoint, given))
-
-
 def test_a_healthy_checkpoint_has_no_fault(healthy):
-    patient = Patient(healthy)
-    assert {name: test(patient).verdict for name, test in TESTS.items()} == dict.fromkeys(TESTS, "well")
+    assert set(verdicts(TESTS, Patient(healthy)).values()) == {"well"}
 
 
 @pytest.mark.parametrize("given", [None, PAIRS, Samples(PAIRS.sources)], ids=["examples", "pairs", "texts"])
@@ -42,8 +37,8 @@ def test_exchanged_tokenizers_are_found(healthy, exchanged, given):
     assert look("exchanged_tokenizers", healthy, given).verdict == "well"
 
 
-def test_one_vocabulary_cannot_be_exchanged():
-    assert look("exchanged_tokenizers", load("checkpoints/reverse")).verdict == "not_applicable"
+def test_one_vocabulary_cannot_be_exchanged(reverse):
+    assert look("exchanged_tokenizers", reverse).verdict == "not_applicable"
 
 
 def test_sizes_that_differ_are_told(exchanged):
@@ -105,7 +100,5 @@ def test_texts_that_do_not_come_back(reverse):
 def test_without_a_tokenizer_there_is_nothing_to_say_of_it(reverse):
     raw = RawIds(30)
     bare = replace(reverse, src_tokenizer=raw, tgt_tokenizer=raw)
-    verdicts = {
-        name: test(Patient(bare, Samples(("5 6 7", "8 9"), ("7 6 5", "9 8")))).verdict for name, test in TESTS.items()
-    }
-    assert verdicts == dict.fromkeys(TESTS, "not_applicable") | {"vocabulary_sizes": "well"}
+    found = verdicts(TESTS, Patient(bare, Samples(("5 6 7", "8 9"), ("7 6 5", "9 8"))))
+    assert found == dict.fromkeys(found, "not_applicable") | {"vocabulary_sizes": "well"}

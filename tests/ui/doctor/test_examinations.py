@@ -17,7 +17,7 @@ SECONDS = 120.0
 
 
 def made(name, measure):
-    return Test(name, "wiring", say("The test"), measure)
+    return Test("wiring", say("The test"), name=name, look=measure)
 
 
 def well(patient):

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from transformer.analysis.mask_checks import another_piece
-from transformer.doctor.examination import TESTS, run_test
+from transformer.doctor.checklist import TESTS
+from transformer.doctor.examination import run_test
 from transformer.doctor.patient import Patient
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.run_differences import amount, first_difference, largest_difference, outputs
