@@ -18,7 +18,7 @@ from charts.theme import capitalised
 from transformer.analysis.head_effects import HeadEffects, head_effects
 from transformer.model.anatomy import EVERY_PART, Kind
 from ui.maps.grid import grid
-from ui.matters.measures import SIGNED, WORDS, Shown, shown, step_of, values
+from ui.matters.measures import SIGNED, WORDS, head_name, in_numbers, shown, step_of, values
 from ui.runs.groups import mask_reason, size_of
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import OfRun, Seen
@@ -56,12 +56,7 @@ class Measured(OfRun):
 
 
 def measure(run: Seen) -> Measured:
-    """What is measured; nothing of a model that is too large to be measured unasked.
-
-    Raises:
-        QueryError: The run cannot be replayed.
-        BusyError: The model has too much to do.
-    """
+    """What is measured; nothing of a model that is too large to be measured unasked. Errors as of `Work`."""
     trace, checkpoint = run.trace, run.checkpoint
     if checkpoint.config.count_parameters() > SMALL:
         return Measured(run, None)
@@ -114,14 +109,9 @@ def what_they_look_at(scene: Measured) -> Plot:
     return grid(scene.run, scene.run.view.kind, large=True, fit=False, also={})
 
 
-def name_of(run: Seen, layer: int, head: int) -> Sentence:
+def name_of(kind: Kind, layer: int, head: int) -> Sentence:
     """What a head is called."""
-    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[run.view.kind], layer=layer + 1,
-               head=head + 1)  # fmt: skip
-
-
-def _short(layer: int, head: int) -> Sentence:
-    return say("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[kind], layer=layer + 1, head=head + 1)
 
 
 @HEADS.picture("matters_steps", say("Step by step"))
@@ -131,8 +121,7 @@ def steps(scene: Measured) -> Plot | None:
     if found is None or scene.head is None or run.looking.covered:
         return None
     layer, head = scene.head
-    measure: Shown = shown(found, run.view.effect)
-    measure = "log_prob" if measure == "pieces" else measure
+    measure = in_numbers(shown(found, run.view.effect))
     effect = found.of[run.view.kind]
     if measure == "vectors":
         labels, numbers, axis, now = list(run.trace.src_pieces), effect.vectors[layer, head], say("Token"), None
@@ -141,14 +130,14 @@ def steps(scene: Measured) -> Plot | None:
         labels, numbers = run.looking.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure, measure != "vectors"]
-    name = name_of(run, layer, head)
+    name = name_of(run.view.kind, layer, head)
     return Plot(
         spec=charts.row_measure_spec(
             numbers[: len(labels)],
             labels,
-            title=say("Step by step without {head}", head=_short(layer, head))
+            title=say("Step by step without {head}", head=head_name(layer, head))
             if now is not None
-            else say("Token by token without {head}", head=_short(layer, head)),
+            else say("Token by token without {head}", head=head_name(layer, head)),
             value_name=capitalised(words.unit),
             query_axis=axis,
             marked_row=now,
@@ -177,7 +166,7 @@ def weights(scene: Measured) -> Plot | None:
             weights,
             queries=axes.queries,
             keys=axes.keys,
-            title=name_of(run, layer, head),
+            title=name_of(run.view.kind, layer, head),
             query_axis=axes.query_axis,
             key_axis=axes.key_axis,
             allowed=allowed,
@@ -189,7 +178,7 @@ def weights(scene: Measured) -> Plot | None:
         ),
         alt=say(
             "{map}. Rows: {rows}; columns: {columns}.",
-            map=name_of(run, layer, head),
+            map=name_of(run.view.kind, layer, head),
             rows=axes.query_axis,
             columns=axes.key_axis,
         ),

@@ -8,8 +8,7 @@ from typing import Final
 from transformer.model.anatomy import anatomy
 from ui.frame.whatif import for_head
 from ui.matters.credit_pictures import bars, open_logit, parts
-from ui.matters.grid_of_parts import Grid
-from ui.matters.logit_words import sums, what_it_is
+from ui.matters.parts_of_logit import Grid, sums, what_it_is
 from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
 from ui.runs.open_run import OpenRun, address

@@ -7,14 +7,15 @@ from typing import Final
 from transformer.model.anatomy import anatomy
 from ui.matters.head_effect_pictures import MATTERS
 from ui.matters.measures import EFFECTS
+from ui.matters.parts_of_logit import rival_of
 from ui.matters.pieces_words import BASELINES
-from ui.matters.rivals import choose_rival
 from ui.runs.open_run import OpenRun
 from ui.runs.show import choose_part
 from ui.shared import choices
 from ui.state.view import EffectAt
 from words import say
 
+N_RIVALS: Final = 10
 PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
 
 
@@ -28,7 +29,7 @@ def draw(run: OpenRun) -> str:
         elif panel == "pieces" and anatomy(run.checkpoint.config).writes:
             _pieces(run)
         elif panel == "logit" and anatomy(run.checkpoint.config).writes:
-            choose_rival(run)
+            _rival(run)
     return panel
 
 
@@ -39,3 +40,15 @@ def _pieces(run: OpenRun) -> None:
     layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
     choices.menu_of_heads(choices.field(run.slot, "head"), n_heads, disabled=layer is None)
     choices.menu(choices.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
+
+
+def _rival(run: OpenRun) -> None:
+    """The other piece that a logit is compared with: one of the step's candidates, or one that was."""
+    if run.looking.covered:
+        return
+    trace, kept = run.trace, rival_of(run)
+    ids = [one.id for one in trace.step(run.view.step, top_k=N_RIVALS).candidates if not one.chosen]
+    ids += [kept] if kept is not None and kept not in ids else []
+    options: dict[int | None, str] = {None: say("Its logit")}
+    options |= {i: say("Less the logit of “{piece}”", piece=trace.vocabulary[i]) for i in ids}
+    choices.menu(choices.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
