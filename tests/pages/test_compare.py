@@ -13,11 +13,10 @@ from transformer.analysis.compare import kl_divergences, own_log_probs, read_out
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from ui.compare import comparison_choice, consequence, map_difference, outputs, reading
+from ui.compare import map_difference, outputs, reading, second_run
 from ui.compare.candidates import LEFT, RIGHT
-from ui.compare.checkpoints import CHECKPOINT
-from ui.compare.second_branch import BRANCH
-from ui.compare.steps import step_beside
+from ui.compare.opening import step_beside
+from ui.compare.second_run import BRANCH, CHECKPOINT
 from ui.runs import loading
 from ui.state import session
 from ui.state.view import MAIN, SECOND
@@ -82,7 +81,7 @@ def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_a
     assert "the head that is looked at is taken away" in text(test)
     assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
     assert "do" not in address(test)
-    test.button(key=comparison_choice.ZERO).click()
+    test.button(key=second_run.ZERO).click()
     check(test.run())
     assert address(test)["do"] == "zero-cross.2.1"
     assert {"stepper", "b-stepper"} <= {one.key for one in test.get("bidi_component")}
@@ -105,7 +104,7 @@ def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
     assert f"total {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in text(test).replace("-", "−")
     assert "do" not in address(test)
-    test.button(key=comparison_choice.ZERO).click()
+    test.button(key=second_run.ZERO).click()
     assert address(check(test.run()))["do"] == most
 
 
@@ -143,7 +142,7 @@ def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_
     test = compare(compare="sentences")
     assert "Type another sentence" in sentences(test)
     assert figure(test, "compared_left_candidates")  # no part opens without a picture
-    test.text_input(key=comparison_choice.SENTENCE).set_value("abcxyz").run()
+    test.text_input(key=second_run.SENTENCE).set_value("abcxyz").run()
     assert pieces(check(test), SECOND) == list(trace("abcxyz")[1].tgt_pieces)
     assert address(test)["b"] == "src=abcxyz"
     again = open_page(COMPARE, **address(test))
@@ -317,5 +316,5 @@ def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_pat
 
 
 def test_a_long_output_is_not_cut_without_a_sign(compare, monkeypatch):
-    monkeypatch.setattr(consequence, "MOST_PIECES", 3)
+    monkeypatch.setattr(outputs, "MOST_PIECES", 3)
     assert text(compare(do=ZERO)).count("…") == 2

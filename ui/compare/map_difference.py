@@ -20,8 +20,8 @@ from charts.heatmap import HOW_TO_READ, HOW_TO_READ_CLOSED
 from charts.prompt import part_map
 from charts.theme import Spec
 from transformer.model.anatomy import Kind
-from ui.compare import differing
 from ui.compare.pair import Pair, read_by
+from ui.compare.second_run import address_of, differ
 from ui.runs import loading
 from ui.runs.groups import prompt_row
 from ui.runs.open_run import OpenRun
@@ -100,17 +100,11 @@ def _differing(run: OpenRun, name: str) -> Kept:
 
 def _differ(name: str, value: str | int | None) -> None:
     """Callback: the second run looks at something else."""
-    said = "" if value is None else value if isinstance(value, str) else str(value + 1)
-    differing.differ(**{name: said})
+    differ(**{name: address_of(value)})
 
 
 def halves(pair: Pair) -> tuple[Half, Half, bool, str]:
-    """Both maps, whether the right one is of the left output, and why they cannot be subtracted; "" if they can.
-
-    Raises:
-        QueryError: The left output does not fit the right model.
-        BusyError: The model has too much to do.
-    """
+    """Both maps, whether the right one is of the left output, and why they cannot be subtracted; "" if they can."""
     left = _half(pair.left, pair.left.looking)
     right = _half(pair.right, pair.right.looking)
     if _same_axes(left, right):
@@ -143,12 +137,7 @@ def _same_axes(left: Half, right: Half) -> bool:
 
 
 def draw(pair: Pair) -> None:
-    """Draw both maps and the difference.
-
-    Raises:
-        QueryError: The left output does not fit the right model.
-        BusyError: The model has too much to do.
-    """
+    """Draw both maps and the difference; errors as of `read_by`."""
     left, right, reads_left, why = halves(pair)
     if pair.compared == "heads" and (left.kind, left.name) == (right.kind, right.name):
         st.info(SAME_HEAD, icon=":material/compare_arrows:")
@@ -235,11 +224,7 @@ def _difference(pair: Pair, left: Half, right: Half, *, reads_left: bool) -> Non
 
 
 def moved(left: Half, right: Half) -> str:
-    """How far the right map is from the left one, in numbers.
-
-    Args:
-        left, right: Two maps of the same rows and columns.
-    """
+    """How far the right map is from the left one, which has the same rows and columns, in numbers."""
     change = np.where(left.allowed | right.allowed, right.weights - left.weights, 0.0)
     row, column = np.unravel_index(np.abs(change).argmax(), change.shape)
     if not change[row, column]:
