@@ -62,7 +62,8 @@ def draw(checkpoint: Checkpoint) -> None:
         st.markdown(CONTROL if changed else OTHER[compared])
         pair = opening.beside(main, compared) if not main.earlier else None
     with main_place:
-        st.markdown(_changed(main) if changed else _left(main, compared))
+        one_change = len(main.trace.query.interventions) == 1
+        st.markdown(_left(main, compared) if not changed else CHANGED if one_change else CHANGES)
         if pair is None:
             sentence(main, compact=True)
     if pair is not None:
@@ -118,11 +119,6 @@ def _maps(pair: Pair) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ over each run
-
-
-def _changed(run: OpenRun) -> Sentence:
-    """What stands over the changed run."""
-    return CHANGED if len(run.trace.query.interventions) == 1 else CHANGES
 
 
 def _left(run: OpenRun, compared: Compared) -> str:

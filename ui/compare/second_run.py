@@ -147,7 +147,7 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
     st.text_input(
         say("The other sentence"),
         key=SENTENCE,
-        on_change=_take_sentence,
+        on_change=lambda: differ(src=st.session_state[SENTENCE] or None),
         placeholder=say("Type the other sentence, then press Enter"),
         label_visibility="collapsed",
     )
@@ -160,10 +160,6 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
         shown = drawing.plain(glossed(example, card.glosses.get(example, "")))
         st.button(shown, key=f"{EXAMPLE}_{place}", type="tertiary", on_click=partial(differ, src=example))
     return None
-
-
-def _take_sentence() -> None:
-    differ(src=st.session_state[SENTENCE] or None)
 
 
 # ------------------------------------------------------------------------------------------------ two checkpoints
@@ -189,10 +185,6 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
         return _open(others[name])
     st.info(say("Choose a checkpoint above: the same sentence then runs on both."), icon=":material/compare_arrows:")
     return None
-
-
-def _take_checkpoint(name: str) -> None:
-    differ(model=name or None, rev=None, answers=None)
 
 
 def _open(entry: Entry) -> Checkpoint | None:
@@ -222,7 +214,8 @@ def _branch(main: OpenRun) -> Checkpoint | None:
         return None
     asked = differs_in().get("forced", NONE)
     options = _branches(main, asked)
-    choices.menu(Kept(BRANCH, asked, _take_branch), say("The other branch"), options, bare=True)
+    kept = Kept(BRANCH, asked, lambda chosen: differ(forced=None if chosen == NONE else chosen, result=None))
+    choices.menu(kept, say("The other branch"), options, bare=True)
     if NONE not in options:
         return main.checkpoint
     st.info(
@@ -238,7 +231,8 @@ def _branches(main: OpenRun, asked: str) -> dict[str, str]:
     known = [_written(branch) for branch in tried.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
     branches = {text: branch for text in (*known, asked) if (branch := _read_branch(text, main)) is not None}
     found: dict[str, str] = {OWN: say("Model's own choice")} if here else {}
-    found |= {text: _named(branch, main) for text, branch in branches.items()}
+    piece = main.trace.vocabulary
+    found |= {text: say("Step {n}: {piece}", n=len(one), piece=piece[one[-1]]) for text, one in branches.items()}
     return found if asked in found else {NONE: say("Choose a branch"), **found}
 
 
@@ -252,14 +246,6 @@ def _read_branch(text: str, main: OpenRun) -> Branch | None:
         return None
     branch = tuple(map(int, text.split(".")))
     return branch if max(branch) < len(main.trace.vocabulary) else None
-
-
-def _named(branch: Branch, main: OpenRun) -> str:
-    return say("Step {n}: {piece}", n=len(branch), piece=main.trace.vocabulary[branch[-1]])
-
-
-def _take_branch(asked: str) -> None:
-    differ(forced=None if asked == NONE else asked, result=None)
 
 
 def branching(run: OpenRun) -> Callable[[int], None]:

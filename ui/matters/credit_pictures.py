@@ -24,7 +24,7 @@ from transformer.analysis.attribution.weighed import Weighed, weigh
 from transformer.model.anatomy import Kind, anatomy
 from ui.matters import pieces_words
 from ui.matters.head_effect_pictures import MATTERS
-from ui.matters.parts_of_logit import Grid, grid_of, part_name, rival_of, short_name, whose_logit
+from ui.matters.parts_of_logit import Grid, grid_of, head_of, part_name, rival_of, short_name, whose_logit
 from ui.runs.picture import Plot
 from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, cell_of, place_of
@@ -210,11 +210,7 @@ def bars(scene: Logit) -> Plot:
     """The largest of them; a click looks at a head."""
     found, values, view = scene.found, scene.values, scene.run.view
     order = np.argsort(-np.abs(values), kind="stable").tolist()
-    heads = {
-        place: (part.stack_attention, part.layer, part.head)
-        for place, part in enumerate(found.parts)
-        if part.stack_attention is not None and part.layer is not None and part.head is not None
-    }
+    heads = {place: head for place, part in enumerate(found.parts) if (head := head_of(part)) is not None}
     bars = [
         Bar(
             part_name(found.parts[place]),

@@ -13,16 +13,16 @@ from typing import Any, Final
 import charts
 from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
-from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.theme import capitalised
 from transformer.analysis.head_effects import HeadEffects, head_effects
-from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.model.anatomy import Kind
 from ui.maps.grid import grid
+from ui.maps.seen_map import seen_map
 from ui.matters.measures import SIGNED, WORDS, head_name, in_numbers, shown, step_of, values
 from ui.runs.groups import mask_reason, size_of
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import OfRun, Seen
-from ui.runs.sides import KIND_NAMES, sides
+from ui.runs.sides import KIND_NAMES
 from ui.runs.studies import SMALL
 from ui.state.click import Click, cell_of
 from words import Sentence, joined, say
@@ -154,33 +154,14 @@ def weights(scene: Measured) -> Plot | None:
     run, kind = scene.run, scene.run.view.kind
     if scene.found is None or scene.head is None:
         return None
-    layer, head = scene.head
-    axes = sides(run.looking, kind)
-    shape = len(axes.queries), len(axes.keys)
-    weights = run.looking.heads(kind, layer)[head][: shape[0], : shape[1]]
-    allowed = run.trace.mask(kind, layer)[: shape[0], : shape[1]]
-    closed = not allowed.all()
-    rows = EVERY_PART.attention(kind).stack == "decoder"
+    drawn, name = seen_map(run, kind), name_of(kind, *scene.head)
     return Plot(
-        spec=charts.heatmap_spec(
-            weights,
-            queries=axes.queries,
-            keys=axes.keys,
-            title=name_of(run.view.kind, layer, head),
-            query_axis=axes.query_axis,
-            key_axis=axes.key_axis,
-            allowed=allowed,
+        spec=drawn.spec(
+            name,
             mask_reason=mask_reason(run.checkpoint, kind),
-            marked_row=axes.current if rows else None,
-            colour=axes.key_side,
+            marked_row=drawn.sides.current,
             rows_sum_to_one=False,
-            note=run.trace.rows_note(kind),
         ),
-        alt=say(
-            "{map}. Rows: {rows}; columns: {columns}.",
-            map=name_of(run.view.kind, layer, head),
-            rows=axes.query_axis,
-            columns=axes.key_axis,
-        ),
-        how_to_read=joined(" ", [HOW_TO_READ_MAP, *[HOW_TO_READ_CLOSED] * closed]),
+        alt=drawn.alt(name),
+        how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed]),
     )

@@ -135,9 +135,16 @@ def grid_of(config: ModelConfig, parts: Sequence[Part], values: np.ndarray) -> G
         cell = _row(part, n_layers), keys.index(_column(part))
         shown[cell] = np.nan_to_num(shown[cell]) + value
         names[cell[0]][cell[1]].append(part_name(part))
-        if part.stack_attention is not None and part.layer is not None and part.head is not None:
-            heads[cell] = (part.stack_attention, part.layer, part.head)
+        if (head := head_of(part)) is not None:
+            heads[cell] = head
     return Grid(rows, list(columns.values()), shown, [[joined(", ", cell) for cell in row] for row in names], heads)
+
+
+def head_of(part: Part) -> tuple[Kind, int, int] | None:
+    """Attention, layer and head of a part that is a head."""
+    if part.stack_attention is None or part.layer is None or part.head is None:
+        return None
+    return part.stack_attention, part.layer, part.head
 
 
 def _columns(config: ModelConfig, *, n_heads: int) -> dict[_Column, tuple[str, str]]:
