@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import check
+from transformer.checkpoint.load import Checkpoint
+from ui.runs import loading
 from ui.state import session
 from ui.state.view import MAIN, Slot, View
 from ui.step.piece_choice import FORCE_CHOICE
@@ -54,6 +57,11 @@ def spread_out(flat: np.ndarray, there: str, shape: Sequence[int]) -> np.ndarray
     cells = np.full(shape, 0 if flat.dtype.kind == "i" else np.nan, dtype=flat.dtype)
     cells[bits[: cells.size].astype(bool).reshape(shape)] = flat
     return cells
+
+
+def opened(name: str) -> Checkpoint:
+    """A checkpoint as the pages have it."""
+    return loading.open_checkpoint(loading.usable()[name])
 
 
 def run_of(test: AppTest) -> dict[str, Any]:
@@ -107,6 +115,24 @@ def sentences(test: AppTest) -> str:
     return "\n".join(
         element.value.replace("\\", "") for element in (*test.info, *test.error, *test.success, *test.warning)
     )
+
+
+def told(test: AppTest, kinds: Sequence[str] = ("markdown", "caption")) -> str:
+    """What the page says in Markdown and captions, or in elements of other kinds, without the escapes."""
+    return "\n".join(element.value.replace("\\", "") for kind in kinds for element in test.get(kind))
+
+
+told_or_noted = partial(told, kinds=("markdown", "caption", "info"))
+
+
+def keys_of(test: AppTest) -> set[str]:
+    """The keys of the components of ours: charts, the flow, the stepper."""
+    return {element.key for element in test.get("bidi_component")}
+
+
+def charts_of(test: AppTest) -> set[str]:
+    """Those but for the stepper's."""
+    return keys_of(test) - {session.STEPPER}
 
 
 def everything(test: AppTest) -> str:

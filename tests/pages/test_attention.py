@@ -8,10 +8,21 @@ from streamlit.testing.v1.element_tree import Block
 
 import charts
 from tests.pages.conftest import ATTENTION, check
-from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
+from tests.pages.reading import (
+    address,
+    everything,
+    figure,
+    go_to,
+    numbers,
+    opened,
+    payload,
+    sentences,
+    type_source,
+    view,
+)
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
-from ui.attention import attention_controls, attention_panels, flow, one_weight
+from ui.attention import attention_panels, flow, one_weight
 from ui.runs import loading
 from ui.runs.sides import KIND_NAMES
 from ui.shared import choices
@@ -27,7 +38,7 @@ def attention(open_page):
 
 
 def trace_of(test):
-    checkpoint = loading.open_checkpoint(loading.usable()[test.session_state[session.MODEL]])
+    checkpoint = opened(test.session_state[session.MODEL])
     source = test.text_input(key=session.SOURCE).value
     return loading.runner().trace(checkpoint, checkpoint.query(source))
 
@@ -144,7 +155,7 @@ def test_rows_of_the_decoder_say_reads_and_predicts(attention):
 def test_aggregates_are_called_what_they_are(attention):
     test = attention(panel="head")
     titles = []
-    for aggregate in attention_controls.AGGREGATES:
+    for aggregate in attention_panels.AGGREGATES:
         check(test.selectbox(key="aggregate").set_value(aggregate).run())
         titles.append(figure(test, "head_map")["layout"]["title"])
     assert [title["text"].split(": ")[1] for title in titles] == [

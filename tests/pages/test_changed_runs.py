@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.pages.conftest import check
-from tests.pages.reading import address, force, output, run_of, sentences, type_source
+from tests.pages.reading import address, force, opened, output, run_of, sentences, type_source
 from transformer.runs.interventions import parse
 from ui.runs import loading
 from ui.runs.change_chips import CHANGES, UNTOUCHED
@@ -20,7 +20,7 @@ def changed_output(checkpoint, text, change):
 
 
 def open_reverse():
-    return loading.open_checkpoint(loading.usable()["reverse"])
+    return opened("reverse")
 
 
 def all_heads_off(checkpoint):

@@ -8,7 +8,7 @@ import pytest
 
 from charts.training import HOW_TO_READ_LOSSES
 from tests.pages.conftest import CHECKPOINTS, MAIN
-from tests.pages.reading import figure, numbers, payload
+from tests.pages.reading import figure, numbers, opened, payload
 from transformer.importers.huggingface.families import FAMILIES
 from ui.checkpoints import checkpoint_pictures
 from ui.runs import loading
@@ -62,7 +62,7 @@ def test_data_and_licence_of_a_shipped_translator_are_said(open_page):
 def test_the_scores_are_a_table(open_page):
     test = open_page(CHECKPOINTS, model="reverse")
     shown = test.table[1].value.map(unescaped)
-    first = loading.open_checkpoint(loading.usable()["reverse"]).card.scores[0]
+    first = opened("reverse").card.scores[0]
     assert list(shown.iloc[0])[:2] == [first["file"], "greedy"]
     assert shown["Exact"][0] == "100.0%"
     assert shown["BLEU"][0] == "–"  # of outputs of one word

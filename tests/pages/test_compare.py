@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import COMPARE, check
-from tests.pages.reading import address, figure, numbers, payload, sentences, view
+from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, sentences, view
 from tests.transformer.featured import filling
 from transformer.analysis.compare import kl_divergences, own_log_probs, read_output
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from ui.compare import comparison_choice, consequence, map_difference, outputs, reading
+from ui.compare import map_difference, outputs, reading, second_run
 from ui.compare.candidates import LEFT, RIGHT
-from ui.compare.checkpoints import CHECKPOINT
-from ui.compare.second_branch import BRANCH
-from ui.compare.steps import step_beside
+from ui.compare.opening import step_beside
+from ui.compare.second_run import BRANCH, CHECKPOINT
 from ui.runs import loading
 from ui.state import session
 from ui.state.view import MAIN, SECOND
@@ -42,7 +41,7 @@ def step_of(test, slot):
 
 
 def trace(source, change="", model="reverse"):
-    checkpoint = loading.open_checkpoint(loading.usable()[model])
+    checkpoint = opened(model)
     query = replace(checkpoint.query(source), interventions=parse(change))
     return checkpoint, loading.runner().trace(checkpoint, query)
 
@@ -82,10 +81,10 @@ def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_a
     assert "the head that is looked at is taken away" in text(test)
     assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
     assert "do" not in address(test)
-    test.button(key=comparison_choice.ZERO).click()
+    test.button(key=second_run.ZERO).click()
     check(test.run())
     assert address(test)["do"] == "zero-cross.2.1"
-    assert {"stepper", "b-stepper"} <= {one.key for one in test.get("bidi_component")}
+    assert {"stepper", "b-stepper"} <= keys_of(test)
 
 
 def text(test):
@@ -105,7 +104,7 @@ def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
     assert f"total {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in text(test).replace("-", "−")
     assert "do" not in address(test)
-    test.button(key=comparison_choice.ZERO).click()
+    test.button(key=second_run.ZERO).click()
     assert address(check(test.run()))["do"] == most
 
 
@@ -143,7 +142,7 @@ def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_
     test = compare(compare="sentences")
     assert "Type another sentence" in sentences(test)
     assert figure(test, "compared_left_candidates")  # no part opens without a picture
-    test.text_input(key=comparison_choice.SENTENCE).set_value("abcxyz").run()
+    test.text_input(key=second_run.SENTENCE).set_value("abcxyz").run()
     assert pieces(check(test), SECOND) == list(trace("abcxyz")[1].tgt_pieces)
     assert address(test)["b"] == "src=abcxyz"
     again = open_page(COMPARE, **address(test))
@@ -229,7 +228,7 @@ def test_the_candidates_are_those_of_the_step_in_both_runs(compare):
     i = control.vocabulary.index(first["piece"])
     assert first["p_left"] == pytest.approx(float(np.exp(control.log_probs[0, i])))
     assert first["rank_left"] == control.rank_of(i, step=0)
-    assert {f"{SECOND}{LEFT}", f"{SECOND}{RIGHT}"} <= {one.key for one in test.get("bidi_component")}
+    assert {f"{SECOND}{LEFT}", f"{SECOND}{RIGHT}"} <= keys_of(test)
 
 
 def test_the_address_says_the_step_of_both(compare):
@@ -286,7 +285,7 @@ def test_a_decoder_alone_is_compared_with_its_control(open_one_stack):
 
 def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     test = open_one_stack("encoder", COMPARE, do="zero-encoder.1.1", layer=2, head=1)
-    keys = {one.key for one in test.get("bidi_component")}
+    keys = keys_of(test)
     assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
     assert outputs.ALIGNED not in keys
     assert "writes nothing" in sentences(test)
@@ -305,7 +304,7 @@ def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_pat
     filling(tmp_path)
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(COMPARE, model="filling", src="the quick fox", do="zero-encoder.1.1")
-    checkpoint = loading.open_checkpoint(loading.usable()["filling"])
+    checkpoint = opened("filling")
     ids, mask = checkpoint.run("the quick fox").src_ids, mask_id(checkpoint.src_tokenizer)
     table = test.dataframe[0].value
     places = range(len(checkpoint.config.source_start), len(ids) - len(checkpoint.config.source_end))
@@ -317,5 +316,5 @@ def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_pat
 
 
 def test_a_long_output_is_not_cut_without_a_sign(compare, monkeypatch):
-    monkeypatch.setattr(consequence, "MOST_PIECES", 3)
+    monkeypatch.setattr(outputs, "MOST_PIECES", 3)
     assert text(compare(do=ZERO)).count("…") == 2

@@ -3,12 +3,11 @@
 import pytest
 
 from tests.pages.conftest import COMPARE, ROOT, STEP, check
-from tests.pages.reading import sentences
+from tests.pages.reading import keys_of, opened, sentences
 from tests.pages.test_compare import text
 from transformer.errors import TokenizerError
 from transformer.lessons import lessons
 from ui.lessons import leading
-from ui.runs import loading
 from ui.state import predictions
 
 SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson", "reverse-leak": "lesson"}
@@ -23,10 +22,6 @@ def page_of(step):
     return path
 
 
-def drawn(test):
-    return {element.key for element in test.get("bidi_component")}
-
-
 def covers(test):
     return sum(caption.value == "Covered until you have answered" for caption in test.caption)
 
@@ -36,7 +31,7 @@ def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step)
     model = step.on or "zh-en"
     test = open_page(page_of(step), model=model, src=SENTENCES[model], lesson=f"{name}.{number}")
     assert "link" not in sentences(test), "the step's link reads back without a note"
-    before = drawn(test)
+    before = keys_of(test)
     charts = set(step.cover) - {"*", "part"} - OF_A_LIST
     assert not before & charts
     assert covers(test) == len(set(step.cover) - OF_A_LIST)
@@ -46,13 +41,13 @@ def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step)
     test.session_state[predictions.KEPT] = {here: predictions.Prediction("", False, step.fingerprint)}
     check(test.run())
     assert not covers(test)
-    after = drawn(test)
+    after = keys_of(test)
     assert charts <= after, "a word of `cover` names no chart of the page"
     assert (after > before) or step.page == "doctor" or not charts | ({"*", "part"} & set(step.cover))
 
 
 def test_a_sentence_that_cannot_be_cut_is_said_to_be_so_where_all_is_covered(open_page, monkeypatch):
-    tokenizer = loading.open_checkpoint(loading.usable()["reverse"]).src_tokenizer
+    tokenizer = opened("reverse").src_tokenizer
 
     def refuse(text):
         raise TokenizerError("tokenizers cannot use it.")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pages.conftest import ROOT
+from tests.pages.reading import opened
 from tests.transformer.runs.interventions.of_kinds import example
 from transformer.errors import GlassformerError
 from transformer.runs.interventions import KINDS, write
@@ -27,7 +28,7 @@ OTHERS = (
 
 @pytest.mark.parametrize("turn", range(len(KINDS)), ids=list(KINDS))
 def test_a_changed_run_is_drawn(open_page, turn):
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     change = example(list(KINDS.values())[turn], checkpoint, "glass")
     try:
         loading.runner().trace(checkpoint, checkpoint.query("glass", interventions=(change,)))

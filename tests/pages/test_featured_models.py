@@ -1,14 +1,17 @@
 """Pages on models whose positions and attentions are not the paper's: each says what it cannot draw."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
-from tests.pages.reading import figure, numbers
+from tests.pages.reading import figure, numbers, opened, told
 from tests.transformer.featured import FEATURED, featured
 from ui.runs import loading
+
+text = partial(told, kinds=("markdown", "caption", "info", "warning"))
 
 ATTENTION, FORCING, INSIDE, MASKS, POSITIONS = (
     ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "forcing", "inside", "masks", "positions")
@@ -27,16 +30,6 @@ def folder(tmp_path_factory):
 def open_model(folder, open_page, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
     return lambda name, page, **parameters: open_page(page, model=name, src="ba lo mi", **parameters)
-
-
-def text(test):
-    return "\n".join(
-        element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info, *test.warning)
-    )
-
-
-def opened(name):
-    return loading.open_checkpoint(loading.usable()[name])
 
 
 PARTS = [

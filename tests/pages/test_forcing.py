@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.pages.conftest import FORCING, check
-from tests.pages.reading import address, figure, numbers, view
+from tests.pages.reading import address, figure, keys_of, numbers, opened, view
 from tests.transformer.featured import filling
 from transformer import ZeroHead, score
 from ui.forcing import forcing_panels, forcing_pictures
@@ -28,16 +28,12 @@ def type_reference(test, text):
     return check(test.text_input(key=forcing_panels.BOX).set_value(text).run())
 
 
-def keys(test):
-    return {element.key for element in test.get("bidi_component")}
-
-
 def said(test):
     return "\n".join(one.value for one in test.markdown).replace("\\", "")
 
 
 def scored(reference, *, source="abcdef", model="reverse", **changes):
-    checkpoint = loading.open_checkpoint(loading.usable()[model])
+    checkpoint = opened(model)
     return score(checkpoint, checkpoint.query(source, **changes), reference)
 
 
@@ -53,7 +49,7 @@ def test_without_a_reference_it_asks_for_one_and_judges_the_output_meanwhile(for
     np.testing.assert_allclose(losses(test), scored("abcdef", source="fedcba").losses, rtol=1e-4)
     check(test.button(key=forcing_panels.OWN).click().run())
     assert address(test)["ref"] == "abcdef"
-    assert set(CHARTS) <= keys(test)
+    assert set(CHARTS) <= keys_of(test)
     assert "By itself the model writes the reference, piece for piece." in said(test)
 
 
@@ -126,20 +122,20 @@ def test_the_place_follows_the_step_until_another_is_clicked(forcing):
 def test_a_bad_reference_gets_a_sentence(forcing, text, why):
     test = type_reference(forcing(), text)
     assert [why in error.value.replace("\\", "") for error in test.error] == [True]
-    assert not keys(test) & set(CHARTS)
+    assert not keys_of(test) & set(CHARTS)
 
 
 def test_unknown_pieces_are_said(forcing):
     test = type_reference(forcing(), "fe日ba")
     assert any("unknown piece" in one.value for one in test.info)
-    assert set(CHARTS) <= keys(test)
+    assert set(CHARTS) <= keys_of(test)
 
 
 @pytest.mark.parametrize("how", [{"how": "sampling", "temp": 3, "seed": 5}, {"how": "beam", "beam": 3, "result": 2}])
 def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
     test = forcing(ref="fedcba", **how)
     query = test.session_state[session.STANDING].last_query
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     expected = score(checkpoint, query, "fedcba")
     rows = figure(test, forcing_pictures.texts.key)["layout"]["meta"]["table"]["rows"]
     own = [row for row in rows if row[0] == "own output"]
@@ -153,16 +149,16 @@ def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
 def test_it_gives_nothing_away_while_somebody_guesses(forcing):
     test = forcing(ref="fedcba", guess=1)
     assert test.info[-1].value == forcing_panels.NOT_WHILE_GUESSING
-    assert not keys(test) & set(CHARTS)
+    assert not keys_of(test) & set(CHARTS)
 
 
 def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
-    assert forcing_pictures.texts.key not in keys(test)
+    assert forcing_pictures.texts.key not in keys_of(test)
     assert "Judged are the pieces of the prompt itself" in said(test)
     n = len(losses(test))
     test = type_reference(test, "ba lo")
-    assert forcing_pictures.texts.key in keys(test)
+    assert forcing_pictures.texts.key in keys_of(test)
     before = len(losses(test))
     assert before != n
     check(test.toggle(key="ends").set_value(True).run())
@@ -179,7 +175,7 @@ def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypat
     test = open_page(FORCING, model="filling", src="the quick fox")
     assert "hiding one piece at a time" in test.info[-1].value
     assert "Hide a piece on the page Step" in said(test)  # a link where there is a menu
-    assert not keys(test) & set(CHARTS)
+    assert not keys_of(test) & set(CHARTS)
 
 
 def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):

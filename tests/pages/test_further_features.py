@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
-from tests.pages.reading import figure, payload
+from tests.pages.reading import charts_of, figure, opened, payload, told_or_noted
 from tests.transformer.one_stack import alone
 from ui.runs import loading
-from ui.state import session
 from ui.step import step_pictures
 
 EXPLORE = ROOT / "pages" / "explore"
@@ -41,14 +40,6 @@ def page(folder, open_page, monkeypatch):
     return lambda name, script, **parameters: open_page(script, model=name, **({"src": "ba lo mi"} | parameters))
 
 
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info))
-
-
-def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("part", ["model", "stream", "lens", "ffn", "pieces"])
 def test_every_part_of_inside_opens(page, name, part):
@@ -58,7 +49,7 @@ def test_every_part_of_inside_opens(page, name, part):
     strip = "stream_added" if name == "bare" else "stream_strip"  # which has no norms
     expected = {"model": "model_diagram", "stream": strip, "lens": None if encoder else "lens_map",
                 "ffn": "ffn_map" if encoder else "ffn_effect"}.get(part)  # fmt: skip
-    assert expected is None or expected in drawn(test)
+    assert expected is None or expected in charts_of(test)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -69,42 +60,42 @@ def test_every_other_page_opens(page, name, script):
 
 def test_without_a_stream_there_is_no_rollout(page):
     test = page("bare", ATTENTION, panel="head", layer=1, together="rollout")
-    assert "Rollout was asked for; it follows the residual stream" in said(test)
+    assert "Rollout was asked for; it follows the residual stream" in told_or_noted(test)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_all_parameters_stand_in_some_block_and_some_line(page, name):
     test = page(name, INSIDE, inside="model")
-    total = loading.open_checkpoint(loading.usable()[name]).config.count_parameters()
+    total = opened(name).config.count_parameters()
     rows = figure(test, "model_diagram")["layout"]["meta"]["table"]["rows"]
     assert sum(row[3] or 0 for row in rows) == total
     assert test.dataframe[1].value.set_index("Component")["Parameters"]["All"] == total
 
 
 def test_what_a_diagram_cannot_draw_is_said(page):
-    assert "leaves out the norm on each sub-layer's output" in said(page("gemma", INSIDE, inside="model"))
-    assert "it reads what attention reads" in said(page("neox", INSIDE, inside="model"))
-    bert = said(page("bert", INSIDE, inside="model"))
+    assert "leaves out the norm on each sub-layer's output" in told_or_noted(page("gemma", INSIDE, inside="model"))
+    assert "it reads what attention reads" in told_or_noted(page("neox", INSIDE, inside="model"))
+    bert = told_or_noted(page("bert", INSIDE, inside="model"))
     assert "leaves out the norm after the embedding's sum. The diagram leaves out the token types." in bert
-    assert "leaves out" not in said(page("gpt", INSIDE, inside="model"))
+    assert "leaves out" not in told_or_noted(page("gpt", INSIDE, inside="model"))
 
 
 def test_features_are_named(page):
-    gemma = said(page("gemma", INSIDE, inside="model"))
+    gemma = told_or_noted(page("gemma", INSIDE, inside="model"))
     for text in ("Norms stand before each sub-layer and on its output", "RMS norms", "has a gate", "GELU (tanh)",
                  "between −3 and 3", "No biases in linear layers and norms"):  # fmt: skip
         assert text in gemma
-    tutorial = said(page("tutorial", INSIDE, inside="model"))
+    tutorial = told_or_noted(page("tutorial", INSIDE, inside="model"))
     assert "unbiased standard deviation" in tutorial
     assert "Biases are on: queries, keys and values, the output of attention, the feed-forward network." in tutorial
-    assert "A table of 2 token types" in said(page("bert", INSIDE, inside="model"))
+    assert "A table of 2 token types" in told_or_noted(page("bert", INSIDE, inside="model"))
 
 
 def test_norms_are_told_by_their_own_formula(page):
     for name, formula in (("gemma", "mean of x²"), ("tutorial", "(s + ε)"), ("gpt", "√(σ² + ε)")):
         test = page(name, INSIDE, inside="stream")
         assert formula in payload(test, "stream_norm")["caption"]
-        assert "to within" in said(test)
+        assert "to within" in told_or_noted(test)
 
 
 def test_shapes_name_every_site_of_the_model(page):
@@ -117,14 +108,14 @@ def test_shapes_name_every_site_of_the_model(page):
 
 def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
     test = page("gpt", MASKS, **{"with": "mi"})
-    assert "This model has no padding piece to fill a batch with" in said(test)
+    assert "This model has no padding piece to fill a batch with" in told_or_noted(test)
     test = page("gpt", MASKS, masks="checks")
-    assert "no padding piece, so there is nothing to check" in said(test)
+    assert "no padding piece, so there is nothing to check" in told_or_noted(test)
     assert not test.error
 
 
 def test_what_rules_of_decoding_do_is_marked_and_said(page):
-    rules = said(page("gpt", INSIDE, inside="model"))
+    rules = told_or_noted(page("gpt", INSIDE, inside="model"))
     assert "repeats no run of pieces as long as 2" in rules
     assert "repetition penalty" in rules
     test = page("gpt", STEP, step=1)
@@ -139,7 +130,7 @@ def test_what_rules_of_decoding_do_is_marked_and_said(page):
 
 def test_a_piece_that_the_model_is_forced_to_write_is_not_the_readers(page):
     test = check(page("tutorial", STEP, step=1))
-    checkpoint = loading.open_checkpoint(loading.usable()["tutorial"])
+    checkpoint = opened("tutorial")
     trace = loading.runner().trace(checkpoint, checkpoint.query("ba lo mi", max_new=24))
     assert trace.tgt_ids[0] == 9
     assert not test.error

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.pages.conftest import STEP, check
-from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
+from tests.pages.reading import figure, go_to, numbers, opened, payload, sentences, view
 from transformer.analysis.head_statistics import measure_by_layer
 from transformer.model.tap import Recorder, tap_of
 from ui.attention import head_table, head_table_pictures
@@ -31,7 +31,7 @@ def table(open_page):
 
 
 def checkpoint():
-    return loading.open_checkpoint(loading.usable()["reverse"])
+    return opened("reverse")
 
 
 def recorded(kind, site):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import STEP, check
-from tests.pages.reading import address, figure, numbers, payload, view
+from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import filling
@@ -32,12 +32,8 @@ def open_model(folder, open_page, monkeypatch):
     return lambda name="filling", **parameters: open_page(STEP, model=name, src=TEXT, **parameters)
 
 
-def said(test):
-    return "\n".join(one.value.replace("\\", "") for one in (*test.markdown, *test.caption, *test.info))
-
-
 def by_hand(place):
-    checkpoint = loading.open_checkpoint(loading.usable()["filling"])
+    checkpoint = opened("filling")
     ids, mask = checkpoint.run(TEXT).src_ids, mask_id(checkpoint.src_tokenizer)
     return checkpoint, ids, hide(checkpoint.model, ids, (place,), mask, whole=True)
 
@@ -50,8 +46,8 @@ def test_what_fits_in_the_gap_is_shown_with_what_was_there(open_model):
     assert [row[2] for row in rows[:10]] == found.likeliest(0, 10)
     assert any(row[2] == ids[2] and row[0] == found.ranks[0] for row in rows)
     np.testing.assert_allclose([row[3] for row in rows], np.exp(found.log_probs[0, [row[2] for row in rows]]))
-    assert f"rank {found.ranks[0]:,} of {checkpoint.config.tgt_vocab_size}" in said(test)
-    assert f"= {found.losses[0]:.3f} nats" in said(test)
+    assert f"rank {found.ranks[0]:,} of {checkpoint.config.tgt_vocab_size}" in told_or_noted(test)
+    assert f"= {found.losses[0]:.3f} nats" in told_or_noted(test)
 
 
 def test_each_piece_is_hidden_in_turn(open_model):
@@ -62,7 +58,7 @@ def test_each_piece_is_hidden_in_turn(open_model):
     assert list(bars["customdata"]) == places
     losses = [by_hand(place)[2].losses[0] for place in places]
     np.testing.assert_allclose(numbers(bars["y"]), losses, rtol=1e-5)
-    assert f"pseudo-perplexity, {np.exp(np.mean(losses)):.4g}" in said(test)
+    assert f"pseudo-perplexity, {np.exp(np.mean(losses)):.4g}" in told_or_noted(test)
 
 
 def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
@@ -78,17 +74,17 @@ def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
 
 
 def test_a_model_without_a_head_or_without_a_mask_piece_says_so(open_model):
-    assert "It has no head that says which piece fits at a token" in said(open_model("encoder alone"))
+    assert "It has no head that says which piece fits at a token" in told_or_noted(open_model("encoder alone"))
 
 
 def test_a_head_without_a_mask_piece_says_so(folder, open_page, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder / "head"))
     test = open_page(STEP, model="encoder alone", src="ba lo mi")
-    assert "its tokenizer has no piece that stands for one" in said(test)
+    assert "its tokenizer has no piece that stands for one" in told_or_noted(test)
     assert not payload(test, session.STEPPER)["choosable"]
 
 
 def test_what_is_spoken_is_spoken_whole(open_model):
     test = open_model(lang="qps")
-    tokenizer = loading.open_checkpoint(loading.usable()["filling"]).src_tokenizer
+    tokenizer = opened("filling").src_tokenizer
     assert complaints(test, words_of(TEXT, "filling", *tokenizer.pieces) | data_of_models()) == []

@@ -9,7 +9,19 @@ import pytest
 import torch
 
 from tests.pages.conftest import INSIDE, ROOT, check
-from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step
+from tests.pages.reading import (
+    address,
+    charts_of,
+    everything,
+    figure,
+    go_to,
+    numbers,
+    opened,
+    payload,
+    sentences,
+    step,
+    told,
+)
 from transformer.checkpoint.save import Parts, save
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
@@ -29,7 +41,7 @@ def page(open_page):
 
 
 def run_of(name, source=None):
-    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    checkpoint = opened(name)
     return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(source or checkpoint.card.examples[0]))
 
 
@@ -45,14 +57,6 @@ def by_hand(checkpoint, trace, side, layer):
     return before, np.where(before > 0, before, 0), down
 
 
-def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
-
-
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
-
-
 @pytest.mark.parametrize(
     ("name", "side", "layer", "token"),
     [("zh-en", "source", 0, 1), ("en-fr", "target", 2, 3), ("reverse", "source", 1, 2), ("reverse", "target", 0, 4)],
@@ -66,7 +70,7 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
     n_layers = len(getattr(checkpoint.model, STACKS[side]).layers)
     shares = [(by_hand(checkpoint, trace, side, at)[1] == 0).mean(1) for at in range(n_layers)]
     np.testing.assert_allclose(numbers(figure(test, "ffn_shares")["data"][0]["z"]), shares, atol=2e-3)
-    assert f"{np.mean(shares[layer]):.1%} of the activations are exactly 0" in said(test)
+    assert f"{np.mean(shares[layer]):.1%} of the activations are exactly 0" in told(test)
 
     bars, own = figure(test, "ffn_histogram")["data"][:2]
     edges = numbers(bars["x"]) - numbers(bars["width"]) / 2
@@ -86,7 +90,7 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
 
     neuron = order[0]
     np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), after[:, neuron], atol=1e-4)
-    assert f"writes a vector of length {lengths[neuron]:.3f}" in said(test)
+    assert f"writes a vector of length {lengths[neuron]:.3f}" in told(test)
     shown = figure(test, "ffn_map")
     columns = [int(label) - 1 for label in shown["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
     assert set(columns) == set(np.argsort(-after.max(0))[: ffn_pictures.MOST_MAPPED].tolist())
@@ -114,20 +118,20 @@ def test_the_direct_effect_goes_through_the_final_norm_and_the_output(page, name
     assert [row[0] for row in rows] == [trace.vocabulary[i] for i in ids]
     np.testing.assert_allclose([row[2] for row in rows], effect[ids], rtol=1e-3, atol=1e-6)
     change = effect[trace.tgt_ids[1]] * after[1, 5]
-    found = float(said(test).rpartition(" = ")[2].split()[0].rstrip("."))
+    found = float(told(test).rpartition(" = ")[2].split()[0].rstrip("."))
     assert found == pytest.approx(change, abs=6e-4)
 
 
 def test_an_encoder_neuron_has_no_effect_on_logits_of_its_own(page):
     test = page(model="reverse")
-    assert drawn(test) == CHARTS
-    assert "writes into the memory" in said(test)
-    assert drawn(page(model="reverse", side="target")) == CHARTS | {"ffn_effect"}
+    assert charts_of(test) == CHARTS
+    assert "writes into the memory" in told(test)
+    assert charts_of(page(model="reverse", side="target")) == CHARTS | {"ffn_effect"}
 
 
 def test_every_chart_has_its_words(page):
     test = page(model="reverse", side="target")
-    for key in drawn(test):
+    for key in charts_of(test):
         layout = figure(test, key)["layout"]
         assert layout["title"]["text"]
         assert payload(test, key)["alt"]
@@ -173,7 +177,7 @@ def test_guessing_hides_what_is_still_to_come(page):
     assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
     checkpoint, trace = run_of("reverse", "abcdef")
     before, after, _ = by_hand(checkpoint, trace, "target", 0)
-    assert f"{(after[:3] == 0).mean():.1%} of the activations" in said(test)
+    assert f"{(after[:3] == 0).mean():.1%} of the activations" in told(test)
     bars = figure(test, "ffn_histogram")["data"][0]
     edges = np.append(
         numbers(bars["x"]) - numbers(bars["width"]) / 2, numbers(bars["x"])[-1] + numbers(bars["width"])[-1]
@@ -181,9 +185,9 @@ def test_guessing_hides_what_is_still_to_come(page):
     seen, all_of_it = (np.histogram(values, edges)[0] / values.size for values in (before[:3], before))
     np.testing.assert_allclose(numbers(bars["y"]), seen, atol=2e-3)
     assert np.abs(all_of_it - seen).max() > 4e-3
-    assert "ffn_effect" not in drawn(test)
+    assert "ffn_effect" not in charts_of(test)
     check(test.button(key=ffn_panels.REVEAL).click().run())
-    assert "ffn_effect" in drawn(test)
+    assert "ffn_effect" in charts_of(test)
     assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
 
 
@@ -221,7 +225,7 @@ def test_a_gelu_is_hardly_ever_0_and_post_norms_are_all_passed(page, post_norm):
     ffn = layers[0].ffn
     before = read @ ffn.up_proj.weight.detach().numpy().T.astype(float) + ffn.up_proj.bias.detach().numpy()
     after = before * 0.5 * (1 + np.vectorize(math.erf)(before / math.sqrt(2)))
-    assert f"{(np.abs(after) < 0.01).mean():.1%} of the activations are nearer to 0 than 0.01" in said(test)
+    assert f"{(np.abs(after) < 0.01).mean():.1%} of the activations are nearer to 0 than 0.01" in told(test)
     np.testing.assert_allclose(
         numbers(figure(test, "ffn_shares")["data"][0]["z"])[0], (np.abs(after) < 0.01).mean(1), atol=1e-6
     )

@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, step, type_source
+from tests.pages.reading import (
+    address,
+    charts_of,
+    everything,
+    figure,
+    go_to,
+    numbers,
+    opened,
+    payload,
+    sentences,
+    step,
+    told,
+    type_source,
+)
 from transformer.runs.replay import replay
 from ui.inside import lens_pictures
 from ui.runs import loading
@@ -21,7 +34,7 @@ def page(open_page):
 
 def trace_of(test):
     name = test.session_state[session.MODEL] or loading.DEFAULT_NAME
-    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    checkpoint = opened(name)
     source = test.text_input(key=session.SOURCE).value
     return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(source))
 
@@ -43,14 +56,6 @@ def predictions(test, *, every=3):
 
 def choose(test, key, value):
     return check(next(c for c in test.segmented_control if c.key == key).set_value(value).run())
-
-
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
-
-
-def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
 
 
 @pytest.mark.parametrize("name", ["zh-en", "en-fr", "reverse"])
@@ -106,21 +111,21 @@ def test_words_say_where_the_piece_came_to_the_top(page):
         check(go_to(test, number))
         tops = probs[:, number - 1].argmax(-1) == trace.tgt_ids[number - 1]
         stays = next(depth for depth in range(len(tops)) if tops[depth:].all())
-        assert f"Step {number}: “{piece}” " in said(test)
+        assert f"Step {number}: “{piece}” " in told(test)
         if not tops[:stays].any() and stays:
             prob = probs[stays, number - 1, trace.tgt_ids[number - 1]]
-            assert f"top candidate after layer {stays}, with a probability of {prob:.2f}" in said(test)
+            assert f"top candidate after layer {stays}, with a probability of {prob:.2f}" in told(test)
 
 
 def test_a_forced_piece_is_not_called_the_models_choice(page):
     test = page(model="reverse", src="abc", forced="25", step=1)
-    assert "you forced it" in said(test)
-    assert "after the last layer" in said(test)
+    assert "you forced it" in told(test)
+    assert "after the last layer" in told(test)
 
 
 def test_what_the_lens_cannot_know_is_said(page):
-    assert "trained for the last layer only" in said(page(model="reverse"))
-    assert "final norm" in said(page(model="en-fr"))
+    assert "trained for the last layer only" in told(page(model="reverse"))
+    assert "final norm" in told(page(model="en-fr"))
 
 
 def test_the_map_takes_clicks_and_frames_the_step(page):
@@ -132,26 +137,26 @@ def test_the_map_takes_clicks_and_frames_the_step(page):
 
 def test_guessing_hides_this_step_until_it_is_revealed_and_all_later_ones(page):
     test = page(model="reverse", src="abcdef", guess=1, step=3)
-    assert drawn(test) == {lens_pictures.lens_map.key}
+    assert charts_of(test) == {lens_pictures.lens_map.key}
     shown = figure(test, lens_pictures.lens_map.key)
     assert np.shape(numbers(shown["data"][0]["z"]))[1] == 2
     columns = shown["layout"]["meta"]["cells"]["columns"]
     assert [column.partition(": ")[0] for column in columns] == ["step 1", "step 2"]
     for later in ("→ d", "→ c", "→ ▁d", "→ ▁c", "How d came"):
-        assert later not in everything(test) + said(test)
-    assert "Where the pieces of these 2 steps" in said(test)
+        assert later not in everything(test) + told(test)
+    assert "Where the pieces of these 2 steps" in told(test)
     check(test.button(key="lens_reveal").click().run())
-    assert drawn(test) == {lens_pictures.lens_map.key, lens_pictures.table.key, lens_pictures.curves.key}
+    assert charts_of(test) == {lens_pictures.lens_map.key, lens_pictures.table.key, lens_pictures.curves.key}
     shown = figure(test, lens_pictures.lens_map.key)
     assert numbers(shown["data"][0]["z"]).shape[1] == 3
     assert len(shown["layout"]["meta"]["cells"]["columns"]) == 3
     check(go_to(test, 4))
-    assert drawn(test) == {lens_pictures.lens_map.key}
+    assert charts_of(test) == {lens_pictures.lens_map.key}
 
 
 def test_the_first_covered_step_shows_nothing(page):
     test = page(model="reverse", src="abcdef", guess=1)
-    assert drawn(test) == set()
+    assert charts_of(test) == set()
     assert "What comes next?" in sentences(test)
 
 
@@ -159,7 +164,7 @@ def test_every_chart_says_how_to_read_it_and_stays_small(page):
     long = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
     test = choose(page(model="zh-en", src=long, step=9), "depths", "sublayer")
     assert step(test) == 9
-    for key in drawn(test):
+    for key in charts_of(test):
         data = payload(test, key)
         assert data["alt"]
         assert data["caption"]
@@ -174,4 +179,4 @@ def test_markup_in_pieces_stays_text(page):
 
 
 def test_without_a_sentence_there_is_nothing(page):
-    assert not drawn(type_source(page(model="reverse"), ""))
+    assert not charts_of(type_source(page(model="reverse"), ""))

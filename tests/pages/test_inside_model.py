@@ -12,7 +12,7 @@ import torch
 
 import charts
 from tests.pages.conftest import INSIDE, ROOT, check
-from tests.pages.reading import address, figure, numbers, sentences, view
+from tests.pages.reading import address, figure, numbers, opened, sentences, told, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
 from ui.inside import blocks as model_blocks
@@ -42,16 +42,12 @@ def page(open_page):
 
 
 def checkpoint_of(name):
-    return loading.open_checkpoint(loading.usable()[name])
+    return opened(name)
 
 
 def trace_of(name, source):
     checkpoint = checkpoint_of(name)
     return loading.runner().trace(checkpoint, checkpoint.query(source))
-
-
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
 
 
 def tables(test):
@@ -79,7 +75,7 @@ def test_the_blocks_of_a_diagram_add_up_to_the_model(page, name):
         4 * t * d * d + 2 * t * t * d + 2 * (s + t) * d * d + 2 * s * t * d + 2 * t * d * f
     )
     assert sum(row[3] or 0 for row in blocks.values()) == expected + t * d * config.tgt_vocab_size
-    assert f"takes {expected + t * d * config.tgt_vocab_size:,} multiply-adds" in said(test)
+    assert f"takes {expected + t * d * config.tgt_vocab_size:,} multiply-adds" in told(test)
     cross = blocks["Decoder layer 2: cross-attention"]
     assert f"maps [{config.n_heads}, {t}, {s}]" in cross[1]
     assert cross[2] == sum(p.numel() for p in model.decoder.layers[1].cross_attn.parameters())
@@ -226,7 +222,7 @@ def test_re_arrangements_are_what_the_projections_see(page):
 
 def test_guess_mode_shows_no_later_token(page):
     test = page(model="reverse", src="abcdef", guess=1, step=3, side="target")
-    assert "3 target tokens" in said(test)
+    assert "3 target tokens" in told(test)
     assert tables(test)[0]["Shape"].iloc[-1] == "[3, 30]"
     assert "Logits [3, 30]" in str(figure(test, "model_diagram"))
 
@@ -250,7 +246,7 @@ def test_layers_that_differ_are_written_one_by_one():
 def test_the_table_and_the_charts_are_about_the_chosen_length(page):
     test = page(model="reverse", src="abcdef")
     config, n = checkpoint_of("reverse").config, 302  # where the n² part overtakes
-    assert "from n = 302 on" in said(test)
+    assert "from n = 302 on" in told(test)
     check(test.select_slider(key=inside_model_panels.LENGTH).set_value(n).run())
     table = tables(test)[1].set_index("Component")
     d, f, v = config.d_model, config.d_ff, config.tgt_vocab_size
@@ -287,7 +283,7 @@ def test_the_current_length_is_chosen_first_and_the_sentence_is_counted_apart(pa
     layers = config.n_decoder_layers
     assert table["Cross: n² part"] == layers * 2 * len(trace.src_ids) * trace.n_steps * config.d_model
     buffers = sum(tensor.numel() for tensor in checkpoint_of(name).model.buffers())
-    assert (f"{buffers:,} numbers in buffers" in said(test)) == bool(buffers)
+    assert (f"{buffers:,} numbers in buffers" in told(test)) == bool(buffers)
     assert not sentences(test)
     options = model_pictures.lengths(config, 5)
     assert all(one < other for one, other in itertools.pairwise(options))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import address, figure, go_to, numbers, payload, sentences
+from tests.pages.reading import address, figure, go_to, numbers, opened, payload, sentences, told
 from ui.inside import embeddings_panel, pieces_pictures
 from ui.inside.embeddings_panel import find
 from ui.runs import loading
@@ -17,10 +17,6 @@ from ui.state import session
 def page(open_page):
     """A function that opens the part: `page(model="reverse", side="target")`."""
     return lambda **parameters: open_page(INSIDE, inside="pieces", **parameters)
-
-
-def opened(name):
-    return loading.open_checkpoint(loading.usable()[name])
 
 
 def table_of(checkpoint, side):
@@ -41,10 +37,6 @@ def nearest(table, tokenizer, row, by, count):
 
 def rows(test, key):
     return figure(test, key)["layout"]["meta"]["table"]["rows"]
-
-
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
 
 
 def control(test, key):
@@ -72,7 +64,7 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
     np.testing.assert_allclose([row[4] for row in found], distance, atol=1e-5)
     drawn = numbers(figure(test, "piece_neighbours")["data"][0]["x"])
     np.testing.assert_allclose(drawn, cosine if by == "cosine" else distance, rtol=1e-5)
-    assert f"is {np.linalg.norm(table[chosen]):.3f} long" in said(test)
+    assert f"is {np.linalg.norm(table[chosen]):.3f} long" in told(test)
 
     points = {row[1]: row for row in rows(test, "piece_map")}
     shared = checkpoint.config.shared_vocab
@@ -107,15 +99,15 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
         )
         np.testing.assert_allclose([row[4 + axis] for row in points.values()], vectors @ direction, atol=1e-4)
     share = values[-2:].sum() / values.sum()
-    assert f"together hold {share:.0%} of the variance" in said(test)
+    assert f"together hold {share:.0%} of the variance" in told(test)
 
 
 def test_the_tables_are_named(page):
-    assert "source has a table of its own: 6,000 pieces × 256" in said(page(model="zh-en"))
-    target = said(page(model="zh-en", side="target"))
+    assert "source has a table of its own: 6,000 pieces × 256" in told(page(model="zh-en"))
+    target = told(page(model="zh-en", side="target"))
     assert "target has a table of its own: 5,000 pieces × 256" in target
     assert "output layer uses the same table" in target
-    assert "share one table of 30 pieces × 64" in said(page(model="reverse"))
+    assert "share one table of 30 pieces × 64" in told(page(model="reverse"))
 
 
 def test_any_piece_can_be_typed(page):
@@ -159,7 +151,7 @@ def test_the_beginning_of_a_word_goes_first():
 def test_special_pieces_have_neighbours_and_are_nobodys(page):
     test = page(model="reverse", src="ab", key=3)
     assert "Nearest to &#60;/s&#62;" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    assert "The 4 special and unused pieces are left out" in said(test)
+    assert "The 4 special and unused pieces are left out" in told(test)
     tokenizer = opened("reverse").src_tokenizer
     assert len(rows(test, "piece_neighbours")) == 10
     assert not any(tokenizer.is_special(row[2]) for row in rows(test, "piece_neighbours"))

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import address, figure, go_to, numbers, payload, step, type_source
+from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, payload, step, told, type_source
 from transformer.runs.replay import replay
 from ui.inside import stream_pictures
 from ui.runs import loading
@@ -21,7 +21,7 @@ def page(open_page):
 
 def recorded(test):
     name = test.session_state[session.MODEL] or loading.DEFAULT_NAME
-    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    checkpoint = opened(name)
     trace = loading.runner().trace(checkpoint, checkpoint.query(test.text_input(key=session.SOURCE).value))
     return checkpoint, trace, replay(checkpoint, trace, ["encoder.*", "decoder.*"])
 
@@ -37,14 +37,6 @@ def streams(checkpoint, found, stack):
     norm = getattr(checkpoint.model, stack).final_norm
     last = F.layer_norm(torch.tensor(here[-1]), here[-1].shape[-1:], norm.weight, norm.bias, norm.eps)
     return np.stack([*here, last.detach().numpy()]), np.stack(added)
-
-
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
-
-
-def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
 
 
 def root_mean_square(vectors):
@@ -78,9 +70,9 @@ def test_sizes_cosines_and_what_was_added_are_the_models_own(page, name, side):
     np.testing.assert_allclose(before, root_mean_square(expected[:-2, chosen]), rtol=1e-4)
     np.testing.assert_allclose(new, root_mean_square(added[:, chosen]), rtol=1e-4)
     means = root_mean_square(expected).mean(-1)
-    assert f"goes from {means[0]:.2f} to {means[-2]:.2f} in root mean square" in said(test)
-    assert f"final norm brings it to {means[-1]:.2f}" in said(test)
-    assert "pre-norm" in said(test)
+    assert f"goes from {means[0]:.2f} to {means[-2]:.2f} in root mean square" in told(test)
+    assert f"final norm brings it to {means[-1]:.2f}" in told(test)
+    assert "pre-norm" in told(test)
     assert trace.n_steps > 2
 
 
@@ -105,7 +97,7 @@ def test_a_norm_is_shown_before_and_after(page, place):
         rows[1] * norm.weight.detach().numpy() + norm.bias.detach().numpy(), rows[2], atol=1e-4
     )
     np.testing.assert_allclose(rows[2], after[2], atol=1e-4)
-    assert "formula gives the model's numbers to within" in said(test)
+    assert "formula gives the model's numbers to within" in told(test)
 
 
 def test_the_token_of_the_output_is_the_one_of_the_step(page):
@@ -139,19 +131,19 @@ def test_guessing_hides_the_tokens_still_to_come(page):
     assert options[-1].endswith("→ ?")
     assert len(set(figure(test, stream_pictures.size.key)["data"][0]["customdata"])) == 2
     assert len(numbers(figure(test, stream_pictures.norm.key)["data"][0]["y"])) == 3
-    for key in drawn(test):
+    for key in charts_of(test):
         assert "→ d" not in str(payload(test, key))
 
 
 def test_every_chart_says_how_to_read_it_and_stays_small(page):
     long = "我喜欢喝咖啡你能帮我一下吗他每天坐公共汽车去学校如果明天下雨我们就待在家里" * 3
     test = page(model="zh-en", src=long, side="target")
-    assert drawn(test) == set(stream_pictures.STREAM.pictures)
-    for key in drawn(test):
+    assert charts_of(test) == set(stream_pictures.STREAM.pictures)
+    for key in charts_of(test):
         assert payload(test, key)["alt"]
         assert payload(test, key)["caption"]
     assert sum(len(element.proto.json) for element in test.get("bidi_component")) < 250_000
 
 
 def test_without_a_sentence_there_is_nothing(page):
-    assert not drawn(type_source(page(model="reverse"), ""))
+    assert not charts_of(type_source(page(model="reverse"), ""))

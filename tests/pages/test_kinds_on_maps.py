@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, STEP
-from tests.pages.reading import figure, payload
+from tests.pages.reading import figure, opened, payload, told_or_noted
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
@@ -35,12 +35,8 @@ def open_model(folder, open_page, monkeypatch):
     )
 
 
-def text(test):
-    return "\n".join(one.value.replace("\\", "") for one in (*test.markdown, *test.caption, *test.info))
-
-
 def run():
-    checkpoint = loading.open_checkpoint(loading.usable()["windows"])
+    checkpoint = opened("windows")
     return checkpoint.run(checkpoint.query("ba lo mi", max_new=4))
 
 
@@ -87,18 +83,18 @@ def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(open_mode
     assert dotted(figure(test, step_pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
     sent = payload(test, session.STEPPER)["run"]
     assert (sent["cut"], sent["stop_reason"]) == (True, "Cut at the limit of 4 pieces.")
-    assert "cut" not in text(test)
+    assert "cut" not in told_or_noted(test)
 
 
 def test_the_inside_page_says_how_many_heads_of_keys_and_values(open_model):
     test = open_model(INSIDE)
-    assert "3 heads of width 4 that share 1 head of keys and values" in text(test)
+    assert "3 heads of width 4 that share 1 head of keys and values" in told_or_noted(test)
     assert "Self-attention 3 × 4, K and V 1" in json.dumps(figure(test, "model_diagram"), ensure_ascii=False)
 
 
 @pytest.mark.parametrize("part", ["overview", "head", "flow", "table"])
 def test_what_is_spoken_is_spoken_whole(open_model, part):
     test = open_model(panel=part, layer=1, lang="qps", **({"head": 2} if part == "head" else {}))
-    pieces = loading.open_checkpoint(loading.usable()["windows"]).src_tokenizer.pieces
+    pieces = opened("windows").src_tokenizer.pieces
     assert complaints(test, words_of("windows", "ba lo mi", *pieces) | data_of_models()) == []
     assert json.dumps(payload(test, session.STEPPER))

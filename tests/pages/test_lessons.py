@@ -9,7 +9,7 @@ import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 from tests.pages.conftest import CHECKPOINTS, LESSONS, MAIN, STEP, check
-from tests.pages.reading import address, payload, sentences, type_source, view
+from tests.pages.reading import address, keys_of, payload, sentences, type_source, view
 from transformer.lessons import lessons
 from ui.lessons import leading
 from ui.state import lesson, predictions, session
@@ -19,7 +19,7 @@ SENTENCE = "我喜欢喝绿茶。"
 
 def drawn(test):
     """The keys of all components of ours that were sent."""
-    return {element.key for element in test.get("bidi_component")}
+    return keys_of(test)
 
 
 def said(test, name):

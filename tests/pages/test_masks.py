@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.pages.conftest import MASKS, ROOT, check
-from tests.pages.reading import address, everything, figure, numbers, sentences
+from tests.pages.reading import address, everything, figure, numbers, sentences, told
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 from ui.masks.mask_panels import IN_NUMBERS
@@ -33,11 +33,6 @@ def batch(request):
 def open_cells(drawn):
     """The open cells of a drawn mask, bool [query, key]."""
     return np.isfinite(numbers(drawn["data"][0]["z"]))
-
-
-def text(test):
-    """All that the page says."""
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
 
 
 def by_hand(trace, name, pad):
@@ -68,7 +63,7 @@ def test_masks_are_those_of_the_ids(open_page, batch, name):
     else:
         np.testing.assert_array_equal(blocks, every[: len(blocks)])
         assert len(blocks) == (1 if name == "causal" else 3)
-    assert "none differs" in text(test)
+    assert "none differs" in told(test)
 
 
 def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
@@ -84,7 +79,7 @@ def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
 def test_shapes_are_stated(masks):
     for name, own in (("source", "[3, 1, 1, 12]"), ("causal", "[1, 1, 12, 12]"), ("decoder", "[3, 1, 12, 12]")):
         test = masks(mask=name, **{"with": "noon\ntransformer"})
-        assert f"Own shape {own}, broadcast to [batch 3, head 4, query 12, key 12]" in text(test)
+        assert f"Own shape {own}, broadcast to [batch 3, head 4, query 12, key 12]" in told(test)
         assert own in figure(test, "mask_own")["layout"]["title"]["text"]
 
 
@@ -105,14 +100,14 @@ def test_shapes_are_stated(masks):
     ],
 )
 def test_every_cell_has_its_reason(masks, parameters, said):
-    assert said in text(masks(**parameters))
+    assert said in told(masks(**parameters))
 
 
 def test_a_cell_is_chosen_by_name_and_by_a_click(masks):
     test = masks(mask="causal")
     check(test.selectbox(key="mask_query").set_value(3).run())
     check(test.selectbox(key="mask_key").set_value(1).run())
-    assert "Yes: key 2 comes before query 4." in text(test)
+    assert "Yes: key 2 comes before query 4." in told(test)
     assert (address(test)["query"], address(test)["key"]) == ("4", "2")
     frame = figure(test, "mask_bool")["layout"]["shapes"][0]
     assert (frame["x0"], frame["y0"]) == (0.5, 2.5)
@@ -140,21 +135,21 @@ def test_an_address_restores_everything(masks):
 def test_companions_are_the_shortest_and_the_longest_example(masks):
     test = masks(mask="source")
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["noon", "transformer", ""]
-    assert "Source pieces: 6, 5 and 12, padded to 12" in text(test)
+    assert "Source pieces: 6, 5 and 12, padded to 12" in told(test)
     assert "with" not in address(test)
 
 
 def test_a_companion_can_be_typed(masks):
     test = check(masks(mask="source").text_input(key="mask_companion_2").set_value("  ab  ").run())
-    assert "Source pieces: 6, 5, 12 and 3, padded to 12" in text(test)
+    assert "Source pieces: 6, 5, 12 and 3, padded to 12" in told(test)
     assert address(test)["with"] == "noon\ntransformer\nab"
 
 
 def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
     test = masks(mask="source", **{"with": ""})
-    assert "put another one beside it" in text(test)
+    assert "put another one beside it" in told(test)
     assert open_cells(figure(test, "mask_bool")).all()
-    assert "cross-attention gets None as well" in text(test)
+    assert "cross-attention gets None as well" in told(test)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +158,7 @@ def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
     test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())
     assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))
-    assert "2 sentences run as one batch. Source pieces: 6 and 5" in text(test)
+    assert "2 sentences run as one batch. Source pieces: 6 and 5" in told(test)
     assert not test.error
 
 
@@ -171,7 +166,7 @@ def test_markup_in_a_companion_is_text(masks):
     markup = "<b>$x$</b>"
     test = masks(**{"with": markup, "sentence": 2})
     assert "<b>" not in "\n".join(element.value for element in test.markdown if "May" in element.value)
-    assert "2 sentences" in text(test)
+    assert "2 sentences" in told(test)
 
 
 def test_another_model_brings_its_own_companions(masks):
@@ -210,7 +205,7 @@ def test_one_row_is_that_of_the_batch_run_here(open_page, batch, name, site):
 def test_a_mean_has_no_scores_so_the_first_head_is_shown(masks):
     test = masks(masks="one_row")
     assert "Layer 1, head 1" in figure(test, "mask_row")["layout"]["title"]["text"]
-    assert "A mean of heads has no scores" in text(test)
+    assert "A mean of heads has no scores" in told(test)
     check(test.selectbox(key="mask_head").set_value(3).run())
     assert "Layer 1, head 4" in figure(test, "mask_row")["layout"]["title"]["text"]
     assert (address(test)["layer"], address(test)["head"]) == ("1", "4")
@@ -218,11 +213,11 @@ def test_a_mean_has_no_scores_so_the_first_head_is_shown(masks):
 
 def test_the_arithmetic_of_a_cell_is_written_out(masks):
     closed = masks(masks="one_row", mask="source", query=1, key=8)
-    assert "exp(−∞) = 0, and so the weight is exactly 0" in text(closed)
+    assert "exp(−∞) = 0, and so the weight is exactly 0" in told(closed)
     opened = masks(masks="one_row", mask="source", query=1, key=2)
     row = figure(opened, "mask_row")["layout"]["meta"]["table"]["rows"][1]
-    assert f"the score is {row[2]:.4f}".replace("-", "−") in text(opened)
-    assert f"= {row[4]:.4f}." in text(opened)
+    assert f"the score is {row[2]:.4f}".replace("-", "−") in told(opened)
+    assert f"= {row[4]:.4f}." in told(opened)
 
 
 # ---------------------------------------------------------------- checks
@@ -259,12 +254,12 @@ def test_checks_are_differences_of_forward_calls_made_here(open_page, batch):
 
 
 def test_a_check_says_what_counts_as_rounding(masks):
-    assert "count as rounding" in text(masks(masks="checks"))
+    assert "count as rounding" in told(masks(masks="checks"))
 
 
 def test_one_pad_fits_into_the_longest_sentence(masks):
     test = masks(masks="checks", sentence=3)
-    assert "There is room for one pad." in text(test)
+    assert "There is room for one pad." in told(test)
     assert not test.slider(key=session.MAX_NEW).disabled
 
 
@@ -279,7 +274,7 @@ def test_no_pad_fits_where_the_model_is_full(masks):
 def test_guessing_shows_nothing_of_what_comes(masks):
     for section in ("masks", "one_row", "checks"):
         test = masks(src="abcdef", guess=1, step=3, masks=section, mask="decoder")
-        found = everything(test) + text(test) + str([box.options for box in test.selectbox])
+        found = everything(test) + told(test) + str([box.options for box in test.selectbox])
         assert "Guess mode" in sentences(test)
         assert "e → ?" in found
         assert not any(hidden in found for hidden in ("→ d", "d → c"))
@@ -307,7 +302,7 @@ def test_the_page_opens_on_the_causal_mask(open_page, batch):
 @pytest.mark.parametrize("name", ["decoder", "cross"])
 def test_the_question_does_not_hold_its_answer(masks, part, name):
     test = masks(masks=part, mask=name, query=1, key=2)
-    (asked,) = [line for line in text(test).split("\n") if "**May" in line]
+    (asked,) = [line for line in told(test).split("\n") if "**May" in line]
     question = asked.split("?**")[0].replace("\u2060", "")
     assert "May query 1, which reads “<s>”, see key 2, “" in question
     assert "→" not in question  # what the row predicts is the key that is asked for

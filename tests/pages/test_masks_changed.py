@@ -1,19 +1,17 @@
 """The Masks page while something is changed inside the model."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from tests.pages.conftest import ROOT
-from tests.pages.reading import everything, figure
+from tests.pages.reading import everything, figure, told
 from transformer.checkpoint.load import load
 from transformer.runs.interventions import parse
 from transformer.runs.running import run_batch
 
-
-def text(test):
-    """All that the page says below its charts."""
-    return "\n".join(element.value.replace("\\", "") for element in test.markdown)
+text = partial(told, kinds=("markdown",))
 
 
 def test_one_row_is_that_of_the_changed_run_and_the_rest_says_that_it_is_not(masks):

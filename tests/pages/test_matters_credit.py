@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, numbers, payload, view
+from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
 from transformer.analysis.attribution.asked import ask, ask_each
 from transformer.analysis.attribution.hiding import hiding
 from transformer.analysis.attribution.logit import contributions
@@ -17,12 +17,8 @@ MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 
 def run_of(test, source, **query):
     name = test.session_state[session.MODEL] or loading.DEFAULT_NAME
-    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    checkpoint = opened(name)
     return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(source, **query))
-
-
-def told(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info))
 
 
 def column(test, name):
@@ -38,8 +34,8 @@ def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
     np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(1), atol=1e-6)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[:, :, 1].mean(axis=(0, 1)), atol=1e-6)
     assert "Step 2" in figure(test, "matters_pieces")["layout"]["title"]["text"]
-    assert "Attention and effect" in told(test) or "No piece alone" in told(test)
-    assert "Integrated gradients add up to" in told(test)
+    assert "Attention and effect" in told_or_noted(test) or "No piece alone" in told_or_noted(test)
+    assert "Integrated gradients add up to" in told_or_noted(test)
     test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=4, layer=2, head=1)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[1, 0, 3], atol=1e-6)
     before = column(test, "Integrated")
@@ -56,8 +52,8 @@ def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
     rows = figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]
     assert sum(row[1] for row in rows) == pytest.approx(found.values[0].sum() - found.values[1].sum(), abs=1e-6)
     assert drawn.shape == (4, 10)
-    assert "The remainder" in told(test)
-    assert "is rounding" in told(test)
+    assert "The remainder" in told_or_noted(test)
+    assert "is rounding" in told_or_noted(test)
     bars = figure(test, "matters_bars")["layout"]["meta"]["table"]["rows"]
     assert len(bars) == len(found.parts)
     assert sum(row[1] for row in bars) == pytest.approx(sum(row[1] for row in rows), abs=1e-6)
@@ -75,19 +71,19 @@ def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
         assert np.isnan(column(test, "Lost if hidden")[-1])
         assert "This decoder is alone" in payload(test, "matters_pieces")["caption"]
     else:
-        assert "cross-attention" not in told(test).split("Direct contributions")[0]
+        assert "cross-attention" not in told_or_noted(test).split("Direct contributions")[0]
 
 
 @pytest.mark.parametrize("part", ["pieces", "logit"])
 def test_an_encoder_alone_says_why_not(open_one_stack, part):
     test = open_one_stack("encoder", MATTERS, matters=part)
-    assert "This model writes nothing" in told(test)
+    assert "This model writes nothing" in told_or_noted(test)
 
 
 @pytest.mark.parametrize("part", ["pieces", "logit"])
 def test_in_guess_mode_nothing_is_told(open_page, part):
     test = open_page(MATTERS, model="reverse", src="glass", matters=part, guess=1, step=2)
-    assert "What comes next?" in told(test)
+    assert "What comes next?" in told_or_noted(test)
     assert not any(element.key in ("matters_pieces", "matters_parts") for element in test.get("bidi_component"))
 
 

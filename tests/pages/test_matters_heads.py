@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import MATTERS, check
-from tests.pages.reading import figure, go_to, numbers, payload, sentences, view
+from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
 from transformer import run
 from transformer.analysis.head_effects import head_effects
 from transformer.runs.changing import tap_for
@@ -30,7 +30,7 @@ def page(open_page):
 def until_measured(test):
     """On a busy machine the map may not be there at once."""
     end = time.monotonic() + 60
-    while time.monotonic() < end and "matters_effects" not in {one.key for one in test.get("bidi_component")}:
+    while time.monotonic() < end and "matters_effects" not in keys_of(test):
         check(test.run())
     return test
 
@@ -134,7 +134,7 @@ def test_the_table_has_a_row_for_each_head(page):
 def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_page, monkeypatch):
     monkeypatch.setattr(measuring, "SMALL", 0)
     test = open_page(MATTERS, model="reverse", src="stop")
-    keys = {one.key for one in test.get("bidi_component")}
+    keys = keys_of(test)
     assert "matters_effects" not in keys
     assert "matters_grid" in keys
     assert "parameters this may take" in sentences(test)
@@ -145,7 +145,7 @@ def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_
 
 def test_hidden_steps_are_not_summed(open_page):
     test = check(go_to(open_page(MATTERS, model="reverse", src=SOURCE, guess=1, layer=1, head=1), 3))
-    assert "matters_effects" not in {one.key for one in test.get("bidi_component")}  # it would tell about the piece
+    assert "matters_effects" not in keys_of(test)  # it would tell about the piece
     until_measured(check(test.button(key="matters_heads_reveal").click().run()))
     assert drawn(test)[6, 0] == pytest.approx(without("cross", 0, 0)[:3].sum(), abs=1e-4)
     assert len(numbers(figure(test, "matters_steps")["data"][0]["y"])) == 3

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.pages.conftest import ATTENTION, check
-from tests.pages.reading import everything, figure, go_to, numbers, payload, sentences
+from tests.pages.reading import everything, figure, go_to, numbers, opened, payload, sentences, told_or_noted
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
 from transformer.model.tap import Recorder, tap_of
@@ -26,7 +26,7 @@ def attention(open_one_stack):
 
 
 def checkpoint(stack):
-    return loading.open_checkpoint(loading.usable()[f"{stack} alone"])
+    return opened(f"{stack} alone")
 
 
 def trace_of(stack):
@@ -66,10 +66,6 @@ def by_hand(stack, *, head, query):
     share = columns @ out
     return {"q": q, "k": k, "v": v, "scores": scores, "weights": exps / exps.sum(), "share": share,
             "allowed": allowed}  # fmt: skip
-
-
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info))
 
 
 def bars(test, key, place=0):
@@ -184,13 +180,13 @@ def test_one_weight_has_the_numbers_of_the_parameters(attention, stack, head, qu
     np.testing.assert_allclose(share[0], found["share"], atol=1e-5)
     np.testing.assert_allclose(share[3], recorded(stack)["output"][query], atol=1e-5)
     assert rf"\sqrt{{{config.d_head}}}" in "\n".join(element.value for element in test.markdown)
-    assert f"{config.d_head} numbers each" in said(test)
+    assert f"{config.d_head} numbers each" in told_or_noted(test)
 
 
 def test_heads_that_share_keys_and_values_are_said(attention):
     shared = "All 3 heads share one head of keys and values"
-    assert shared in said(attention("decoder", "walk", layer=1, head=2))
-    assert "share one head" not in said(attention("encoder", "walk", layer=1, head=2))
+    assert shared in told_or_noted(attention("decoder", "walk", layer=1, head=2))
+    assert "share one head" not in told_or_noted(attention("encoder", "walk", layer=1, head=2))
 
 
 def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, monkeypatch):
@@ -198,7 +194,7 @@ def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, mon
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(ATTENTION, model="decoder alone", src=TEXT, panel="walk", layer=1, head=3, query=3)
     shared = "The 4 heads share 2 heads of keys and values: k and v are those of number 2, which heads 3 to 4 use."
-    assert shared in said(test)
+    assert shared in told_or_noted(test)
     trace = loading.runner().trace(model, model.query(TEXT))
     weights, allowed = bars(test, "walk_weights"), trace.decoder_mask[2]
     np.testing.assert_allclose(weights[allowed], trace.decoder_self[0, 2, 2][allowed], atol=1e-5)
@@ -221,14 +217,14 @@ def test_one_weight_follows_the_step_of_a_decoder_alone(attention):
     assert options[0] == f"The current step ({trace.row_of(1) + 1}: {trace.row_label(trace.row_of(1))})"
     assert len(options) == 1 + len(trace.row_labels())
     check(go_to(test, 3))
-    assert str(trace.row_label(trace.row_of(2))) in said(test).replace("\u2060", "")
-    assert "q, k and v all come from the prompt and the output so far." in said(test)
+    assert str(trace.row_label(trace.row_of(2))) in told_or_noted(test).replace("\u2060", "")
+    assert "q, k and v all come from the prompt and the output so far." in told_or_noted(test)
 
 
 def test_an_encoder_alone_begins_with_its_first_row(attention):
     test = attention("encoder", "walk", layer=1, head=1)
     assert test.selectbox(key=one_weight.QUERY_CHOICE).value == 0
-    assert "q, k and v all come from the source." in said(test)
+    assert "q, k and v all come from the source." in told_or_noted(test)
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -253,7 +249,7 @@ def test_what_heads_do_is_what_the_weights_say(attention, stack):
 
 def test_a_prompt_is_seen_while_guessing(attention):
     test, trace = attention("decoder", "table", guess=1, step=2), trace_of("decoder")
-    assert f"measured over the {trace.first_row + 2} rows that may be seen" in said(test)
+    assert f"measured over the {trace.first_row + 2} rows that may be seen" in told_or_noted(test)
     rows = figure(attention("decoder", "head", guess=1, step=2), "head_map")["layout"]["meta"]["cells"]["rows"]
     assert len(rows) == trace.first_row + 2
     assert "→ ?" in rows[-1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import INSIDE, check
-from tests.pages.reading import address, figure, go_to, numbers, sentences, step, view
+from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, sentences, step, told, view
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.stream import measure, sites
 from transformer.runs.replay import replay
@@ -37,17 +37,9 @@ def page(open_one_stack):
 
 def run_of(stack):
     """The run that the page shows: what it opens by itself."""
-    checkpoint = loading.open_checkpoint(loading.usable()[f"{stack} alone"])
+    checkpoint = opened(f"{stack} alone")
     new = min(session.DEFAULT_NEW, checkpoint.config.max_len)
     return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(SOURCE, max_new=new))
-
-
-def drawn(test):
-    return {element.key for element in test.get("bidi_component")} - {session.STEPPER}
-
-
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
 
 
 def blocks(test):
@@ -63,7 +55,7 @@ def rms(vectors):
 def test_every_part_shows_what_there_is(page, stack, part):
     test = page(stack, part)
     missing = {"lens": DRAWN["lens"], "ffn": {"ffn_effect"}} if stack == "encoder" else {}
-    assert drawn(test) == DRAWN[part] - missing.get(part, set())
+    assert charts_of(test) == DRAWN[part] - missing.get(part, set())
     assert not test.error
 
 
@@ -87,15 +79,15 @@ def test_the_diagram_and_the_costs_are_of_one_stack(page, stack):
     done += n * d * config.tgt_vocab_size * (stack == "decoder")
     assert sum(row[3] or 0 for row in found.values()) == done
     side = "target" if stack == "decoder" else "source"
-    assert f"One pass over this sentence, {n} {side} tokens, takes {done:,} multiply-adds" in said(test)
+    assert f"One pass over this sentence, {n} {side} tokens, takes {done:,} multiply-adds" in told(test)
     shapes, table = (element.value for element in test.dataframe)
     table = table.set_index("Component")
     assert not [name for name in table.index if other in name or "Cross" in name or "Target" in name]
     assert table["Parameters"]["All"] == total == table["Parameters"].iloc[:-1].sum()
     assert table["Multiply-adds, this sentence"]["All"] == done
-    assert "With n tokens the n² part" in said(test)
-    assert ("just above 2·d_model" in said(test)) == (kv == heads)  # fewer keys and values: smaller projections
-    assert "no encoder" in said(test) if stack == "decoder" else "no decoder" in said(test)
+    assert "With n tokens the n² part" in told(test)
+    assert ("just above 2·d_model" in told(test)) == (kv == heads)  # fewer keys and values: smaller projections
+    assert "no encoder" in told(test) if stack == "decoder" else "no decoder" in told(test)
     last = {"decoder": [n, config.tgt_vocab_size], "encoder": [n, config.d_model]}
     assert shapes["Shape"].iloc[-1] == str(last[stack])
 
@@ -169,22 +161,22 @@ def test_activations_are_the_runs_own(page, stack):
     n, token = trace.n_tokens(stack), trace.first_row if stack == "decoder" else 0
     neuron_ = int(np.argmax(found[token]))
     np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), found[:n, neuron_], atol=1e-5)
-    assert ("no logits that a neuron could change" in said(test)) == (stack == "encoder")
+    assert ("no logits that a neuron could change" in told(test)) == (stack == "encoder")
 
 
 def test_a_neuron_at_the_prompt_changes_no_piece_of_the_output(page):
     test = page("decoder", "ffn", query=1)
     assert test.selectbox(key=ffn.TOKEN).value == 0
-    assert "ffn_effect" in drawn(test)
-    assert "At this token of the prompt" in said(test)
-    assert "At this step the activation" in said(page("decoder", "ffn"))
+    assert "ffn_effect" in charts_of(test)
+    assert "At this token of the prompt" in told(test)
+    assert "At this step the activation" in told(page("decoder", "ffn"))
 
 
 def test_guessing_hides_what_a_decoder_alone_goes_on_with(page):
     _, trace = run_of("decoder")
     test = page("decoder", "ffn", guess=1, step=2)
     assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == trace.row_of(1) + 1
-    assert "ffn_effect" not in drawn(test)
+    assert "ffn_effect" not in charts_of(test)
     test = page("decoder", "lens", guess=1, step=3)
     assert len(figure(test, lens_pictures.lens_map.key)["layout"]["meta"]["cells"]["columns"]) == 2
     assert "What comes next?" in sentences(test)
@@ -197,14 +189,14 @@ def test_guessing_hides_what_a_decoder_alone_goes_on_with(page):
 def test_there_is_one_table(page, stack):
     test, (checkpoint, trace) = page(stack, "pieces"), run_of(stack)
     rows, width = checkpoint.model.src_table.shape
-    assert f"This model has one table of {rows:,} pieces × {width} numbers" in said(test)
-    assert ("output layer uses the same table" in said(test)) == (stack == "decoder")
+    assert f"This model has one table of {rows:,} pieces × {width} numbers" in told(test)
+    assert ("output layer uses the same table" in told(test)) == (stack == "decoder")
     ids = trace.read_ids if stack == "decoder" else trace.src_ids
     token = test.selectbox(key=embeddings_panel.TOKEN)
     assert token.value == (trace.first_row if stack == "decoder" else 0)
     table = checkpoint.model.src_table.detach().numpy().astype(float)
     length = np.linalg.norm(table[ids[token.value]])
-    assert f"is {length:.3f} long" in said(test)
+    assert f"is {length:.3f} long" in told(test)
     where = {row[1]: row[2] for row in figure(test, "piece_map")["layout"]["meta"]["table"]["rows"]}
     assert ("output" in where.values() or "both" in where.values()) == (stack == "decoder")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import ROOT
-from tests.pages.reading import address, everything, figure, numbers, payload, sentences
+from tests.pages.reading import address, everything, figure, numbers, payload, sentences, told_or_noted
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
 from ui.masks import mask_pictures
@@ -24,10 +24,6 @@ def opened(stack):
 def batch():
     """A function that runs the batch of the page here: `batch(checkpoint)`."""
     return lambda checkpoint: run_batch(checkpoint, [checkpoint.query(text) for text in (SOURCE, OTHER)])
-
-
-def text(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption, *test.info))
 
 
 def controls(test):
@@ -52,7 +48,7 @@ def test_the_only_table_is_drawn(open_one_stack, stack):
     np.testing.assert_array_equal(numbers(figure(test, "position_table")["data"][0]["z"]), table)
     assert (
         f"It is the only one, as this model is {'a decoder' if stack == 'decoder' else 'an encoder'} alone."
-        in text(test)
+        in told_or_noted(test)
     )
     assert "side" not in controls(test)
     assert "was asked for" not in sentences(test)
@@ -98,8 +94,8 @@ def test_there_are_the_masks_that_the_model_uses(open_one_stack, stack, names):
     test = open_one_stack(stack, MASKS, **{"with": OTHER})
     assert options(test, "mask") == names
     assert "was chosen" not in sentences(test)
-    assert "none differs" in text(test)
-    assert ("key-value cache" in text(test)) == (stack == "decoder")
+    assert "none differs" in told_or_noted(test)
+    assert ("key-value cache" in told_or_noted(test)) == (stack == "decoder")
 
 
 @pytest.mark.parametrize("name", ["target", "causal", "decoder"])
@@ -111,7 +107,10 @@ def test_masks_of_a_decoder_alone_cover_prompt_and_output(open_one_stack, batch,
     expected = {"target": key < n_real, "causal": key <= query, "decoder": (key < n_real) & (key <= query)}[name]
     np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
     lengths = [trace.n_tokens("decoder") for trace in traces]
-    assert f"Positions of prompt and output: {lengths[0]} and {lengths[1]}, padded to {max(lengths)}." in text(test)
+    assert (
+        f"Positions of prompt and output: {lengths[0]} and {lengths[1]}, padded to {max(lengths)}."
+        in told_or_noted(test)
+    )
 
 
 def test_the_mask_of_an_encoder_alone_closes_padding(open_one_stack, batch):
@@ -120,7 +119,7 @@ def test_the_mask_of_an_encoder_alone_closes_padding(open_one_stack, batch):
     real = np.array(traces[1].src_ids) != checkpoint.config.pad_id
     np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), np.broadcast_to(real, (len(real),) * 2))
     assert not real.all()
-    assert "Target positions" not in text(test)
+    assert "Target positions" not in told_or_noted(test)
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -134,7 +133,7 @@ def test_a_mask_that_there_is_not_falls_to_one_that_there_is(open_one_stack, sta
 
 
 def test_a_prompt_has_no_start_piece(open_one_stack):
-    said = text(open_one_stack("decoder", MASKS, mask="decoder", query=1, key=1))
+    said = told_or_noted(open_one_stack("decoder", MASKS, mask="decoder", query=1, key=1))
     assert "Yes: key 1 is query 1 itself, and is no padding." in said
 
 

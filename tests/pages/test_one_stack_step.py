@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
-from tests.pages.reading import figure, numbers, payload, run_of, sentences, step
+from tests.pages.reading import figure, numbers, opened, payload, run_of, sentences, step
 from tests.ui.unpacking import numbers_of
 from ui.runs import loading
 from ui.state import session
@@ -15,7 +15,7 @@ PROMPT = "ba lo mi"
 
 
 def trace_of(stack):
-    checkpoint = loading.open_checkpoint(loading.usable()[f"{stack} alone"])
+    checkpoint = opened(f"{stack} alone")
     return loading.runner().trace(checkpoint, checkpoint.query(PROMPT))
 
 

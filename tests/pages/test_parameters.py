@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import shutil
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,13 @@ from safetensors.numpy import load_file, save_file
 
 from charts.parameters import HOW_TO_READ_SPREAD
 from tests.pages.conftest import DOCTOR, check
-from tests.pages.reading import address, figure, numbers, payload, sentences, view
+from tests.pages.reading import address, figure, numbers, opened, payload, sentences, told, view
 from ui.doctor import parameter_pictures, parameter_tables, parameters
 from ui.runs import loading
 from ui.server.work import Runner
 from ui.state import session
+
+captions = partial(told, kinds=("caption",))
 
 QUERY = "encoder.layers.0.self_attn.q_proj.weight"
 VALUE = "decoder.layers.1.self_attn.v_proj.weight"
@@ -56,7 +59,7 @@ def odd(odd_folder, monkeypatch, open_part):
 
 
 def held(name):
-    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    checkpoint = opened(name)
     return {name: tensor.detach().double().numpy() for name, tensor in checkpoint.model.named_parameters()}
 
 
@@ -68,10 +71,6 @@ def shown(test, place=0):
 
 def keys(test):
     return [element.key for element in test.get("bidi_component")]
-
-
-def captions(test):
-    return "\n".join(caption.value.replace("\\", "") for caption in test.caption)
 
 
 def test_every_tensor_is_listed_with_its_numbers(open_part):
@@ -160,7 +159,7 @@ def test_rows_of_pieces_are_shown_by_piece(open_part, monkeypatch):
     test = open_part(tensor="src_table")
     lengths = np.linalg.norm(held("reverse")["src_table"], axis=1)
     order = np.argsort(lengths)
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     drawn = figure(test, parameter_pictures.rows.key)
     expected = [*order[:10], *order[-10:]]
     assert [row[0] for row in drawn["layout"]["meta"]["table"]["rows"]] == [

@@ -7,12 +7,25 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import POSITIONS, check
-from tests.pages.reading import address, everything, figure, go_to, numbers, payload, sentences, type_source, view
+from tests.pages.reading import (
+    address,
+    charts_of,
+    everything,
+    figure,
+    go_to,
+    keys_of,
+    numbers,
+    opened,
+    payload,
+    sentences,
+    told,
+    type_source,
+    view,
+)
 from ui.positions import position_controls, sentence_panel, table_pictures
 from ui.positions.table_pictures import spread, spread_shifts
 from ui.runs import loading
 from ui.shared.numbers import digits, short
-from ui.state import session
 
 
 @pytest.fixture
@@ -24,7 +37,7 @@ def page(open_page):
 
 
 def model(name):
-    return loading.open_checkpoint(loading.usable()[name]).model
+    return opened(name).model
 
 
 def table_of(name, side="source"):
@@ -42,14 +55,6 @@ def z_of(test, key):
     return numbers(figure(test, key)["data"][0]["z"])
 
 
-def said(test):
-    return "\n".join(element.value.replace("\\", "") for element in (*test.markdown, *test.caption))
-
-
-def charts_of(test):
-    return {element.key for element in test.get("bidi_component")}
-
-
 # ------------------------------------------------------------------------------------------------ the table
 
 
@@ -57,9 +62,9 @@ def charts_of(test):
 def test_a_learned_table_is_drawn_and_compared_with_the_formula(page, side):
     test, table = page(model="reverse", side=side), table_of("reverse", side)
     np.testing.assert_array_equal(z_of(test, "position_table"), table)
-    assert f"difference between any value and the formula is {np.abs(table - paper(13, 64)).max():.4g}" in said(test)
-    assert "13 positions × 64 dimensions = 832 parameters" in said(test)
-    assert {"source": "encoder", "target": "decoder"}[side] in said(test)
+    assert f"difference between any value and the formula is {np.abs(table - paper(13, 64)).max():.4g}" in told(test)
+    assert "13 positions × 64 dimensions = 832 parameters" in told(test)
+    assert {"source": "encoder", "target": "decoder"}[side] in told(test)
     curves = figure(test, "position_curves")["data"]
     for place, dim in enumerate(spread(64)):
         np.testing.assert_array_equal(numbers(curves[2 * place]["y"]), table[:, dim])
@@ -70,8 +75,8 @@ def test_a_learned_table_is_drawn_and_compared_with_the_formula(page, side):
 def test_sinusoids_are_the_formula(page, name):
     test = page(model=name)
     np.testing.assert_allclose(z_of(test, "position_table"), paper(64, 256), atol=1e-6)
-    assert "no parameter" in said(test)
-    assert "the table is the formula" in said(test)
+    assert "no parameter" in told(test)
+    assert "the table is the formula" in told(test)
     assert not [control for control in test.segmented_control if control.key == "side"]
     waves = numbers(figure(test, "position_waves")["data"][0]["y"])
     np.testing.assert_allclose(waves, [2 * math.pi * 10_000 ** (2 * (j // 2) / 256) for j in range(256)], rtol=1e-6)
@@ -135,12 +140,12 @@ def test_similarity_is_the_dot_product_and_falls_with_distance(page):
     expected = [sum(math.cos(gap / 10_000 ** (2 * i / 256)) for i in range(128)) for gap in range(64)]
     for line in (low, high, mean):
         np.testing.assert_allclose(line, expected, rtol=1e-5)
-    assert "only the distance" in said(test)
+    assert "only the distance" in told(test)
 
 
 def test_a_learned_table_resembles_by_place_too_and_has_a_cosine(page):
     test, table = page("similarity", model="reverse", side="target"), table_of("reverse", "target").astype(float)
-    assert "depends on where two positions are" in said(test)
+    assert "depends on where two positions are" in told(test)
     check(next(c for c in test.segmented_control if c.key == "cosine").set_value(True).run())
     lengths = np.sqrt((table**2).sum(1))
     cosine = table @ table.T / np.outer(lengths, lengths)
@@ -159,7 +164,7 @@ def test_a_shift_turns_sinusoids(page):
     test, table = page("shift", model="zh-en", shift=7, dims="11.12"), table_of("zh-en")
     _, rings, crosses = figure(test, "position_points")["data"]
     angle = 7 / 10_000 ** (10 / 256)
-    assert f"k·wᵢ = {angle:.4g} rad" in said(test)
+    assert f"k·wᵢ = {angle:.4g} rad" in told(test)
     for p in range(64):
         s, c = map(float, table[p, 10:12])
         turned = (math.cos(angle) * s + math.sin(angle) * c, math.cos(angle) * c - math.sin(angle) * s)
@@ -177,9 +182,9 @@ def test_a_shift_of_a_learned_table_is_judged_where_it_was_not_fitted(page):
     rest = np.linalg.norm(outputs[1::2])
     held_out = np.linalg.norm((inputs @ matrix - outputs)[1::2]) / rest
     constant = np.linalg.norm(outputs[::2].mean(0) - outputs[1::2]) / rest
-    assert f"held out it misses by {held_out:.0%}" in said(test)
-    assert f"misses by {constant:.0%}" in said(test)
-    assert "such a map always exists" in said(test)
+    assert f"held out it misses by {held_out:.0%}" in told(test)
+    assert f"misses by {constant:.0%}" in told(test)
+    assert "such a map always exists" in told(test)
     lines = {trace["name"]: numbers(trace["y"]) for trace in figure(test, "position_errors")["data"]}
     assert lines["held-out positions"][1] == pytest.approx(held_out)
     assert lines["fitted positions"].max() < 1e-9
@@ -210,7 +215,7 @@ def test_the_slider_shifts_and_stays_in_the_address(page):
 def test_a_sentence_starts_from_embedding_and_position(page, name, side):
     test = page("sentence", model=name, side=side)
     own = model(name)
-    checkpoint = loading.open_checkpoint(loading.usable()[name])
+    checkpoint = opened(name)
     trace = loading.runner().trace(checkpoint, checkpoint.query(checkpoint.card.examples[0]))
     ids = trace.src_ids if side == "source" else trace.read_ids
     rows = (own.src_table if side == "source" else own.target_table).detach().numpy()[list(ids)]
@@ -224,8 +229,8 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
         z_of(test, "embedding_rows"), [vectors[0] for vectors in expected], rtol=1e-4, atol=1e-6
     )
     means = [np.sqrt((vectors**2).mean(1)).mean() for vectors in expected]
-    assert f"the embedding has {means[0]:.3f}" in said(test)
-    assert f"the position has {means[2]:.3f}, their sum {means[3]:.3f}" in said(test)
+    assert f"the embedding has {means[0]:.3f}" in told(test)
+    assert f"the position has {means[2]:.3f}, their sum {means[3]:.3f}" in told(test)
 
 
 def test_another_token_is_chosen_and_stays_in_the_address(page):
@@ -233,7 +238,7 @@ def test_another_token_is_chosen_and_stays_in_the_address(page):
     check(test.selectbox(key=sentence_panel.TOKEN).set_value(3).run())
     assert "What token 4, d," in figure(test, "embedding_rows")["layout"]["title"]["text"]
     own = model("reverse")
-    place = loading.open_checkpoint(loading.usable()["reverse"]).src_tokenizer.id_of("d")
+    place = opened("reverse").src_tokenizer.id_of("d")
     np.testing.assert_allclose(z_of(test, "embedding_rows")[0], own.src_table.detach()[place], rtol=1e-5)
     assert address(test)["key"] == "4"
 
@@ -262,7 +267,7 @@ def test_one_part_is_drawn_at_a_time_and_named_in_the_address(page):
     shown = {}
     for part in position_controls.TABLE_PARTS:
         check(next(c for c in test.segmented_control if c.key == "positions_panel").set_value(part).run())
-        shown[part] = charts_of(test) - {session.STEPPER}
+        shown[part] = charts_of(test)
         assert address(test).get("positions", "table") == part
         for key in shown[part]:
             layout = figure(test, key)["layout"]
@@ -278,17 +283,17 @@ def test_one_part_is_drawn_at_a_time_and_named_in_the_address(page):
 @pytest.mark.parametrize("part", ["table", "similarity", "shift"])
 def test_the_table_needs_no_sentence(page, part):
     test = type_source(page(part, model="reverse"), "")
-    assert charts_of(test) - {session.STEPPER}
+    assert charts_of(test)
     assert "Type" in sentences(test)
     refused = type_source(test, "abcdefghijklmnop")
     assert "Shorten" in sentences(refused)
-    assert charts_of(refused) - {session.STEPPER}
+    assert charts_of(refused)
 
 
 def test_the_sentence_part_says_what_to_do_without_one(page):
     test = type_source(page("sentence", model="reverse"), "")
     assert "Type" in sentences(test)
-    assert not charts_of(test)
+    assert not keys_of(test)
 
 
 def test_markup_in_pieces_stays_text(page):

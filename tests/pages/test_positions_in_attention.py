@@ -5,7 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import POSITIONS, check
-from tests.pages.reading import figure, numbers, view
+from tests.pages.reading import figure, keys_of, numbers, opened, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pages.test_two_slots import twice
 from tests.pseudo_language import words_of
@@ -34,14 +34,6 @@ def page(folder, open_page, monkeypatch):
     )
 
 
-def opened(name):
-    return loading.open_checkpoint(loading.usable()[name])
-
-
-def said(test):
-    return "\n".join(one.value.replace("\\", "") for one in (*test.markdown, *test.caption, *test.info))
-
-
 def test_rotary_positions_are_drawn_as_rotations(page):
     test = page("rotary")
     (one,) = turnings(opened("rotary").config, "decoder")
@@ -50,20 +42,20 @@ def test_rotary_positions_are_drawn_as_rotations(page):
     waves = figure(test, "rotary_waves")["data"]
     np.testing.assert_allclose(numbers(waves[0]["y"]), one.wavelengths, rtol=1e-6)
     assert numbers(waves[-1]["y"]).tolist() == [24, 24]  # the longest text, not before any scaling
-    assert "turns once in 6.283 positions" in said(test)
+    assert "turns once in 6.283 positions" in told_or_noted(test)
     check(test.selectbox(key=position_controls.COUNT).set_value(16).run())
     assert numbers(figure(test, "rotary_rotations")["data"][0]["z"]).shape == (16, 2)
 
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(page):
     test = page("windows")
-    assert "base 10,000 to the power" in said(test)
+    assert "base 10,000 to the power" in told_or_noted(test)
     assert list(test.selectbox(key=position_controls.LAYERS).options) == [
         "Layers 1, 3: window, base 10,000",
         "Layer 2: nothing turns",
     ]
     check(test.selectbox(key=position_controls.LAYERS).set_value(1).run())
-    assert "Layer 2 takes no notice of positions" in said(test)
+    assert "Layer 2 takes no notice of positions" in told_or_noted(test)
     assert view(test).layer == 1
 
 
@@ -82,7 +74,7 @@ def test_a_product_by_distance_is_the_mean_of_the_cosines(page):
     drawn = figure(test, "rotary_even")["data"][0]
     assert numbers(drawn["x"]).tolist() == list(range(-23, 1))
     assert numbers(drawn["y"])[-1] == 1
-    assert "Only the distance counts" in said(test)
+    assert "Only the distance counts" in told_or_noted(test)
 
 
 @pytest.mark.parametrize("name", ["rotary", "windows"])
@@ -98,7 +90,7 @@ def test_the_score_of_the_sentence_stands_on_its_curve(page, name):
     before = own if cap is None else cap * np.arctanh(own / cap)
     assert numbers(curve["y"])[place] == pytest.approx(before, abs=1e-4)
     assert numbers(ring["y"])[0] == pytest.approx(before, abs=1e-4)
-    assert ("soft cap" in said(test)) == (cap is not None)
+    assert ("soft cap" in told_or_noted(test)) == (cap is not None)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +105,7 @@ def test_a_bias_is_drawn_by_distance(page, name, side, stack):
     assert front["name"] == "head 2"
     np.testing.assert_allclose(numbers(front["y"]), found.bias[1], atol=1e-6)
     assert ("bucket" in drawn["layout"]["meta"]["cells"]["columns"][0]) == (name == "relative")
-    assert ("Cross-attention has none" in said(test)) == (name == "relative")
+    assert ("Cross-attention has none" in told_or_noted(test)) == (name == "relative")
 
 
 def test_what_distance_and_content_make_of_the_sentence(page):
@@ -121,7 +113,7 @@ def test_what_distance_and_content_make_of_the_sentence(page):
     content, added = figure(test, "bias_spreads")["data"]
     assert numbers(added["y"]).min() > 0
     assert len(numbers(content["y"])) == 3
-    assert "Nothing is added to the embeddings" in said(test)
+    assert "Nothing is added to the embeddings" in told_or_noted(test)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +126,7 @@ def test_what_distance_and_content_make_of_the_sentence(page):
 )
 def test_a_part_without_meaning_says_why(page, name, part, why):
     test = page(name, part)
-    assert why in said(test)
+    assert why in told_or_noted(test)
     assert view(test).positions_panel == "table"
 
 
@@ -155,7 +147,7 @@ def test_every_part_can_be_drawn_twice(folder, monkeypatch, name, part):
     test = AppTest.from_function(twice, args=("positions", {"positions_panel": part}), default_timeout=300)
     test.query_params["model"], test.query_params["src"] = name, "ba lo mi"
     check(test.run())
-    keys = {element.key for element in test.get("bidi_component")}
+    keys = keys_of(test)
     first = {key for key in keys if not key.startswith(SECOND)}
     assert first
     assert {f"{SECOND}{key}" for key in first} == keys - first

@@ -4,11 +4,10 @@ import pytest
 
 import charts
 from tests.pages.conftest import ROOT
-from tests.pages.reading import figure, payload, sentences
+from tests.pages.reading import figure, opened, payload, sentences
 from transformer.runs.interventions import parse
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS
 from ui.compare import map_difference
-from ui.runs import loading
 from ui.state.view import SECOND
 
 CHANGES = ("causal-off", "causal-peek", "causal-transposed", "twice-decoder.0", "fill-all.m1", "rank-all.2")
@@ -55,7 +54,7 @@ def test_the_second_run_of_a_comparison_says_it(open_page, change):
 
 
 def test_a_notebooks_figure_says_it():
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     trace = checkpoint.run(checkpoint.query("abcdef", interventions=parse(CHANGES[0])))
     drawn = charts.heatmap(
         trace.decoder_self[0, 0],

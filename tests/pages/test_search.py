@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, figure, go_to, numbers, output, sentences, view
+from tests.pages.reading import address, figure, go_to, numbers, opened, output, sentences, told, view
 from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
@@ -37,15 +37,11 @@ def results(test):
     return found["text"]
 
 
-def said(test):
-    return "\n".join(one.value.replace("\\", "") for one in (*test.markdown, *test.caption))
-
-
 def test_the_tree_ends_in_the_results_of_the_run(beam):
     test = beam()
     assert len(results(test)) == 3
     assert results(test)[0].startswith(f"1. {output(test)}")
-    assert "Step 1: of" in said(test)
+    assert "Step 1: of" in told(test)
 
 
 def test_stepping_moves_the_tree(beam):
@@ -54,7 +50,7 @@ def test_stepping_moves_the_tree(beam):
     check(go_to(test, 4))
     assert len(before) < len(marks(test))
     assert max(before) < max(marks(test))
-    assert "Step 4: of" in said(test)
+    assert "Step 4: of" in told(test)
     assert all("open, score" in text for text in results(test))
     assert figure(test, search_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
 
@@ -98,7 +94,7 @@ def test_many_draws_open_with_fifty_where_that_is_quick(open_page):
     assert not [button for button in test.button if button.key == draws.START]
     while [button for button in test.button if button.key == draws.CANCEL]:
         check(test.run())
-    assert "50 draws gave" in said(test)
+    assert "50 draws gave" in told(test)
     long = open_page(
         SEARCH, model="en-fr", src="My brother and I walk to the old school every Monday.", search="draws"
     )
@@ -114,9 +110,9 @@ def test_the_search_of_a_changed_model_is_another_one(beam):
 
 def test_a_forced_beginning_can_be_dropped(beam):
     test = beam(forced="5.6")
-    assert "is forced here" in said(test)
+    assert "is forced here" in told(test)
     check(test.button(key=search_panels.WHOLE).click().run())
-    assert "is forced here" not in said(test)
+    assert "is forced here" not in told(test)
     assert "forced" not in address(test)
 
 
@@ -148,10 +144,10 @@ def test_the_sliders_only_look(open_page):
     assert after[0] < before[0]
     assert output(test) == text
     assert (address(test)["temp"], address(test)["try_temp"]) == ("1", "3")
-    assert "the likeliest at every temperature" in said(test)
+    assert "the likeliest at every temperature" in told(test)
     check(test.select_slider(key="try_k").set_value(1).run())
     assert list(bars(test, search_pictures.shares.key)[:2]) == [1.0, 0.0]
-    assert "One piece is left" in said(test)
+    assert "One piece is left" in told(test)
 
 
 def test_a_button_makes_them_the_runs(open_page):
@@ -174,7 +170,7 @@ def test_a_button_goes_back(open_page):
 def test_the_numbers_are_those_of_the_step(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, k=3)
     cells = test.table[0].value
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     trace = loading.runner().trace(checkpoint, checkpoint.query("glasses", decoding=Sampling(top_k=3)))
     assert cells.iloc[2, 1] == "3"
     assert cells.iloc[0, 0] == f"{trace.entropies()[0]:.2f}"
@@ -206,33 +202,33 @@ def test_draws_are_those_of_their_seeds(open_page):
         one for one in test.get("bidi_component") if one.key == search_pictures.drawn.key
     ]  # nothing on page load
     drawn(test)
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     query = checkpoint.query("glasses", decoding=Sampling(temperature=2.0))
     every = outcomes(drawn_by_hand(checkpoint, query, range(7, 27)))
     assert bars(test, search_pictures.drawn.key) == pytest.approx([one.frequency for one in every][:12])
     table = test.dataframe[0].value
     assert list(table.iloc[:, 1]) == [one.text for one in every]
     assert list(table.iloc[:, 2]) == [len(one.seeds) for one in every]
-    assert f"20 draws gave {len(every)} different outputs." in said(test)
+    assert f"20 draws gave {len(every)} different outputs." in told(test)
 
 
 def test_a_draw_opens(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20, opened_seed=3)
     drawn(test)
-    assert "**Seed 3:** " in said(test)
+    assert "**Seed 3:** " in told(test)
 
 
 def test_other_seeds_are_other_draws(open_page):
     test = drawn(open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20))
     check(test.button(key=draws.FURTHER).click().run())
     assert address(test)["first_seed"] == "20"
-    assert "Seeds 20 to 39" in said(test)
+    assert "Seeds 20 to 39" in told(test)
     assert [button for button in test.button if button.key == draws.START]
 
 
 def test_a_decoder_alone_draws_too(open_one_stack):
     test = drawn(open_one_stack("decoder", SEARCH, search="draws", draws=20, max=4))
-    assert "20 draws gave" in said(test)
+    assert "20 draws gave" in told(test)
 
 
 def test_draws_hide_what_is_to_be_guessed(open_page):
@@ -242,4 +238,4 @@ def test_draws_hide_what_is_to_be_guessed(open_page):
 
 def test_the_piece_that_is_barred_is_named_where_nothing_is_cut(open_page):
     test = open_page(SEARCH, model="en-fr", src="I like tea.", search="sampling")
-    assert "every piece but “<pad>” may be drawn, which no output may hold" in said(test)
+    assert "every piece but “<pad>” may be drawn, which no output may hold" in told(test)

@@ -1,12 +1,13 @@
 """The page A file of sentences: what is given, what it gives, and the ways on."""
 
+from functools import partial
 from threading import Event
 
 import pandas as pd
 import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
-from tests.pages.reading import address, figure, numbers, sentences, view
+from tests.pages.reading import address, figure, numbers, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import filling
@@ -16,6 +17,8 @@ from ui.runs import loading
 from ui.sentences import opened, overview, sentence_box, sentence_files
 from ui.server import switch
 from ui.state import session
+
+said = partial(told, kinds=("markdown", "caption", "info", "error"))
 
 PAGE = ROOT / "pages" / "debug" / "sentences.py"
 TEXT = "abc => cba\nglass => ssalg\n\n=xy\nabcdefghijkl\nab => b\nnm\n" + "z" * 30
@@ -57,10 +60,6 @@ def run(test, text=TEXT):
 
 def rows(test):
     return test.dataframe[0].value
-
-
-def said(test):
-    return "\n".join(one.value.replace("\\", "") for one in (*test.markdown, *test.caption, *test.info, *test.error))
 
 
 def test_each_line_is_a_row_with_the_numbers_of_its_run(open_model):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import MAIN, ROOT, check
-from tests.pages.reading import address, type_source, view
+from tests.pages.reading import address, opened, type_source, view
 from transformer.model.anatomy import anatomy
 from ui.frame.offer import OFFER, UNDO
 from ui.runs import loading
@@ -58,7 +58,7 @@ def test_the_bare_address_shows_the_default_model_with_its_first_example(start):
 def test_each_block_opens_its_page_with_the_sentence_kept(start, open_page, model):
     source = {"zh-en": "你好。", "en-fr": "Hello & goodbye.", "reverse": "abc"}[model]
     test = start(model=model, src=source)
-    blocks = [block for lane in lanes(anatomy(loading.open_checkpoint(loading.usable()[model]).config))
+    blocks = [block for lane in lanes(anatomy(opened(model).config))
               for block in lane.blocks]  # fmt: skip
     drawn = links(test)[: len(blocks)]
     assert [label for label, _, _ in drawn] == [str(block.does) for block in blocks]
@@ -100,7 +100,7 @@ def test_the_first_example_of_another_language_is_one_click(start):
 
 
 def test_chinese_examples_say_what_they_mean():
-    card = loading.open_checkpoint(loading.usable()["zh-en"]).card
+    card = opened("zh-en").card
     assert set(card.glosses) == set(card.examples)
 
 
@@ -155,7 +155,7 @@ def shades(picture, columns):
 def test_every_block_shows_what_it_did_with_the_sentence(start, model):
     source = {"zh-en": "你好。", "en-fr": "Hello & goodbye.", "reverse": "abc"}[model]
     test = start(model=model, src=source)
-    checkpoint = loading.open_checkpoint(loading.usable()[model])
+    checkpoint = opened(model)
     blocks = [block for lane in lanes(anatomy(checkpoint.config)) for block in lane.blocks]
     drawn = dict(zip([(block.page, block.name, place) for place, block in enumerate(blocks)], thumbnails(test),
                      strict=True))  # fmt: skip
@@ -206,7 +206,7 @@ def browser_asks(monkeypatch):
 def test_a_visitor_begins_with_a_sentence_of_his_language(start, browser_asks, tag, model):
     browser_asks(tag)
     test = start()
-    assert standing(test) == (model, loading.open_checkpoint(loading.usable()[model]).card.first_example())
+    assert standing(test) == (model, opened(model).card.first_example())
     assert address(test) == {}
 
 

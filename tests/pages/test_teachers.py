@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.reading import keys_of
 from tests.pages.test_pseudo_language import MODEL, PARTS, SOURCE
 from ui.shared.cover import ALL, PART
 from ui.state import covering, own_lessons
@@ -20,10 +21,6 @@ def built(test):
     """The link's path and parameters."""
     address = urlsplit(test.code[0].value)
     return address.path.rpartition("/")[2], dict(parse_qsl(address.query))
-
-
-def drawn(test):
-    return {element.key for element in test.get("bidi_component")}
 
 
 def test_the_link_says_page_checkpoint_sentence_and_what_is_covered(open_page):
@@ -50,11 +47,11 @@ def test_what_the_link_covers_is_not_sent_until_its_reader_shows_it(open_page):
     test = open_page(STEP)
     test.query_params["cover"] = "candidates.cross_map"
     check(test.run())
-    assert not {"candidates", "cross_map"} & drawn(test)
-    assert "entropy" in drawn(test)
+    assert not {"candidates", "cross_map"} & keys_of(test)
+    assert "entropy" in keys_of(test)
     assert test.query_params["cover"] in ("candidates.cross_map", ["candidates.cross_map"])
     check(test.button(key="show_covered").click().run())
-    assert {"candidates", "cross_map", "entropy"} <= drawn(test)
+    assert {"candidates", "cross_map", "entropy"} <= keys_of(test)
     assert "cover" not in test.query_params
 
 
@@ -178,10 +175,10 @@ def test_any_part_of_any_page_can_be_covered(open_page, name):
     met = dict(test.session_state[covering.MET][path.stem])
     assert PART in met
     inside = [key for key in met if key not in (ALL, PART)]
-    assert all(met[key] for key in drawn(test) & set(inside)), "each chart is called by its title"
+    assert all(met[key] for key in keys_of(test) & set(inside)), "each chart is called by its title"
     for keys in ([PART], [ALL], *(inside[i : i + covering.MOST] for i in range(0, len(inside), covering.MOST))):
         words = hidden_by_the_builder(open_page, path.stem, met, keys)
         assert covering.read(words) == tuple(keys)
         covered = check(open_page(path, **view, cover=words).run())
-        assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & drawn(covered)
+        assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & keys_of(covered)
         assert sum(caption.value == BOX for caption in covered.caption) == len(keys)

@@ -4,10 +4,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import ROOT, check
-from tests.pages.reading import address, figure, payload, view
+from tests.pages.reading import address, figure, keys_of, payload, view
 from ui.state import session
 from ui.state.view import MAIN, SECOND
-from ui.step import piece_choice, step_pictures, step_results
+from ui.step import piece_choice, step_pictures
 
 TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
 CHARTS = (
@@ -71,7 +71,7 @@ def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
     piece = {MAIN: "a", SECOND: "le"}[slot]
     check(two.text_input(key=f"{slot}{piece_choice.FORCE_CHOICE}").set_value(piece).run())
-    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{step_results.BRANCH_CHOICE}").options) == 2
+    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{piece_choice.BRANCH_CHOICE}").options) == 2
     assert drawn(two, other) == before
 
 
@@ -107,13 +107,7 @@ def twice(page, fields):
     session.begin(page)
     checkpoint = sidebar(shows_run=True)
     source_box(checkpoint, head("Two"))
-    modules = {
-        "overview": "attention.attention_panels", "head": "attention.attention_panels", "flow": "attention.flow",
-        "walk": "attention.one_weight", "table": "attention.head_table",
-        "model": "inside.model_panel", "stream": "inside.stream", "lens": "inside.lens", "ffn": "inside.ffn",
-        "pieces": "inside.embeddings_panel", "heads": "matters.heads",
-        "matters pieces": "matters.pieces_panel", "matters logit": "matters.logit",
-    }  # fmt: skip
+    inside = {"model": "model_panel", "pieces": "embeddings_panel"}  # the others have the names of their parts
     for slot in session.SLOTS:
         st.subheader(slot)
         session.replace(slot, layer=0, head=0, **fields)
@@ -123,15 +117,12 @@ def twice(page, fields):
             importlib.import_module("ui.positions.position_panels").draw(table, open_run(checkpoint, slot=slot))
             continue
         run = open_run(checkpoint, slot=slot)
-        bare = page in ("masks", "forcing", "search")
-        row = None if bare else importlib.import_module(f"ui.{page}.{page}_controls").draw(run)
-        part = next((value for name, value in fields.items() if name.endswith("panel")), page)
-        names = modules | {"forcing": "forcing.forcing_panels", "step": "step.step_panels"}
-        default = {"masks": "masks.mask_panels"}.get(page, f"{page}.{page}_panels")
-        module = importlib.import_module(f"ui.{names.get(f'{page} {part}') or names.get(part, default)}")
-        row = module.choose(run) if page == "search" else row
-        draw = getattr(module, {"overview": "all_heads", "head": "one"}.get(part, "draw"))
-        draw(*(run, row) if page in ("inside", "search") else (run,))
+        if page == "inside":
+            row, part = importlib.import_module("ui.inside.inside_controls").draw(run), fields["inside_panel"]
+            importlib.import_module(f"ui.inside.{inside.get(part, part)}").draw(run, row)
+        else:
+            panels = "mask_panels" if page == "masks" else f"{page}_panels"
+            importlib.import_module(f"ui.{page}.{panels}").draw(run)
 
 
 PARTS = (
@@ -152,7 +143,7 @@ def test_every_part_can_be_drawn_twice(page, fields):
     test.query_params["model"] = "reverse"
     test.query_params["src"] = test.query_params["ref"] = "abcdef"
     check(test.run())
-    keys = {element.key for element in test.get("bidi_component")}
+    keys = keys_of(test)
     first = {key for key in keys if not key.startswith(SECOND)}
     assert first
     assert {f"{SECOND}{key}" for key in first} == keys - first

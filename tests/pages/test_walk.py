@@ -2,13 +2,14 @@
 
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from tests.pages.conftest import ATTENTION, ROOT, check
-from tests.pages.reading import address, figure, go_to, numbers, view
+from tests.pages.reading import address, figure, go_to, numbers, told, view
 from transformer.analysis.worth_seeing import worth_seeing
 from transformer.checkpoint.load import load
 from transformer.model.tap import Recorder, tap_of
@@ -17,6 +18,8 @@ from transformer.runs.running import run
 from ui.attention import one_weight
 from ui.shared.choices import NONE
 from ui.state.click import Click, place_of
+
+text = partial(told, kinds=("markdown",))
 
 VECTORS = ("walk_all_q", "walk_all_k", "walk_all_v")
 CHARTS = (
@@ -108,10 +111,6 @@ def test_the_map_to_pick_from_is_the_heads_own(walking, reverse):
 
 def chosen(test):
     return tuple(test.selectbox(key=key).value for key in (one_weight.QUERY_CHOICE, one_weight.KEY_CHOICE))
-
-
-def text(test):
-    return "\n".join(element.value.replace("\\", "") for element in test.markdown)
 
 
 def test_without_a_choice_it_follows_the_step_and_the_strongest_key(walking, reverse):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages.conftest import check
-from tests.pages.reading import address
+from tests.pages.reading import address, opened
 from transformer.analysis.head_effects import head_effects
 from transformer.runs.interventions import KINDS, parse
 from ui.frame.whatif import FIELD, GROUPS
@@ -55,7 +55,7 @@ def test_what_is_looked_at_is_proposed_first(open_page):
 
 
 def effects():
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     return head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
 
 
@@ -68,7 +68,7 @@ def test_where_all_heads_are_looked_at_the_one_that_matters_most_is_proposed(ope
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_kind_can_be_made_as_it_is_proposed_or_says_what_is_missing(open_page, group):
     test = open_page(APP, model="reverse", src="glass")
-    config = loading.open_checkpoint(loading.usable()["reverse"]).config
+    config = opened("reverse").config
     test.segmented_control(key=f"{FIELD}group").set_value(group)
     check(test.run())
     for word, kind in KINDS.items():
@@ -106,7 +106,7 @@ def test_no_head_is_named_while_something_is_covered(open_page):
 
 def test_what_a_change_would_do_is_said_before_it_is_made(open_page):
     test = open_page(APP, model="reverse", src="glass")
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     for layer, head in ((0, 0), (1, 3)):
         choose(choose(test, "zero_layer", layer) and test, "zero_head", head)
         query = replace(checkpoint.query("glass"), interventions=parse(f"zero-cross.{layer + 1}.{head + 1}"))

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.pages.conftest import WRONG, check
-from tests.pages.reading import address, figure
-from ui.runs import loading
+from tests.pages.reading import address, figure, opened
 from ui.state import session
 from ui.wrong.deck import CARDS, SEEN, UNSEEN
 from ui.wrong.mistake_panels import CHART, SEEN_ON
@@ -55,7 +54,7 @@ def test_the_losses_of_the_leak_stand_apart_from_the_outputs_and_name_their_mode
 
 
 def test_the_numbers_are_those_of_the_library(open_page):
-    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    checkpoint = opened("reverse")
     test = open_page(WRONG, model="reverse", src="glass", mistake="heads")
     trace = checkpoint.run("glass")
     assert metrics(test)[0] == f"{-trace.log_prob / trace.n_steps:.3f}"

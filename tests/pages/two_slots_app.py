@@ -5,7 +5,7 @@ The second is a run of another checkpoint on a sentence of its own.
 
 import streamlit as st
 
-from ui.attention import attention_controls, attention_panels
+from ui.attention import attention_panels
 from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head, source_box
@@ -32,8 +32,8 @@ def follow() -> None:
             run = open_run(loading.open_checkpoint(loading.usable()[name]), kind="cross", slot=slot)
             if run is not None:
                 sentence(run, compact=True)
-                attention_controls.draw(run)
-                step_panels.draw(run)
+                attention_panels.controls(run)
+                step_panels.parts(run)
                 attention_panels.one(run)
                 run.publish()
 

@@ -1,30 +1,198 @@
-"""What the Attention page draws around its maps: where they stand, and the cell that is looked at."""
+"""The Attention page: its controls, its parts, and what is drawn around its maps: the cell that is looked at."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap
-from ui.attention.map_pictures import GRIDS, one_map, open_map
+from ui.attention import flow, head_table, one_weight
+from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
+from ui.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
+from ui.attention.one_weight_pictures import opening
+from ui.frame.sentence_stepper import Still, encoder_attention, sentence
+from ui.frame.whatif import for_head
 from ui.maps.grid import columns, is_long
+from ui.runs.attempt import attempt
+from ui.runs.given_maps import can_roll, has_words
 from ui.runs.groups import mask_reason
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
-from ui.runs.show import show
+from ui.runs.show import choose_part, show
 from ui.runs.sides import sides
-from ui.shared import drawing
+from ui.shared import choices, cover, drawing
 from ui.shared.dialect import about_scores
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import AttentionPanel
+from ui.state.view import Aggregate, AttentionPanel, Slot
 from words import joined, say
 
 CELL_ROW: Final = "head_cell"
 EXPLAIN: Final = "head_explain"
+AGGREGATES: Final[dict[Aggregate, str]] = {
+    "mean": say("Mean"),
+    "max": say("Largest weight"),
+    "rollout": say("Rollout through the layers"),
+}
+AGGREGATE_HELP: Final = say(
+    "What a map of several heads shows. Rollout follows the weights through the layers, up to the chosen one; the "
+    "text under the map says how."
+)
+SCALES: Final = ("log_scale", "own_scale")
+PIECES: Final = {
+    "words": (
+        say("Merge pieces to words"),
+        say(
+            "Weights are summed over the pieces of a key word and averaged over those of a query word. Scripts "
+            "without spaces keep their pieces."
+        ),
+    ),
+    "hide_special": (
+        say("Hide special pieces"),
+        say(
+            "Leaves out the columns of special pieces such as `</s>`, and their rows: in the decoder those that "
+            "predict one. What is left is not rescaled."
+        ),
+    ),
+}
+"""What rows and columns may be: the labels of the switches, and their help."""
 _MEAN = say("A map of all layers together has a cell closed only where every layer closes it.")
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the sentence, the controls, and the chosen part."""
+    sentence(run, compact=True, still=attempt(lambda: _still(run)))
+    chosen(run)
+
+
+def chosen(run: AnyRun) -> None:
+    """Draw the controls and the chosen part."""
+    controls(run)
+    part = {
+        "overview": all_heads,
+        "head": one,
+        "flow": flow.draw,
+        "walk": one_weight.draw,
+        "table": head_table.draw,
+    }[run.view.panel]
+    if isinstance(run, OpenMaps):
+        part(run)
+        return
+    _otherwise(run)
+    cover.part(lambda: attempt(lambda: part(run)))
+
+
+def _still(run: OpenRun) -> Still | None:
+    """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
+    if run.view.kind == "encoder":
+        return encoder_attention(run)
+    return Still() if run.view.panel == "table" else None
+
+
+# ------------------------------------------------------------------------------------------------ the controls
+
+
+def controls(run: AnyRun) -> None:
+    """Draw the row of controls, and under it what can be done with the head that is chosen."""
+    _row(run)
+    if isinstance(run, OpenRun):
+        shown = opening(run.looking) if run.view.panel == "walk" else run.view
+        for_head(run, run.view.kind, shown.layer, shown.head)
+
+
+def _row(run: AnyRun) -> None:
+    """Draw one row: the part, which attention, layer and head, and a menu of what is rarely changed."""
+    slot = run.slot
+    with choices.bar(slot):
+        panel = choose_part(ATTENTION, slot)
+        kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
+        choices.menu(
+            choices.field(slot, "kind"), say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140
+        )
+        if panel == "walk":
+            if isinstance(run, OpenRun):
+                _one_head(run)
+            return  # that part says itself how its numbers came to be
+        n_layers, n_heads = _sizes(run)
+        layer = choices.menu_of_layers(choices.field(slot, "layer"), n_layers)
+        head = None
+        if panel != "flow":  # that part shows several, and has its own choice
+            kept = choices.field(slot, "head", forgets=("heads",))
+            head = choices.menu_of_heads(kept, n_heads, disabled=layer is None)
+        if panel != "table":
+            _more(run, panel, several=layer is None or head is None)
+
+
+def _sizes(run: AnyRun) -> tuple[int, int]:
+    """How many layers and heads there are to choose from; what there is not is let go, as the run has said."""
+    n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
+    choices.let_go(run.slot, n_layers, n_heads)
+    return n_layers, n_heads
+
+
+def _one_head(run: OpenRun) -> None:
+    """Draw the choice of one layer and one head; what the page had chosen by itself stays where it is."""
+    slot, shown = run.slot, opening(run.looking)
+    before = {"layer": shown.layer, "head": shown.head}
+    if shown.query is not None:
+        before["query"] = shown.query
+    layer = choices.Kept(f"{slot}one_layer", shown.layer, partial(_take, slot, before, "layer"))
+    head = choices.Kept(f"{slot}one_head", shown.head, partial(_take, slot, before, "head"))
+    n_layers, n_heads = _sizes(run)
+    choices.menu_of_layers(layer, n_layers, all_together=False)
+    choices.menu_of_heads(head, n_heads, all_together=False)
+
+
+def _take(slot: Slot, before: dict[str, int], name: str, place: int) -> None:
+    """Callback: of what is looked at one place changes, and the rest is not the page's own choice any more."""
+    session.replace(slot, **before | {name: place})
+
+
+def _more(run: AnyRun, panel: str, *, several: bool) -> None:
+    """Draw the menu of how colours and pieces are shown, as far as a part has them."""
+    slot, together = run.slot, panel == "head" and several
+    ways = _pieces_of(run) if panel != "overview" else ()
+    names = (*SCALES * (panel != "flow"), *ways, *["aggregate"] * together)
+    if not names:
+        return
+    with choices.more(slot, *names):
+        if together:
+            label = say("Several heads as one map")
+            if isinstance(run, OpenMaps):
+                rolls = can_roll(run.trace, run.view.kind)
+            else:
+                rolls = run.checkpoint.config.residual
+            known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
+            choices.menu(choices.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
+        if panel != "flow":
+            _scales(slot, log=panel == "head" and is_spread_thin(run.looking))
+        for name in ways:
+            label, help = PIECES[name]
+            choices.switch(choices.field(slot, name), label, help=help)
+
+
+def _pieces_of(run: AnyRun) -> tuple[str, ...]:
+    """What may be chosen of pieces: given maps need not say where words begin, and which pieces are special."""
+    if not isinstance(run, OpenMaps):
+        return tuple(PIECES)
+    there = {"words": has_words(run.trace), "hide_special": bool(run.trace.special)}
+    return tuple(name for name in PIECES if there[name])
+
+
+def _scales(slot: Slot, *, log: bool) -> None:
+    """Draw the choice of a colour scale; by the logarithm where the reader has not said, if `log` says so."""
+    kept = choices.field(slot, "log_scale")
+    choices.switch(replace(kept, value=log if kept.value is None else kept.value), say("Logarithmic colours"))
+    choices.switch(
+        choices.field(slot, "own_scale"),
+        say("Strongest colour at each map's largest weight"),
+        help=say("Off: colours mean the same in all maps, from weight 0 to 1."),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the maps
 
 
 def all_heads(run: AnyRun) -> None:
@@ -82,7 +250,7 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
         )
 
 
-def otherwise(run: OpenRun) -> None:
+def _otherwise(run: OpenRun) -> None:
     """Say under the controls, once for all parts, where attention is not the paper's; One weight says it itself."""
     said = about_attention(run.checkpoint.config, run.view.kind, run.view.panel, run.view.layer)
     if said and run.view.panel != "walk":

@@ -1,6 +1,8 @@
 """One attention map as the Attention page draws it: which heads, pieces or words, with special pieces or without.
 
-Nothing is renormalised: what is hidden is missing, and the map says how much.
+Nothing is renormalised: what is hidden is missing, and the map says how much. Decoder rows stand for the piece that
+they predict, a prompt's rows for the one that they read: those pieces make the words, and a row is special if its
+piece is. Rows and columns of given maps are what their labels say.
 
 Knows nothing of Streamlit.
 """
@@ -13,16 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.analysis.rollout import cross_rollout, self_rollout
-from transformer.analysis.words import Span, by_words, open_words
+from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.trace import Trace
-from ui.attention.map_sides import both_sides
-from ui.runs.given_maps import GivenLooking
+from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
+from ui.runs.given_maps import GivenLooking, marked
 from ui.runs.map_layers import mean
 from ui.runs.sides import KIND_NAMES, Sides, sides
-from ui.runs.step_rows import Looking, heads_name
+from ui.runs.step_rows import HIDDEN, Looking, heads_name
 from ui.state.view import Aggregate, View
 from words import Sentence, say
 
@@ -47,14 +49,14 @@ class DrawnMap:
     weights: np.ndarray  # [row, column]
     allowed: np.ndarray  # bool [row, column], True = may attend
     sides: Sides  # names and colours of the axes; its labels are those of pieces
-    queries: list[str]  # A label for each row and column
-    keys: list[str]  # A label for each row and column
+    queries: list[str]  # a label for each row
+    keys: list[str]
     name: str  # which layer and head, or which aggregate
     title: str  # the same with the kind of attention
     sums_to_one: bool  # whether rows should sum to 1
     notes: tuple[str, ...]  # what must be said under the title, in a few words each
-    rows: tuple[Span, ...]  # the pieces that each row and column stands for
-    columns: tuple[Span, ...]  # the pieces that each row and column stands for
+    rows: tuple[Span, ...]  # the pieces that each row stands for
+    columns: tuple[Span, ...]
     first_row: int  # the row, among pieces, that predicts the first piece
 
     def row_of_step(self) -> list[int | None]:
@@ -72,12 +74,7 @@ class DrawnMap:
         return None if row is None or column is None else (row, column)
 
     def pieces_at(self, row: int, column: int, weights: np.ndarray) -> tuple[int, int]:
-        """Query and key of a cell; of a cell between words the pieces with the largest weight.
-
-        Args:
-            row, column: Of this map.
-            weights: Between pieces [query, key].
-        """
+        """Query and key of a cell; between words the pieces with the largest of the weights [query, key]."""
         (top, bottom), (left, right) = self.rows[row], self.columns[column]
         block = weights[top:bottom, left:right]
         query, key = np.unravel_index(block.argmax(), block.shape)
@@ -87,10 +84,7 @@ class DrawnMap:
 def drawn_map(looking: Looking | GivenLooking, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
     """The map of the chosen layer and head, or of the chosen aggregate.
 
-    Args:
-        looking: The run or the given maps, what of them is looked at and what may be seen.
-        checkpoint: What it ran on; its tokenizers say which pieces are special. None for given maps, which say it.
-        kind: Which attention.
+    The checkpoint's tokenizers say which pieces are special; it is None for given maps, which say it themselves.
     """
     view, of = looking.view, sides(looking, kind)
     is_max = aggregate_of(view) == "max"
@@ -189,9 +183,9 @@ class _Cells:
     """Which cells of maps are drawn: those that may be seen, between pieces or merged to words."""
 
     n_queries: int | None  # how many pieces may be seen; None for all
-    n_keys: int | None  # how many pieces may be seen; None for all
+    n_keys: int | None
     queries: tuple[Span, ...] | None = None  # the words; None for pieces
-    keys: tuple[Span, ...] | None = None  # the words; None for pieces
+    keys: tuple[Span, ...] | None = None
 
     def of(self, maps: np.ndarray) -> np.ndarray:
         """Maps [..., query, key] -> [..., row, column]."""
@@ -253,3 +247,83 @@ def first_from(spans: Sequence[Span], place: int) -> int | None:
 def find_span(spans: Sequence[Span], place: int | None) -> int | None:
     """Which of the spans holds a place; None if none does, or if there is no place."""
     return next((i for i, (first, end) in enumerate(spans) if place is not None and first <= place < end), None)
+
+
+# ------------------------------------------------------------------------------------------------ what rows are
+
+
+@dataclass(frozen=True)
+class MapSide:
+    """What the rows or the columns are: labels, and for each the pieces that it stands for."""
+
+    labels: list[str]
+    spans: tuple[Span, ...]
+    special: list[bool]
+
+
+def both_sides(
+    looking: Looking | GivenLooking, checkpoint: Checkpoint | None, of: Sides, kind: Kind
+) -> tuple[MapSide, MapSide]:
+    """The rows and the columns."""
+    if isinstance(looking, GivenLooking) or checkpoint is None:
+        special = set(looking.trace.special) if isinstance(looking.trace, GivenMaps) else set()
+        words = looking.view.words
+        queries, keys = (
+            _side(marked(labels) if words else labels, [label in special for label in labels], words=words)
+            for labels in (of.queries, of.keys)
+        )
+        return queries, keys
+    attention = EVERY_PART.attention(kind)
+    read = {"encoder": checkpoint.src_tokenizer, "decoder": checkpoint.tgt_tokenizer}
+    keys = _read_side(looking, checkpoint, of.keys, of.key_ids, read[attention.keys_from])
+    if attention.stack == "encoder":
+        return _read_side(looking, checkpoint, of.queries, of.query_ids, checkpoint.src_tokenizer), keys
+    return _decoder_rows(looking, checkpoint, of), keys
+
+
+def _decoder_rows(looking: Looking, checkpoint: Checkpoint, of: Sides) -> MapSide:
+    """In a prompt what they read, behind it what they predict."""
+    trace, n_steps, n_given = looking.trace, looking.n_steps, looking.trace.first_row
+    pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
+    special = _special((*trace.read_ids[:n_given], *trace.tgt_ids[:n_steps]), checkpoint.tgt_tokenizer, checkpoint)
+    alone = list(special)
+    if looking.covered:  # neither the piece nor that it goes on with a word may be seen
+        pieces[-1], special[-1], alone[-1] = HIDDEN, False, True
+    if not looking.view.words:
+        return MapSide(of.queries, _single(len(pieces)), special)
+    goes_on = checkpoint.tgt_tokenizer.continuation
+    given = word_spans(pieces[:n_given], alone[:n_given], goes_on)  # no row is both given and predicted
+    written = word_spans(pieces[n_given:], alone[n_given:], goes_on)
+    predicted = tuple((n_given + a, n_given + b) for a, b in written)
+    read, words = ([_word(pieces, span, goes_on) for span in spans] for spans in (given, predicted))
+    before = [trace.read_pieces[n_given], *words]
+    labels = [*read, *(f"{last} → {word}" for last, word in zip(before, words, strict=False))]
+    return MapSide(labels, (*given, *predicted), [special[first] for first, _ in (*given, *predicted)])
+
+
+def _read_side(
+    looking: Looking, checkpoint: Checkpoint, pieces: Sequence[str], ids: Sequence[int], tokenizer: AnyTokenizer
+) -> MapSide:
+    special = _special(ids, tokenizer, checkpoint)
+    return _side(pieces, special, words=looking.view.words, goes_on=tokenizer.continuation)
+
+
+def _side(pieces: Sequence[str], special: list[bool], *, words: bool, goes_on: str = "") -> MapSide:
+    if not words:
+        return MapSide(list(pieces), _single(len(pieces)), special)
+    spans = word_spans(pieces, special, goes_on)
+    return MapSide([_word(pieces, span, goes_on) for span in spans], spans, [special[first] for first, _ in spans])
+
+
+def _special(ids: Sequence[int], tokenizer: AnyTokenizer, checkpoint: Checkpoint) -> list[bool]:
+    """Which pieces stand for no text; an unknown one stands for some."""
+    return [tokenizer.is_special(i) and i != checkpoint.config.unk_id for i in ids]
+
+
+def _single(count: int) -> tuple[Span, ...]:
+    return tuple((place, place + 1) for place in range(count))
+
+
+def _word(pieces: Sequence[str], span: Span, continuation: str) -> str:
+    text = word_text(pieces, span, continuation)
+    return text.removeprefix(SPACE_MARK) or text

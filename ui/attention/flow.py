@@ -19,7 +19,6 @@ from ui.runs.sides import KIND_NAMES
 from ui.shared import cover, drawing
 from ui.shared.door import here, st
 from ui.state import session
-from ui.state.view import View
 from words import joined, say
 
 FLOW = "flow"
@@ -68,9 +67,13 @@ def draw(run: AnyRun) -> None:
         told = last_choice(key, n_heads=n_heads, n_queries=n_queries, n_keys=n_keys)
         row, column = (told.pin.index if told.pin and told.pin.side == side else None for side in ("query", "key"))
         query, place = None if row is None else rows[row][0], None if column is None else columns[column][0]
-        heads = {} if together else _fields(told.heads)
-        session.replace(slot, query=query, key=place, follow=told.following, **heads)
+        heads: dict[str, Any] = {"head": None, "heads": told.heads}
+        if len(told.heads) == 1:  # a single one is what the other parts look at, too
+            heads = {"head": told.heads[0], "heads": ()}
+        session.replace(slot, query=query, key=place, follow=told.following, **({} if together else heads))
 
+    # The heads whose lines are drawn: the one that is looked at on all pages, else those chosen here; () for all.
+    heads = () if together else view.heads if view.head is None else (view.head,)
     flow_view(
         flow,
         key=key,
@@ -79,7 +82,7 @@ def draw(run: AnyRun) -> None:
         alt=here(drawn.alt),
         caption=here(joined(" ", (HOW_TO_READ_GIVEN if isinstance(run, OpenMaps) else HOW_TO_READ, *drawn.notes))),
         choice=Choice(
-            () if together else shown_heads(view, n_heads),
+            tuple(head for head in heads if head < n_heads),
             _pin(drawn, view.query, view.key),
             following=view.follow,
         ),
@@ -97,16 +100,6 @@ def _columns(flow: Flow) -> dict[str, Any]:
         keys=flow.keys,
         allowed=flow.allowed,
     )
-
-
-def shown_heads(view: View, n_heads: int) -> tuple[int, ...]:
-    """The heads whose lines are drawn: the one that is looked at on all pages, else those chosen here; () for all."""
-    return tuple(head for head in (view.heads if view.head is None else (view.head,)) if head < n_heads)
-
-
-def _fields(heads: tuple[int, ...]) -> dict[str, Any]:
-    """The heads that are shown as fields of the view: a single one is what the other parts look at, too."""
-    return {"head": heads[0], "heads": ()} if len(heads) == 1 else {"head": None, "heads": heads}
 
 
 def drawn_flow(run: AnyRun) -> DrawnFlow:

@@ -111,12 +111,7 @@ _GIVEN_FIRST = Words(
 
 
 def words(kind: Kind, parts: Anatomy | None) -> dict[Name, Words]:
-    """How the measures of a kind are spoken of.
-
-    Args:
-        kind: Which attention.
-        parts: Of the model; None for maps that were given.
-    """
+    """How the measures of a kind of attention are spoken of; `parts` are the model's, None for given maps."""
     attention = EVERY_PART.attention(kind)
     crosses, of_output = attention.keys_from != attention.stack, attention.keys_from == "decoder"
     on_itself = say("Mean weight that a row puts on itself, k = q.")

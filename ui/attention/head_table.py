@@ -10,7 +10,6 @@ import pandas as pd
 
 from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name
-from transformer.model.anatomy import Kind
 from ui.attention.head_measures import Words
 from ui.attention.head_table_pictures import (
     OTHERWISE,
@@ -20,6 +19,7 @@ from ui.attention.head_table_pictures import (
     heads_of,
     hides,
     one_head,
+    opened,
     written,
 )
 from ui.runs import loading
@@ -30,7 +30,7 @@ from ui.runs.sides import KIND_NAMES
 from ui.shared import choices, drawing
 from ui.shared.door import here, st
 from ui.state import session
-from ui.state.view import Slot, View
+from ui.state.view import View
 from words import joined, say, say_n
 
 TABLE = "head_table"
@@ -123,7 +123,7 @@ def _open_by_measure(found: Heads) -> None:
     def go() -> None:
         place = st.session_state.get(key)
         if place is not None:
-            open_head(slot, kind, *divmod(place, n_heads))
+            session.replace(slot, **opened(kind, *divmod(place, n_heads)))
             st.session_state[key] = None
 
     st.selectbox(
@@ -137,17 +137,6 @@ def _open_by_measure(found: Heads) -> None:
         on_change=go,
         width=360,
     )
-
-
-def open_head(slot: Slot, kind: Kind, layer: int | None, head: int | None) -> None:
-    """Callback: show the map of a head.
-
-    Args:
-        slot: Where.
-        kind: Which attention.
-        layer, head: From 0; None for all together.
-    """
-    session.replace(slot, kind=kind, layer=layer, head=head, heads=(), panel="head")
 
 
 # ---------------------------------------------------------------- the table
@@ -170,7 +159,7 @@ def _table(found: Heads) -> None:
     def go() -> None:
         click = st.session_state.get(key)
         if click is not None:
-            open_head(slot, kind, *divmod(int(click["row"]), n_heads))
+            session.replace(slot, **opened(kind, *divmod(int(click["row"]), n_heads)))
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(

@@ -8,7 +8,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, cast
@@ -29,7 +29,7 @@ from ui.runs.groups import size_of
 from ui.runs.picture import Plot
 from ui.runs.seen import Drawn, OfDrawn, Seen, Work
 from ui.runs.sides import KIND_NAMES, sides
-from ui.state.click import Click, cell_of
+from ui.state.click import cell_of, fields
 from words import joined, say
 
 OTHERWISE: Name = "entropy_share"
@@ -82,9 +82,7 @@ class Heads(OfDrawn):
 def open_heads(run: Seen) -> Heads | None:
     """The measures, made once for all, in the model's thread; None where no row has a key that may be seen.
 
-    Raises:
-        QueryError: The run is not this checkpoint's.
-        BusyError: The model has too much to do.
+    Errors as of `Work`.
     """
     found = heads_of(run, run.work, written(run))
     return found if found.measures else None
@@ -100,10 +98,7 @@ def written(run: Seen) -> np.ndarray:
 def heads_of(run: Drawn, work: Work, heads: np.ndarray | None) -> Heads:
     """The same, of given maps too, of which those are left that weights alone give.
 
-    Args:
-        run: Whose heads.
-        work: Measures them.
-        heads: What each writes; without it the share of the output's length is missing.
+    Without what `heads` write the share of the output's length is missing.
     """
     kind = run.view.kind
     if not isinstance(run, Seen):
@@ -115,7 +110,12 @@ def heads_of(run: Drawn, work: Work, heads: np.ndarray | None) -> Heads:
         # At 512 pieces this takes a second or more, so it is neither done again at a click nor by two at a time.
         key = (trace.query, trace.src_ids, trace.read_ids, n_rows, heads is not None)
         make = partial(_measured, run, heads, n_rows)
-    return Heads(run, work.compute(("head_measures", kind, key), make, nbytes=_nbytes))
+    found = work.compute(
+        ("head_measures", kind, key),
+        make,
+        nbytes=lambda found: sum(one.values.nbytes + one.rows.nbytes for one in found.values()),
+    )
+    return Heads(run, found)
 
 
 def _measured(run: Seen, heads: np.ndarray | None, n_rows: int | None) -> dict[Name, Measure]:
@@ -124,10 +124,6 @@ def _measured(run: Seen, heads: np.ndarray | None, n_rows: int | None) -> dict[N
         parts = output_projections(run.checkpoint.model, kind, n_heads=heads.shape[1])
         shares = norm_share(heads, parts)
     return measure_by_layer(run.checkpoint, run.trace, kind, shares=shares, n_rows=n_rows)
-
-
-def _nbytes(found: dict[Name, Measure]) -> int:
-    return sum(one.values.nbytes + one.rows.nbytes for one in found.values())
 
 
 def hides(run: Drawn) -> bool:
@@ -173,13 +169,13 @@ def all_heads(found: Heads) -> Plot:
                 say("Click a cell to open its head."),
             ],
         ),
-        clicked=partial(_head_of, kind=kind),
+        clicked=fields(cell_of, lambda cell: opened(kind, *cell)),
     )
 
 
-def _head_of(click: Click, kind: Kind) -> Mapping[str, Any] | None:
-    cell = cell_of(click)
-    return None if cell is None else {"kind": kind, "layer": cell[0], "head": cell[1], "heads": (), "panel": "head"}
+def opened(kind: Kind, layer: int, head: int) -> dict[str, Any]:
+    """What is looked at when a head's map is opened."""
+    return {"kind": kind, "layer": layer, "head": head, "heads": (), "panel": "head"}
 
 
 @TABLE.picture("head_table_rows", say("One row"))

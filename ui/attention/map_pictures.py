@@ -110,6 +110,7 @@ def one_map(one: OneMap) -> Plot:
     """The map; a click on a cell looks at its pieces, here and in the other parts."""
     run, drawn, view = one.run, one.drawn, one.run.view
     shared = "" if view.head is None or run.checkpoint is None else shared_by(view.head, run.checkpoint.config)
+    largest = float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
     figure = charts.heatmap_spec(
         drawn.weights,
         queries=drawn.queries,
@@ -121,7 +122,7 @@ def one_map(one: OneMap) -> Plot:
         mask_reason=mask_reason(run.checkpoint, view.kind),
         marked_cell=one.cell,
         colour=drawn.sides.key_side,
-        limits=(0.0, _largest(drawn) if view.own_scale else 1.0),
+        limits=(0.0, largest if view.own_scale else 1.0),
         log=is_spread_thin(run.looking) if view.log_scale is None else view.log_scale,
         rows_sum_to_one=drawn.sums_to_one,
         note=joined("; ", [*drawn.notes, *([shared] if shared else [])]),
@@ -152,10 +153,6 @@ def _pieces_at(drawn: DrawnMap, weights: np.ndarray | None, click: Click) -> Map
     first = drawn.rows[row][0], drawn.columns[column][0]
     query, key = first if weights is None else drawn.pieces_at(row, column, weights)
     return {"query": query, "key": key}
-
-
-def _largest(drawn: DrawnMap) -> float:
-    return float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
 
 
 def _how_to_read(run: Drawn, drawn: DrawnMap) -> str:

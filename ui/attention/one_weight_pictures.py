@@ -9,10 +9,9 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -32,7 +31,7 @@ from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.runs.step_rows import Looking
 from ui.shared.dialect import formula
-from ui.state.click import Click, cell_of, place_of, row_below
+from ui.state.click import cell_of, fields, place_of, row_below
 from words import joined, say, say_n
 
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
@@ -61,15 +60,14 @@ def opening(looking: Looking) -> Opening:
     view = looking.view
     if view.layer is not None and view.head is not None:
         return Opening(view.layer, view.head)
-    each = partial(_tops, looking)
+
+    def each(tops: Tops, layers: tuple[int, ...]) -> list[np.ndarray]:
+        return looking.each(view.kind, tops, key=("worth_seeing", looking.n_steps), layers=layers)
+
     cell = worth_seeing(looking.trace, view.kind, n_steps=looking.n_steps, layer=view.layer, each=each)
     steps = EVERY_PART.attention(view.kind).stack == "decoder"
     free = view.query is None and not (steps and view.step)
     return Opening(cell.layer, cell.head, cell.query if free else None)
-
-
-def _tops(looking: Looking, tops: Tops, layers: tuple[int, ...]) -> list[np.ndarray]:
-    return looking.each(looking.view.kind, tops, key=("worth_seeing", looking.n_steps), layers=layers)
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,7 @@ class OpenWeight(OfRun):
 
 
 def open_weight(run: Seen) -> OpenWeight:
-    """The walk to the weight that is looked at.
-
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
-    """
+    """The walk to the weight that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.looking), run.checkpoint
     axes, where = sides(run.looking, kind), place(kind, shown.layer)
     recorded = run.work.replay(checkpoint, run.trace, sites(kind, shown.layer, config=checkpoint.config))
@@ -186,13 +179,8 @@ def head_map(o: OpenWeight) -> Plot | None:
         ),
         how_to_read=HOW_TO_READ_MAP,
         fit=True,
-        clicked=partial(_cell, followed=followed),
+        clicked=fields(cell_of, lambda cell: {"query": None if cell[0] == followed else cell[0], "key": cell[1]}),
     )
-
-
-def _cell(click: Click, followed: int | None) -> Mapping[str, int | None] | None:
-    cell = cell_of(click)
-    return None if cell is None else {"query": None if cell[0] == followed else cell[0], "key": cell[1]}
 
 
 # ------------------------------------------------------------------------------------------------ the steps
@@ -244,14 +232,7 @@ def _key_row(
         closed=closed,
         limits=limits,
     )
-    return Plot(spec=figure, alt=alt, how_to_read=how_to_read, clicked=partial(_one_place, into="key"))
-
-
-def _one_place(
-    click: Click, *, into: str, also: Mapping[str, int] = MappingProxyType({})
-) -> Mapping[str, int] | None:
-    place = place_of(click)
-    return None if place is None else {into: place, **also}
+    return Plot(spec=figure, alt=alt, how_to_read=how_to_read, clicked=fields(place_of, lambda key: {"key": key}))
 
 
 @WALK.picture("walk_scores", say("q · k of every key, and its score"))
@@ -351,13 +332,8 @@ def values(o: OpenWeight) -> Plot:
             "o = Σ weight · v: purple numbers are above 0, green ones below; the last row is the sum of those above "
             "it. Click a row to follow its key."
         ),
-        clicked=partial(_key_of, shown=shown),
+        clicked=fields(row_below(len(shown)), lambda row: {"key": shown[row]}),
     )
-
-
-def _key_of(click: Click, shown: list[int]) -> Mapping[str, int] | None:
-    row = row_below(len(shown))(click)
-    return None if row is None else {"key": shown[row]}
 
 
 @WALK.picture("walk_share", say("From heads to the sub-layer's output"))
@@ -400,7 +376,7 @@ def lengths(o: OpenWeight) -> Plot:
             length=w.norms[w.head],
         ),
         how_to_read=say("‖head · W_O‖, the root of the sum of squares of y. Click a bar to follow that head."),
-        clicked=partial(_one_place, into="head", also=taken),
+        clicked=fields(place_of, lambda head: {"head": head, **taken}),
     )
 
 
@@ -444,13 +420,8 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
             n=vectors.shape[1],
         ),
         how_to_read=_how_to_read(o, name),
-        clicked=partial(_row, first=first, last=last, into=into),
+        clicked=fields(row_below(last - first), lambda row: {into: first + row}),
     )
-
-
-def _row(click: Click, *, first: int, last: int, into: str) -> Mapping[str, int] | None:
-    row = row_below(last - first)(click)
-    return None if row is None else {into: first + row}
 
 
 def _how_to_read(o: OpenWeight, name: str) -> str:

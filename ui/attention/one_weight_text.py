@@ -29,23 +29,12 @@ APART = 1e-3  # rounding in single precision is far below it, what a change does
 
 
 def number(value: float, digits: int = INPUT_DIGITS) -> str:
-    """A number as a person writes it: `0.0123457`, `-3.2`, `1.5e-07`.
-
-    Args:
-        value: Any number.
-        digits: Significant digits; zeros at the end are left out.
-    """
+    """A number as a person writes it: `0.0123457`, `-3.2`, `1.5e-07`; zeros at the end are left out."""
     return f"{value + 0.0:.{digits}g}"
 
 
 def result(exact: float, by_hand: float, *, most: int = RESULT_DIGITS) -> str:
-    """A result, with as many digits as those who compute it from written numbers find too.
-
-    Args:
-        exact: The number.
-        by_hand: The same, computed from the numbers as they are written.
-        most: The most significant digits.
-    """
+    """A result, with as many digits as those find too who compute it by hand from the numbers as they are written."""
     if not (np.isfinite(exact) and np.isfinite(by_hand)):
         return number(exact)
     if exact == by_hand == round(exact):
@@ -84,61 +73,32 @@ def _lines(*lines: str) -> str:
     return joined("", [r"\begin{aligned}", joined(r"\\ ", lines), r"\end{aligned}"])
 
 
-@dataclass(frozen=True)
-class Terms:
-    """A sum of products: the largest terms and the sum of the others, as written."""
+def products(
+    name: str, left: np.ndarray, right: np.ndarray, *, first: Sequence[int] = (), most: int = MOST_TERMS
+) -> str:
+    """The sum of left · right, both `[n]`, as a formula: the largest terms, one a line, and the sum of the others.
 
-    places: tuple[int, ...]  # the terms that are written, from 0, in order
-    left: tuple[str, ...]  # their factors
-    right: tuple[str, ...]  # their factors
-    rest: str  # sum of the other terms; "" if there are none
-    n_rest: int  # how many those are
-    total: str  # the sum
-
-    def tex(self, name: str) -> str:
-        """The sum as a formula, one term a line.
-
-        Args:
-            name: What is summed up, in TeX.
-        """
-        parts = [rf"{_factor(a)}\cdot {_factor(b)}" for a, b in zip(self.left, self.right, strict=True)]
-        if self.rest:
-            remark = say_n("({n:,} other term)", "({n:,} other terms)", self.n_rest)
-            parts.append(joined(r"\ ", [_factor(self.rest), _text(remark)]))
-        beginnings = [f"{name} &= ", *["&+ "] * len(parts)]
-        lines = [joined("", line) for line in zip(beginnings, parts, strict=False)]
-        return _lines(*lines, f"&= {tex(self.total)}")
-
-
-def terms(left: np.ndarray, right: np.ndarray, *, first: Sequence[int] = (), most: int = MOST_TERMS) -> Terms:
-    """Write out left . right.
-
-    Args:
-        left: `[n]`.
-        right: `[n]`.
-        first: Terms to write in any case.
-        most: How many terms to write; the largest are taken.
+    `name` is what is summed up, in TeX; the terms `first` are written in any case.
     """
-    products = left * right
-    order = [*first, *(int(i) for i in np.argsort(-np.abs(products), kind="stable") if i not in first)]
-    kept = tuple(sorted(order[:most]))
-    others = np.delete(products, kept)
-    written = [(number(left[i]), number(right[i])) for i in kept]
+    terms = left * right
+    order = [*first, *(int(i) for i in np.argsort(-np.abs(terms), kind="stable") if i not in first)]
+    kept = sorted(order[:most])
+    others = np.delete(terms, kept)
+    factors = [(number(left[i]), number(right[i])) for i in kept]
     rest = number(float(others.sum())) if others.size else ""
-    by_hand = sum(float(a) * float(b) for a, b in written) + float(rest or 0)
-    return Terms(
-        places=kept,
-        left=tuple(a for a, _ in written),
-        right=tuple(b for _, b in written),
-        rest=rest,
-        n_rest=len(others),
-        total=result(float(products.sum()), by_hand),
-    )
+    by_hand = sum(float(a) * float(b) for a, b in factors) + float(rest or 0)
+    parts = [rf"{_factor(a)}\cdot {_factor(b)}" for a, b in factors]
+    if rest:
+        remark = say_n("({n:,} other term)", "({n:,} other terms)", len(others))
+        parts.append(joined(r"\ ", [_factor(rest), _text(remark)]))
+    beginnings = [f"{name} &= ", *["&+ "] * len(parts)]
+    lines = [joined("", line) for line in zip(beginnings, parts, strict=False)]
+    return _lines(*lines, f"&= {tex(result(float(terms.sum()), by_hand))}")
 
 
 def dot(walk: Walk) -> str:
     """q . k of the chosen key."""
-    return terms(walk.q, walk.keys[walk.key]).tex(r"q\cdot k")
+    return products(r"q\cdot k", walk.q, walk.keys[walk.key])
 
 
 def score(walk: Walk) -> str:
@@ -235,14 +195,14 @@ def softmax(walk: Walk) -> str:
 def head_output(walk: Walk) -> tuple[int, str]:
     """The largest number of the head's output: its dimension, from 0, and how it comes to be."""
     dimension = int(np.nan_to_num(np.abs(walk.head_out)).argmax())
-    written = terms(walk.weights, walk.values[:, dimension], first=(walk.key,), most=2)
-    return dimension, written.tex(rf"o_{{{dimension}}}")
+    values = walk.values[:, dimension]
+    return dimension, products(rf"o_{{{dimension}}}", walk.weights, values, first=(walk.key,), most=2)
 
 
 def share(walk: Walk) -> tuple[int, str]:
     """The largest number of the head's share of the output: its dimension, from 0, and how it comes to be."""
     dimension = int(np.nan_to_num(np.abs(walk.shares[walk.head])).argmax())
-    return dimension, terms(walk.head_out, walk.w_o[dimension]).tex(rf"y_{{{dimension}}}")
+    return dimension, products(rf"y_{{{dimension}}}", walk.head_out, walk.w_o[dimension])
 
 
 def norm_share(walk: Walk) -> str:

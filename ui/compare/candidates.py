@@ -17,8 +17,8 @@ from charts.candidates import HOW_TO_READ
 from transformer.analysis.compare import first_difference
 from transformer.runs.distribution import best
 from transformer.runs.trace import Trace
-from ui.compare import second_branch
 from ui.compare.pair import Pair, read_by
+from ui.compare.second_run import branching
 from ui.runs.open_run import OpenRun
 from ui.runs.step_rows import N_CANDIDATES
 from ui.shared import drawing
@@ -56,12 +56,7 @@ class Listed:
 
 
 def both_lists(pair: Pair) -> tuple[Listed, Listed, bool]:
-    """The candidates of both runs, and whether they are behind the same pieces.
-
-    Raises:
-        QueryError: The left output does not fit the right model.
-        BusyError: The model has too much to do.
-    """
+    """The candidates of both runs, and whether they are behind the same pieces; errors as of `read_by`."""
     left, right, step = pair.left.trace, pair.right.trace, pair.left.view.step
     here = Listed(left, step, left.tgt_ids[step])
     first = first_difference(left.tgt_ids, right.tgt_ids)
@@ -75,15 +70,7 @@ def both_lists(pair: Pair) -> tuple[Listed, Listed, bool]:
 
 
 def draw(pair: Pair) -> None:
-    """Draw both lists and what changed between them.
-
-    Args:
-        pair: Two runs with an output.
-
-    Raises:
-        QueryError: The left output does not fit the right model.
-        BusyError: The model has too much to do.
-    """
+    """Draw both lists of two runs with an output, and what changed between them; errors as of `read_by`."""
     left, right, same_prefix = both_lists(pair)
     clicks = pair.compared == "branches"
     drawing.beside(
@@ -136,16 +123,12 @@ def _list(listed: Listed, run: OpenRun, title: str, clicks: bool, *, name: str =
         key=key,
         alt=say("{title}: the most probable is {best}.", title=title, best=vocabulary[ids[0]]),
         how_to_read=joined(" ", [HOW_TO_READ, *[CLICK] * clicks]),
-        on_click=on_click(key, place_of, second_branch.branching(run)) if clicks else None,
+        on_click=on_click(key, place_of, branching(run)) if clicks else None,
     )
 
 
 def changes(left: Listed, right: Listed) -> list[list[Any]]:
-    """Each piece of one of the lists: its probability and its rank in both, the likeliest first.
-
-    Args:
-        left, right: Lists of one vocabulary.
-    """
+    """Each piece of lists of one vocabulary: its probability and its rank in both, the likeliest first."""
     ids = sorted({*left.ids(), *right.ids()}, key=lambda i: -max(left.probability(i), right.probability(i)))
     return [
         [

@@ -1,23 +1,44 @@
-"""The page Compare: what is compared, both runs with their steppers, and what sets them apart."""
+"""The page Compare: what is compared, both runs with their steppers, and what sets them apart.
+
+One stepper moves both runs. Its buttons stand at the longer one, so that they reach every step of both; of two alike
+at the run of the main slot.
+"""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from functools import partial
+from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
-from ui.compare import candidates, comparison_choice, headings, map_difference, opening, outputs, reading
+from ui.compare import candidates, map_difference, opening, outputs, reading, second_run
 from ui.compare.pair import Pair
-from ui.compare.steps import steppers
 from ui.frame.sentence_stepper import sentence
+from ui.frame.sidebar import HOW_NAMES
 from ui.runs.attempt import attempt
-from ui.runs.open_run import open_run, publish
+from ui.runs.change_chips import told
+from ui.runs.open_run import OpenRun, open_run, publish
+from ui.runs.sides import KIND_NAMES
+from ui.runs.step_rows import heads_name
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import comparing, session
-from words import say
+from ui.state.view import Compared, Slot
+from words import Sentence, joined, say, say_n
 
 Place = AbstractContextManager[object]
 HIDDEN = say("A comparison shows whole outputs. Switch “Hide candidates until I guess” off in the sidebar to see it.")
+OTHER: Final[dict[Compared, Sentence]] = {
+    "changed": say("**Right:** with a change"),
+    "sentences": say("**Right:** another sentence"),
+    "checkpoints": say("**Right:** another checkpoint"),
+    "branches": say("**Right:** another branch"),
+    "heads": say("**Right:** another head"),
+    "ways": say("**Right:** run in another way"),
+}
+CONTROL: Final = say("**Left:** the model as it is")
+CHANGED: Final = say("**Right:** with the change")
+CHANGES: Final = say("**Right:** with the changes")
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -28,7 +49,7 @@ def draw(checkpoint: Checkpoint) -> None:
         return
     compared, notes = comparing.settled(session.asked())
     drawing.notes(notes)
-    comparison_choice.row(compared)
+    second_run.row(compared)
     main = open_run(checkpoint)
     if main is None:
         if opening.stands_right(compared):
@@ -38,10 +59,11 @@ def draw(checkpoint: Checkpoint) -> None:
     left, right = st.columns(2, gap="large")
     main_place, other_place = (right, left) if (changed := opening.stands_right(compared)) else (left, right)
     with other_place:
-        st.markdown(headings.other(compared, changed=changed))
+        st.markdown(CONTROL if changed else OTHER[compared])
         pair = opening.beside(main, compared) if not main.earlier else None
     with main_place:
-        st.markdown(headings.main(main, compared, changed=changed))
+        one_change = len(main.trace.query.interventions) == 1
+        st.markdown(_left(main, compared) if not changed else CHANGED if one_change else CHANGES)
         if pair is None:
             sentence(main, compact=True)
     if pair is not None:
@@ -55,12 +77,12 @@ def _control_alone(checkpoint: Checkpoint) -> None:
     """Draw the control of a changed run that could not be done, as the sentence above says."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown(headings.CONTROL)
+        st.markdown(CONTROL)
         control = opening.control(checkpoint)
         if control is not None:
             sentence(control, compact=True)
     with right:
-        st.markdown(headings.CHANGED)
+        st.markdown(CHANGED)
         st.caption(say("There is no changed run: the sentence above says why."))
 
 
@@ -68,8 +90,8 @@ def _both(pair: Pair, head: Place, left: Place, right: Place) -> None:
     for place, run in ((left, pair.left), (right, pair.right)):
         with place:
             if pair.compared == "ways":
-                st.caption(drawing.plain(headings.way(run)))
-            steppers(pair, run)
+                st.caption(drawing.plain(_way(run)))
+            _stepper(pair, run)
     if pair.is_one_run:
         st.subheader(say("Two maps of one run"))
         _maps(pair)
@@ -94,3 +116,60 @@ def _fold(name: str, label: str, *, is_open: bool = False) -> Place:
 def _maps(pair: Pair) -> None:
     map_difference.controls(pair)
     attempt(lambda: map_difference.draw(pair))
+
+
+# ------------------------------------------------------------------------------------------------ over each run
+
+
+def _left(run: OpenRun, compared: Compared) -> str:
+    """What stands over the run of the main slot, if that is not the changed one."""
+    if compared == "sentences":
+        return say("**Left:** “{sentence}”", sentence=drawing.plain(run.trace.query.source))
+    if compared == "branches" and run.trace.query.forced:
+        forced = run.trace.query.forced
+        piece = drawing.plain(run.trace.vocabulary[forced[-1]])
+        return say("**Left:** the branch of step {n}, {piece}", n=len(forced), piece=piece)
+    if compared == "branches":
+        return say("**Left:** the model's own choice")
+    if compared == "heads":
+        kind = run.view.kind
+        name = heads_name(run.trace, run.view, kind)
+        return say("**Left:** {attention}, {map}", attention=KIND_NAMES[kind], map=name)
+    return say("**Left:** {checkpoint}", checkpoint=drawing.plain(run.checkpoint.name))
+
+
+def _way(run: OpenRun) -> str:
+    """How a run was made: how its pieces were chosen, and what was changed."""
+    query = run.trace.query
+    how = HOW_NAMES[type(query.decoding).__name__.lower()]
+    said = say("How the pieces were chosen: {how}.", how=how)
+    return joined(" ", [said, told(query.interventions)]) if query.interventions else said
+
+
+def _stepper(pair: Pair, run: OpenRun) -> None:
+    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other."""
+    other = pair.right if run is pair.left else pair.left
+    second = pair.right if pair.main is pair.left else pair.left
+    leads = second if second.trace.n_steps > pair.main.trace.n_steps else pair.main
+    sentence(
+        run, compact=True, led=run is not leads, moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1)
+    )
+    if 0 < run.trace.n_steps <= other.view.step:
+        st.caption(
+            say_n(
+                "This output has {n} piece, so it stands at its end while the other goes on.",
+                "This output has {n} pieces, so it stands at its end while the other goes on.",
+                run.trace.n_steps,
+            )
+        )
+
+
+def _follow(moved: Slot, follows: Slot, last: int) -> None:
+    """Callback: the reader has come to rest on another step of one run."""
+    report = st.session_state.get(f"{moved}{session.STEPPER}")
+    step = report["step"]["step"] if isinstance(report, dict) and isinstance(report.get("step"), dict) else None
+    if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+        return
+    session.replace(moved, step=step)
+    if session.view(follows).step != (there := max(min(step, last), 0)):
+        session.move_to(follows, there)

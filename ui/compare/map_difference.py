@@ -6,27 +6,22 @@ the left run's output, and the map is of that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-import charts
 from charts.difference import HOW_TO_READ as HOW_TO_READ_DIFFERENCE
 from charts.difference import difference_map_spec
-from charts.following import follow_steps
-from charts.heatmap import HOW_TO_READ, HOW_TO_READ_CLOSED
-from charts.prompt import part_map
-from charts.theme import Spec
-from transformer.model.anatomy import Kind
-from ui.compare import differing
+from charts.heatmap import HOW_TO_READ
 from ui.compare.pair import Pair, read_by
+from ui.compare.second_run import address_of, differ
+from ui.maps.seen_map import SeenMap, seen_map
 from ui.runs import loading
-from ui.runs.groups import prompt_row
 from ui.runs.open_run import OpenRun
-from ui.runs.sides import KIND_NAMES, Sides, sides
-from ui.runs.step_rows import Looking, chosen_map, heads_name
+from ui.runs.sides import KIND_NAMES
+from ui.runs.step_rows import Looking, heads_name
 from ui.shared import choices, drawing
 from ui.shared.choices import Kept
 from ui.shared.door import st
@@ -50,27 +45,6 @@ ONE_MODEL: Final = say(
 OTHER_KINDS: Final = say("No difference is drawn: the two maps are of different attentions, with rows of their own.")
 
 
-@dataclass(frozen=True, eq=False)
-class Half:
-    """One of the two maps."""
-
-    run: OpenRun  # whose
-    looking: Looking  # what is drawn; of a run that reads the other's output, that
-    kind: Kind  # which attention
-    weights: np.ndarray  # [query, key]
-    allowed: np.ndarray  # bool [query, key]
-    sides: Sides  # its rows and columns
-
-    @property
-    def name(self) -> Sentence:
-        """Which attention, layer and head."""
-        return say(
-            "{attention}: {map}",
-            attention=KIND_NAMES[self.kind],
-            map=heads_name(self.looking.trace, self.looking.view, self.kind),
-        )
-
-
 def controls(pair: Pair) -> None:
     """Draw the choice of an attention, a layer and a head: one for both, or of two heads one for each."""
     if pair.compared != "heads":
@@ -82,7 +56,9 @@ def controls(pair: Pair) -> None:
 def _choice(run: OpenRun, slot: Slot | None) -> None:
     """Draw one row; without a slot it is what the second run differs in that is changed."""
     fields = {
-        name: choices.field(MAIN, name) if slot is not None else _differing(run, name)
+        name: Kept(run.key(name), getattr(run.view, name), partial(_differ, name))
+        if slot is None
+        else choices.field(slot, name)
         for name in ("kind", "layer", "head")
     }
     n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
@@ -94,25 +70,14 @@ def _choice(run: OpenRun, slot: Slot | None) -> None:
         choices.menu_of_heads(fields["head"], n_heads, disabled=layer is None)
 
 
-def _differing(run: OpenRun, name: str) -> Kept:
-    return Kept(run.key(name), getattr(run.view, name), partial(_differ, name))
-
-
 def _differ(name: str, value: str | int | None) -> None:
     """Callback: the second run looks at something else."""
-    said = "" if value is None else value if isinstance(value, str) else str(value + 1)
-    differing.differ(**{name: said})
+    differ(**{name: address_of(value)})
 
 
-def halves(pair: Pair) -> tuple[Half, Half, bool, str]:
-    """Both maps, whether the right one is of the left output, and why they cannot be subtracted; "" if they can.
-
-    Raises:
-        QueryError: The left output does not fit the right model.
-        BusyError: The model has too much to do.
-    """
-    left = _half(pair.left, pair.left.looking)
-    right = _half(pair.right, pair.right.looking)
+def halves(pair: Pair) -> tuple[SeenMap, SeenMap, bool, str]:
+    """Both maps, whether the right one is of the left output, and why they cannot be subtracted; "" if they can."""
+    left, right = (seen_map(run, run.view.kind) for run in (pair.left, pair.right))
     if _same_axes(left, right):
         return left, right, False, ""
     if left.kind != right.kind:
@@ -123,41 +88,28 @@ def halves(pair: Pair) -> tuple[Half, Half, bool, str]:
         trace = read_by(pair.right, pair.left)
         by_layer = partial(loading.by_layer, pair.right.checkpoint, trace)
         view = replace(pair.right.view, step=pair.left.view.step)
-        reads = _half(pair.right, Looking(trace, view, slot=pair.left.slot, by_layer=by_layer))
+        looking = Looking(trace, view, slot=pair.left.slot, by_layer=by_layer)
+        reads = seen_map(pair.right, left.kind, looking)
         if _same_axes(left, reads):
             return left, reads, True, ""
     return left, right, False, OTHER_ROWS if left.sides.keys == right.sides.keys else OTHER_COLUMNS
 
 
-def _half(run: OpenRun, looking: Looking) -> Half:
-    kind = run.view.kind
-    axes = sides(looking, kind)
-    n_rows, n_columns = len(axes.queries), len(axes.keys)
-    weights = chosen_map(looking, kind)[:n_rows, :n_columns]
-    allowed = looking.trace.mask(kind, looking.view.layer)[:n_rows, :n_columns]
-    return Half(run, looking, kind, weights, allowed, axes)
-
-
-def _same_axes(left: Half, right: Half) -> bool:
+def _same_axes(left: SeenMap, right: SeenMap) -> bool:
     return left.sides.queries == right.sides.queries and left.sides.keys == right.sides.keys
 
 
 def draw(pair: Pair) -> None:
-    """Draw both maps and the difference.
-
-    Raises:
-        QueryError: The left output does not fit the right model.
-        BusyError: The model has too much to do.
-    """
+    """Draw both maps and the difference; errors as of `read_by`."""
     left, right, reads_left, why = halves(pair)
-    if pair.compared == "heads" and (left.kind, left.name) == (right.kind, right.name):
+    if pair.compared == "heads" and (left.kind, _name(left)) == (right.kind, _name(right)):
         st.info(SAME_HEAD, icon=":material/compare_arrows:")
         return
     largest = max(float(np.where(one.allowed, one.weights, 0.0).max(initial=0)) for one in (left, right)) or 1.0
     drawing.beside(
-        partial(_one, left, LEFT_MAP, say("Left: {map}", map=left.name), largest, pair.left.slot),
+        partial(_one, left, LEFT_MAP, say("Left: {map}", map=_name(left)), largest, pair.left.slot),
         partial(
-            _one, right, RIGHT_MAP, say("Right: {map}", map=right.name), largest,
+            _one, right, RIGHT_MAP, say("Right: {map}", map=_name(right)), largest,
             pair.left.slot if reads_left else pair.right.slot,
         ),
     )  # fmt: skip
@@ -167,53 +119,28 @@ def draw(pair: Pair) -> None:
     _difference(pair, left, right, reads_left=reads_left)
 
 
-def _one(half: Half, name: str, title: str, largest: float, follows: Slot) -> None:
-    figure = charts.heatmap_spec(
-        half.weights,
-        queries=half.sides.queries,
-        keys=half.sides.keys,
-        title=title,
-        query_axis=half.sides.query_axis,
-        key_axis=half.sides.key_axis,
-        allowed=half.allowed,
-        colour=half.sides.key_side,
-        limits=(0.0, largest),
-        note=half.looking.trace.rows_note(half.kind),
-    )
-    _marked(figure, half)
+def _name(half: SeenMap) -> Sentence:
+    """Which attention, layer and head."""
+    whose = heads_name(half.looking.trace, half.looking.view, half.kind)
+    return say("{attention}: {map}", attention=KIND_NAMES[half.kind], map=whose)
+
+
+def _one(half: SeenMap, name: str, title: str, largest: float, follows: Slot) -> None:
+    figure = half.spec(title, limits=(0.0, largest))
+    half.mark(figure)
     drawing.chart(
         figure,
         key=f"{follows}{name}",
-        alt=_alt(title, half),
-        how_to_read=joined(" ", [HOW_TO_READ, *[HOW_TO_READ_CLOSED] * (not half.allowed.all())]),
+        alt=half.alt(title),
+        how_to_read=joined(" ", [HOW_TO_READ, *half.closed]),
     )
 
 
-def _marked(figure: Spec, half: Half) -> None:
-    """Mark the row of the step, and where a prompt ends."""
-    trace, kind = half.looking.trace, half.kind
-    n_rows, n_columns = half.weights.shape
-    if kind != "encoder":
-        rows = [trace.row_of(step) for step in range(trace.n_steps)]
-        follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)
-    if (prompt := prompt_row(half.run, kind)) is not None:
-        part_map(figure, row=prompt, column=prompt + 1 if prompt + 1 < n_columns else None)
-
-
-def _alt(title: str, half: Half) -> str:
-    return say(
-        "{map}. Rows: {rows}; columns: {columns}.",
-        map=title,
-        rows=half.sides.query_axis,
-        columns=half.sides.key_axis,
-    )
-
-
-def _difference(pair: Pair, left: Half, right: Half, *, reads_left: bool) -> None:
+def _difference(pair: Pair, left: SeenMap, right: SeenMap, *, reads_left: bool) -> None:
     open_cells = left.allowed | right.allowed
-    title = say("Right − left: {map}", map=left.name)
-    if left.name != right.name:
-        title = say("Right − left: {right} minus {left}", right=right.name, left=left.name)
+    title = say("Right − left: {map}", map=_name(left))
+    if _name(left) != _name(right):
+        title = say("Right − left: {right} minus {left}", right=_name(right), left=_name(left))
     figure = difference_map_spec(
         np.where(left.allowed, left.weights, 0.0),
         np.where(right.allowed, right.weights, 0.0),
@@ -224,22 +151,18 @@ def _difference(pair: Pair, left: Half, right: Half, *, reads_left: bool) -> Non
         key_axis=left.sides.key_axis,
         allowed=open_cells,
     )
-    _marked(figure, left)
+    left.mark(figure)
     drawing.chart(
         figure,
         key=f"{pair.left.slot}{DIFFERENCE}",
-        alt=_alt(title, left),
+        alt=left.alt(title),
         how_to_read=joined(" ", [HOW_TO_READ_DIFFERENCE, *[READS_LEFT] * reads_left]),
     )
     st.markdown(drawing.plain(moved(left, right)))
 
 
-def moved(left: Half, right: Half) -> str:
-    """How far the right map is from the left one, in numbers.
-
-    Args:
-        left, right: Two maps of the same rows and columns.
-    """
+def moved(left: SeenMap, right: SeenMap) -> str:
+    """How far the right map is from the left one, which has the same rows and columns, in numbers."""
     change = np.where(left.allowed | right.allowed, right.weights - left.weights, 0.0)
     row, column = np.unravel_index(np.abs(change).argmax(), change.shape)
     if not change[row, column]:

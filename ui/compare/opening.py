@@ -10,9 +10,8 @@ from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
-from ui.compare import comparison_choice
+from ui.compare import second_run
 from ui.compare.pair import Pair
-from ui.compare.steps import step_beside
 from ui.runs import loading
 from ui.runs.open_run import OpenRun, open_run
 from ui.server.work import BusyError
@@ -28,13 +27,13 @@ def beside(main: OpenRun, compared: Compared) -> Pair | None:
         control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
     if compared == "changed":
-        change = comparison_choice.proposed(main)
+        change = second_run.proposed(main)
         if change is None:
             return None
         changed = replace(main.link, view=main.view, interventions=(change,), hypothesis=0, beside="")
         run = _second(main.checkpoint, changed, main, ())
         return None if run is None else Pair(compared, main, run)
-    checkpoint = comparison_choice.chosen(main, compared)
+    checkpoint = second_run.chosen(main, compared)
     if checkpoint is None:
         return None
     second, notes = comparing.second_of(replace(main.link, view=main.view))
@@ -55,8 +54,7 @@ def stands_right(compared: Compared) -> bool:
 
 def _second(checkpoint: Checkpoint, link: Link, main: OpenRun, notes: tuple[str, ...]) -> OpenRun | None:
     """Open a run in the second slot, at the step of the first."""
-    said = nested.read(session.standing(MAIN).beside) or {}
-    own = link.view.step if nested.STEP in said else session.view(SECOND).step
+    own = link.view.step if nested.STEP in second_run.differs_in() else session.view(SECOND).step
     session.stand(MAIN, beside=nested.without(session.standing(MAIN).beside, nested.STEP))
     n_own = _n_steps(checkpoint, link)
     step = step_beside(main.view.step, main.trace.n_steps, own, n_own)
@@ -66,6 +64,12 @@ def _second(checkpoint: Checkpoint, link: Link, main: OpenRun, notes: tuple[str,
     session.stand(SECOND, view=link.view, interventions=(), notes=notes)
     st.session_state[f"{SECOND}{session.MODEL}"] = checkpoint.name  # which saved files say they are of
     return open_run(checkpoint, slot=SECOND, link=link)
+
+
+def step_beside(step: int, n_steps: int, own: int, n_own: int) -> int:
+    """Where a second run of `n_own` steps stands, which stood at `own`, beside one that stands at `step`, from 0."""
+    ahead = step == n_steps - 1 and own > step  # behind the end of the first
+    return max(min(own if ahead else step, n_own - 1), 0)
 
 
 def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
@@ -79,12 +83,7 @@ def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
 
 
 def publish(main: OpenRun, pair: Pair | None) -> None:
-    """Write the address: the main slot's run, and what the other one differs in.
-
-    Args:
-        main: The run of the main slot.
-        pair: Both; None where there is no second one.
-    """
+    """Write the address: the main slot's run, and what the other one differs in, if there is one."""
     beside = session.standing(MAIN).beside
     if pair is not None:
         other = pair.right if main is pair.left else pair.left

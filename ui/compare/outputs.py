@@ -1,4 +1,9 @@
-"""Both outputs beside each other: where they part, and what each run gives the other's pieces."""
+"""Both outputs: what sets them apart, at the head of the page, and each piece with what the other run gives it.
+
+At the head stand one sentence with the largest effect, and both outputs marked. A piece is marked by a sign and a
+colour: ≠ where the other output has another one, ▼ and ▲ where the other run gives it a probability that is lower or
+higher by `LEAST` or more.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,6 @@ import numpy as np
 from charts.aligned import HOW_TO_READ, HOW_TO_READ_CROSSED, Row, aligned_outputs_spec
 from charts.theme import shortened
 from transformer.analysis.compare import Aligned, Crossed, aligned, first_difference, own_log_probs
-from ui.compare import consequence
 from ui.compare.pair import Pair, cross
 from ui.runs.attempt import attempt
 from ui.shared import cover, drawing
@@ -22,6 +26,13 @@ from words import joined, say, say_n
 ALIGNED: Final = "compared_outputs"
 TOTALS: Final = "compared_totals"
 MOST_OF_SENTENCE: Final = 40  # characters in a title
+LEAST: Final = 0.05
+MOST_PIECES: Final = 60
+MARKS: Final = say(
+    "≠ another piece than in the other output; ▼ or ▲ the right run gives the left output's piece a probability "
+    "lower or higher by {least:g} or more.",
+    least=LEAST,
+)
 OTHER_PIECES: Final = say(
     "The two models do not have the same vocabulary, so that neither can read the other's output piece by piece: "
     "log-probabilities of one output in both runs and KL divergences are not defined here."
@@ -36,14 +47,9 @@ Both = tuple[Crossed, Crossed] | None
 
 
 def head(pair: Pair, place: AbstractContextManager[object]) -> Both:
-    """Draw the sentence that sets both outputs apart, and what cannot be told of them.
+    """Draw what sets apart the outputs of two runs that have one, above both, and what cannot be told of them.
 
-    Args:
-        pair: Two runs that have an output.
-        place: Where the page begins, above both runs.
-
-    Returns:
-        The left output in both runs, and the right one; None where that is not defined.
+    Returns the left output in both runs, and the right one; None where that is not defined.
     """
     both: Both = None
     if pair.is_one_model:
@@ -54,8 +60,45 @@ def head(pair: Pair, place: AbstractContextManager[object]) -> Both:
         st.caption(OTHER_PIECES)
     if not cover.covered(ALIGNED):
         with place:
-            consequence.draw(pair, both, rows_of(pair, both), verdict(pair))
+            _consequence(pair, both)
     return both
+
+
+def _consequence(pair: Pair, both: Both) -> None:
+    rows = rows_of(pair, both)
+    said = [verdict(pair)] if both is None else [verdict(pair), effect(pair, both[0])]
+    st.markdown(drawing.strong(joined(" ", said)))
+    more = ["…"] * (len(rows) > MOST_PIECES)  # the chart below has them all
+    left = [_piece(row.left, row, before=row.p_left, after=row.p_crossed) for row in rows[:MOST_PIECES] if row.left]
+    right = [_piece(row.right, row) for row in rows[:MOST_PIECES] if row.right]
+    st.markdown(say("**Left output:** {pieces}", pieces=joined(" ", left + more)))
+    st.markdown(say("**Right output:** {pieces}", pieces=joined(" ", right + more)))
+    st.caption(MARKS)
+
+
+def effect(pair: Pair, left: Crossed) -> str:
+    """How much less or more the right run makes of the left output: where most, and in all."""
+    before, after = np.exp(left.own), np.exp(left.other)
+    most = int(np.abs(after - before).argmax())
+    return say(
+        "Of the left output, the right run changes {piece} most: {before:.2f} → {after:.2f}; total "
+        "{total:+.3f} nats.",
+        piece=pair.left.trace.tgt_pieces[most],
+        before=float(before[most]),
+        after=float(after[most]),
+        total=float(left.other.sum() - left.own.sum()),
+    )
+
+
+def _piece(piece: str, row: Row, *, before: float | None = None, after: float | None = None) -> str:
+    """A piece with its mark."""
+    shown = drawing.plain(piece)
+    if not row.same:
+        return f":violet-badge[≠ {shown}]"
+    if before is None or after is None or abs(after - before) < LEAST:
+        return f":gray-badge[{shown}]"
+    sign, colour = ("▼", "orange") if after < before else ("▲", "blue")
+    return f":{colour}-badge[{sign} {shown} {before:.2f} → {after:.2f}]"
 
 
 def draw(pair: Pair, both: Both) -> None:
@@ -114,12 +157,7 @@ def _aligned(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[Align
 
 
 def rows_of(pair: Pair, both: Both) -> list[Row]:
-    """The aligned outputs with their numbers.
-
-    Args:
-        pair: The two runs.
-        both: The left output in both runs, and the right one; None where that is not defined.
-    """
+    """The aligned outputs with their numbers."""
     left, right = pair.left.trace, pair.right.trace
     own = np.exp(own_log_probs(left)), np.exp(own_log_probs(right))
     other = (None, None) if both is None else tuple(np.exp(one.other) for one in both)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from transformer.analysis.compare import Crossed, crossed, read_output, share_vocabulary
-from transformer.checkpoint.load import Checkpoint
-from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.open_run import OpenRun
@@ -20,8 +18,8 @@ class Pair:
     """Two runs beside each other."""
 
     compared: Compared  # what is compared; never "auto"
-    left: OpenRun  # The runs. One of them is drawn in the main slot, the other one in the second.
-    right: OpenRun  # The runs. One of them is drawn in the main slot, the other one in the second.
+    left: OpenRun  # one of them is drawn in the main slot, the other one in the second
+    right: OpenRun
 
     @property
     def main(self) -> OpenRun:
@@ -54,29 +52,20 @@ class Pair:
 def read_by(reader: OpenRun, written: OpenRun) -> Trace:
     """What a run's model makes of the other run's output, behind its own source; once for all visitors.
 
-    Raises:
-        QueryError: The output does not fit the model.
-        BusyError: The model has too much to do.
+    Raises `QueryError` if the output does not fit the model, and `BusyError` if that has too much to do.
     """
     if reader.trace.query == written.trace.query:
         return written.trace
     query, ids = reader.trace.query, written.trace.tgt_ids
     return loading.runner().compute(
-        ("read_output", query, ids), partial(_read, reader.checkpoint, query, ids), nbytes=lambda trace: trace.nbytes
+        ("read_output", query, ids),
+        partial(read_output, reader.checkpoint, query, ids, most_map_bytes=MAP_BYTES),
+        nbytes=lambda trace: trace.nbytes,
     )
 
 
-def _read(checkpoint: Checkpoint, query: Query, ids: tuple[int, ...]) -> Trace:
-    return read_output(checkpoint, query, ids, most_map_bytes=MAP_BYTES)
-
-
 def cross(written: OpenRun, reader: OpenRun) -> Crossed:
-    """A run's output under its own model and under the other one.
-
-    Raises:
-        QueryError: The output does not fit the other model.
-        BusyError: The model has too much to do.
-    """
+    """A run's output under its own model and under the other one; errors as of `read_by`."""
     other = read_by(reader, written)
     return loading.runner().compute(
         ("crossed", written.trace.query, reader.trace.query),

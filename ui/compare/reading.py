@@ -34,11 +34,7 @@ HOW_TO_READ: Final = say(
 
 
 def draw(pair: Pair) -> None:
-    """Draw what can be compared where there are no two outputs.
-
-    Args:
-        pair: Two runs of which one at least has no output.
-    """
+    """Draw what can be compared where there are no two outputs."""
     st.info(WRITES_NOTHING, icon=":material/info:")
     if not (_reads(pair.left) and _reads(pair.right)):
         return
@@ -67,12 +63,7 @@ def _apart(pair: Pair) -> str | None:
 
 
 def alike(pair: Pair) -> np.ndarray:
-    """The cosine of both runs' vectors of each token [depth, token], behind each layer that both have.
-
-    Raises:
-        QueryError: A trace is of another checkpoint.
-        BusyError: The model has too much to do.
-    """
+    """The cosine of both runs' vectors of each token [depth, token], behind each layer that both have."""
     n_layers = min(anatomy(run.checkpoint.config).stack("encoder").n_layers for run in (pair.left, pair.right))
     sites = ["encoder.embedding.output", *(f"encoder.{layer}.output" for layer in range(n_layers))]
     left, right = (loading.replay(run.checkpoint, run.trace, sites) for run in (pair.left, pair.right))
@@ -118,12 +109,7 @@ def _turns(run: OpenRun) -> Hidden:
 
 
 def losses(left: Hidden, right: Hidden, pieces: tuple[str, ...]) -> list[list[Any]]:
-    """Each piece with its loss and its rank in both runs, when it alone is hidden.
-
-    Args:
-        left, right: Of the same places.
-        pieces: Of the text.
-    """
+    """Each piece with its loss and its rank in both runs, when it alone is hidden; both are of the same places."""
     return [
         [
             pieces[int(place)], float(left.losses[i]), float(right.losses[i]),

@@ -10,10 +10,11 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Parting, Score
 from ui.forcing import forcing_pictures
 from ui.forcing.forcing_pictures import Forced, judges_itself, known_reference, reference_of
+from ui.frame.sentence_stepper import Still, sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
-from ui.shared import choices, drawing, menu
+from ui.shared import choices, cover, drawing, menu
 from ui.shared.door import here, st
 from ui.state import right_output, session
 from ui.state.view import Slot
@@ -31,6 +32,12 @@ ITS_OWN = say(
 
 
 def draw(run: OpenRun) -> None:
+    """Draw the sentence, and below it the page."""
+    sentence(run, compact=True, still=Still() if judges_itself(run) else None)
+    cover.part(lambda: _forced(run))
+
+
+def _forced(run: OpenRun) -> None:
     """Draw all of it; a model or a mode that has nothing to force gets a sentence instead."""
     if not anatomy(run.checkpoint.config).writes:
         _instead(run)
@@ -61,13 +68,7 @@ def draw(run: OpenRun) -> None:
 
 
 def look_at(slot: Slot, n_steps: int, place: int) -> None:
-    """Callback: look at another piece of the reference, and at the step of that number.
-
-    Args:
-        slot: Where.
-        n_steps: Of the run; 0 if its steps are others.
-        place: From 0.
-    """
+    """Callback: look at another piece of the reference, and at the step of that number; 0 steps if they differ."""
     session.replace(slot, at=place)
     if n_steps:
         session.move_to(slot, min(place, n_steps - 1))
@@ -295,8 +296,8 @@ BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where ther
 
 def _entry(run: OpenRun) -> None:
     """Draw the box with the reference, and the buttons beside it."""
-    key, source = run.key(BOX), run.trace.query.source
-    shown, card = known_reference(run) or "", run.checkpoint.card.reference_of(source)
+    slot, key, asked = run.slot, run.key(BOX), run.link.source
+    shown, card = known_reference(run) or "", run.checkpoint.card.reference_of(run.trace.query.source)
     if st.session_state.get(key) != shown:
         st.session_state[key] = shown
     reads = anatomy(run.checkpoint.config).reads
@@ -304,7 +305,7 @@ def _entry(run: OpenRun) -> None:
         st.text_input(
             say("Reference: the right output") if reads else say("Reference: what should follow the prompt"),
             key=key,
-            on_change=partial(_take_typed, run.slot, key, run.link.source),
+            on_change=lambda: _take(slot, asked, st.session_state[key]),
             placeholder=say("Type the right output, then press Enter"),
             width=BOX_WIDTH,
         )
@@ -331,10 +332,6 @@ def _offer(run: OpenRun, name: str, label: str, text: str, *, tip: str = "") -> 
         help=drawing.plain(tip or text) or None,
         on_click=partial(_take, run.slot, run.link.source, text),
     )
-
-
-def _take_typed(slot: Slot, key: str, source: str | None) -> None:
-    _take(slot, source, st.session_state[key])
 
 
 def _take(slot: Slot, source: str | None, text: str) -> None:

@@ -72,9 +72,7 @@ def judges_itself(run: Seen) -> bool:
 def scene(run: Seen) -> Forced | None:
     """What is judged; None where nothing is, and while somebody guesses what comes next.
 
-    Raises:
-        QueryError: The reference cannot be read.
-        BusyError: The model has too much to do.
+    Errors as of `Work`, and where the reference cannot be read.
     """
     parts, given = anatomy(run.checkpoint.config), reference_of(run) is not None
     if not parts.writes or run.view.guess or (parts.reads and not given):

@@ -26,7 +26,7 @@ from ui.runs.groups import mask_reason, own_masks, prompt_row, size_of
 from ui.runs.picture import Plot
 from ui.runs.seen import Drawn, Seen
 from ui.runs.sides import KIND_NAMES, Sides, sides
-from ui.state.click import Click, cell_of
+from ui.state.click import cell_of, fields
 from words import joined, say
 
 LARGE: Final = {"width": 560, "most_cells": 48_000}
@@ -72,13 +72,9 @@ def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, A
         )
         read += [HOW_TO_READ_GROUPS] * (size_of(run) > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
 
-    def opened(click: Click) -> Mapping[str, Any] | None:
-        cell = cell_of(click)
-        return (
-            None
-            if cell is None
-            else {"kind": kind, **dict(zip(("layer", "head"), tile_at(figure, *cell), strict=True)), **also}
-        )
+    def opened(cell: tuple[int, int]) -> Mapping[str, Any]:
+        layer, head = tile_at(figure, *cell)
+        return {"kind": kind, "layer": layer, "head": head, **also}
 
     return Plot(
         spec=figure,
@@ -91,7 +87,7 @@ def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, A
         ),
         how_to_read=joined(" ", [*read, CLICK]),
         fit=fit,
-        clicked=opened,
+        clicked=fields(cell_of, opened),
     )
 
 

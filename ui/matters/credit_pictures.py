@@ -23,9 +23,8 @@ from transformer.analysis.attribution.parts import Contributions
 from transformer.analysis.attribution.weighed import Weighed, weigh
 from transformer.model.anatomy import Kind, anatomy
 from ui.matters import pieces_words
-from ui.matters.grid_of_parts import Grid, grid_of
 from ui.matters.head_effect_pictures import MATTERS
-from ui.matters.logit_words import part_name, rival_of, short_name, whose_logit
+from ui.matters.parts_of_logit import Grid, grid_of, head_of, part_name, rival_of, short_name, whose_logit
 from ui.runs.picture import Plot
 from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, cell_of, place_of
@@ -92,12 +91,7 @@ def gradient_of(run: Seen) -> np.ndarray:
 
 
 def owed(run: Seen) -> Owed | None:
-    """What is measured at once; None where there is no step whose piece may be seen.
-
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
-    """
+    """What is measured at once; None where there is no step whose piece may be seen. Errors as of `Work`."""
     return Owed(run, weighed_of(run), gradient=gradient_of(run)) if has_step(run) else None
 
 
@@ -216,11 +210,7 @@ def bars(scene: Logit) -> Plot:
     """The largest of them; a click looks at a head."""
     found, values, view = scene.found, scene.values, scene.run.view
     order = np.argsort(-np.abs(values), kind="stable").tolist()
-    heads = {
-        place: (part.stack_attention, part.layer, part.head)
-        for place, part in enumerate(found.parts)
-        if part.stack_attention is not None and part.layer is not None and part.head is not None
-    }
+    heads = {place: head for place, part in enumerate(found.parts) if (head := head_of(part)) is not None}
     bars = [
         Bar(
             part_name(found.parts[place]),

@@ -13,16 +13,16 @@ from typing import Any, Final
 import charts
 from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
-from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.theme import capitalised
 from transformer.analysis.head_effects import HeadEffects, head_effects
-from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.model.anatomy import Kind
 from ui.maps.grid import grid
-from ui.matters.measures import SIGNED, WORDS, Shown, shown, step_of, values
+from ui.maps.seen_map import seen_map
+from ui.matters.measures import SIGNED, WORDS, head_name, in_numbers, shown, step_of, values
 from ui.runs.groups import mask_reason, size_of
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import OfRun, Seen
-from ui.runs.sides import KIND_NAMES, sides
+from ui.runs.sides import KIND_NAMES
 from ui.runs.studies import SMALL
 from ui.state.click import Click, cell_of
 from words import Sentence, joined, say
@@ -56,12 +56,7 @@ class Measured(OfRun):
 
 
 def measure(run: Seen) -> Measured:
-    """What is measured; nothing of a model that is too large to be measured unasked.
-
-    Raises:
-        QueryError: The run cannot be replayed.
-        BusyError: The model has too much to do.
-    """
+    """What is measured; nothing of a model that is too large to be measured unasked. Errors as of `Work`."""
     trace, checkpoint = run.trace, run.checkpoint
     if checkpoint.config.count_parameters() > SMALL:
         return Measured(run, None)
@@ -114,14 +109,9 @@ def what_they_look_at(scene: Measured) -> Plot:
     return grid(scene.run, scene.run.view.kind, large=True, fit=False, also={})
 
 
-def name_of(run: Seen, layer: int, head: int) -> Sentence:
+def name_of(kind: Kind, layer: int, head: int) -> Sentence:
     """What a head is called."""
-    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[run.view.kind], layer=layer + 1,
-               head=head + 1)  # fmt: skip
-
-
-def _short(layer: int, head: int) -> Sentence:
-    return say("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[kind], layer=layer + 1, head=head + 1)
 
 
 @HEADS.picture("matters_steps", say("Step by step"))
@@ -131,8 +121,7 @@ def steps(scene: Measured) -> Plot | None:
     if found is None or scene.head is None or run.looking.covered:
         return None
     layer, head = scene.head
-    measure: Shown = shown(found, run.view.effect)
-    measure = "log_prob" if measure == "pieces" else measure
+    measure = in_numbers(shown(found, run.view.effect))
     effect = found.of[run.view.kind]
     if measure == "vectors":
         labels, numbers, axis, now = list(run.trace.src_pieces), effect.vectors[layer, head], say("Token"), None
@@ -141,14 +130,14 @@ def steps(scene: Measured) -> Plot | None:
         labels, numbers = run.looking.row_labels()[first : first + n_steps], getattr(effect, measure)[layer, head]
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure, measure != "vectors"]
-    name = name_of(run, layer, head)
+    name = name_of(run.view.kind, layer, head)
     return Plot(
         spec=charts.row_measure_spec(
             numbers[: len(labels)],
             labels,
-            title=say("Step by step without {head}", head=_short(layer, head))
+            title=say("Step by step without {head}", head=head_name(layer, head))
             if now is not None
-            else say("Token by token without {head}", head=_short(layer, head)),
+            else say("Token by token without {head}", head=head_name(layer, head)),
             value_name=capitalised(words.unit),
             query_axis=axis,
             marked_row=now,
@@ -165,33 +154,14 @@ def weights(scene: Measured) -> Plot | None:
     run, kind = scene.run, scene.run.view.kind
     if scene.found is None or scene.head is None:
         return None
-    layer, head = scene.head
-    axes = sides(run.looking, kind)
-    shape = len(axes.queries), len(axes.keys)
-    weights = run.looking.heads(kind, layer)[head][: shape[0], : shape[1]]
-    allowed = run.trace.mask(kind, layer)[: shape[0], : shape[1]]
-    closed = not allowed.all()
-    rows = EVERY_PART.attention(kind).stack == "decoder"
+    drawn, name = seen_map(run, kind), name_of(kind, *scene.head)
     return Plot(
-        spec=charts.heatmap_spec(
-            weights,
-            queries=axes.queries,
-            keys=axes.keys,
-            title=name_of(run, layer, head),
-            query_axis=axes.query_axis,
-            key_axis=axes.key_axis,
-            allowed=allowed,
+        spec=drawn.spec(
+            name,
             mask_reason=mask_reason(run.checkpoint, kind),
-            marked_row=axes.current if rows else None,
-            colour=axes.key_side,
+            marked_row=drawn.sides.current,
             rows_sum_to_one=False,
-            note=run.trace.rows_note(kind),
         ),
-        alt=say(
-            "{map}. Rows: {rows}; columns: {columns}.",
-            map=name_of(run, layer, head),
-            rows=axes.query_axis,
-            columns=axes.key_axis,
-        ),
-        how_to_read=joined(" ", [HOW_TO_READ_MAP, *[HOW_TO_READ_CLOSED] * closed]),
+        alt=drawn.alt(name),
+        how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed]),
     )

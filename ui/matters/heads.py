@@ -1,23 +1,36 @@
 """The part Heads of the page What matters: what the output owes to each head, beside what the heads look at.
 
-Below it stands the head that is looked at: its number, its map, and one click that takes it away.
+Below it stand the head that is looked at, with its number, its map, and one click that takes it away; and all heads
+as a table and as a file: what each changes, beside how concentrated its weights are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import partial
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
+import pandas as pd
 
 from transformer.analysis.head_effects import HeadEffects
 from ui.frame.whatif import for_head
 from ui.maps.grid import columns, is_long
-from ui.matters import effect_verdicts, heads_table
 from ui.matters import head_effect_pictures as pictures
 from ui.matters.head_effect_pictures import Measured, name_of
-from ui.matters.measures import shown, step_of, values, written
+from ui.matters.measures import (
+    LEAST,
+    WORDS,
+    Shown,
+    concentration,
+    in_numbers,
+    said,
+    shown,
+    step_of,
+    values,
+    verdict,
+    written,
+)
 from ui.runs import loading, measuring
 from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
@@ -27,11 +40,11 @@ from ui.runs.show import show
 from ui.runs.sides import sides
 from ui.runs.studies import Seen
 from ui.shared import drawing
-from ui.shared.door import st
+from ui.shared.door import here, st
 from words import Sentence, say
 
-MEASURE, STOP = "matters_measure", "matters_stop"
-REVEAL: Final = "matters_heads_reveal"
+MEASURE, STOP, REVEAL = "matters_measure", "matters_stop", "matters_heads_reveal"
+VERDICT, TABLE, CSV = "matters_verdict", "matters_table", "matters_csv"
 LOOK_SECONDS: Final = 0.5
 CHOOSE: Final = say("Click a cell of either map to look at one head: what it changes step by step, and its weights.")
 
@@ -53,9 +66,9 @@ def draw(run: OpenRun) -> None:
     with place:
         found = _measured(run, seen)
     if found is not None:
-        attempt(lambda: effect_verdicts.draw(run, found))
+        attempt(lambda: _verdict(run, found))
         _one_head(run, found)
-        attempt(lambda: heads_table.draw(run, found))
+        attempt(lambda: _table(run, found))
 
 
 def _grid(run: OpenRun) -> None:
@@ -114,6 +127,19 @@ def _follow(key: Hashable) -> None:
 # ---------------------------------------------------------------- one head
 
 
+def _verdict(run: OpenRun, found: HeadEffects) -> None:
+    """Say whether the head that looks most sharply is the one that the output owes most to."""
+    measure, step, kind = in_numbers(shown(found, run.view.effect)), step_of(run.looking), run.view.kind
+    effects = values(found, kind, measure, n_steps=run.looking.n_steps, step=step)
+    sharp = concentration(run.looking, kind, step=step)
+    one = verdict(effects, sharp, least=LEAST[measure])
+    if one is None:
+        return
+    icon = ":material/compare_arrows:" if one.outcome == "disagree" else ":material/info:"
+    with st.container(key=run.key(VERDICT)):
+        st.info(drawing.plain(said(one, kind, effects, sharp, measure, step)), icon=icon)
+
+
 def _one_head(run: OpenRun, found: HeadEffects) -> None:
     """Draw the head, if one is chosen."""
     view = run.view
@@ -135,8 +161,85 @@ def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentenc
     sizes = np.concatenate(every)
     return say(
         "{head}: {effect}, number {rank} of all {n} heads by size.",
-        head=name_of(run, layer, head),
+        head=name_of(run.view.kind, layer, head),
         effect=written(own, measure),
         rank=int((sizes > abs(own)).sum()) + 1,
         n=sizes.size,
     )
+
+
+# ---------------------------------------------------------------- all heads as a table
+
+
+OF_OUTPUT: Final[dict[Shown, Sentence]] = {
+    "log_prob": say("Log-probability, nats"),
+    "probability": say("Probability, mean"),
+    "kl": say("KL, mean, nats"),
+    "pieces": say("Changed choices"),
+}
+OF_STEP: Final[dict[Shown, Sentence]] = {
+    "log_prob": say("This step: log-probability"),
+    "probability": say("This step: probability"),
+    "kl": say("This step: KL"),
+    "pieces": say("This step: changed"),
+}
+LARGEST: Final = say("Largest weight, mean")
+VECTORS: Final = say("Final vectors")
+MOST_WITHOUT_SCROLLING: Final = 24  # heads
+
+
+def _table(run: OpenRun, found: HeadEffects) -> None:
+    """Draw the table, folded."""
+    with st.expander(say("All numbers as a table")):
+        numbers = frame(run, found)
+        described: dict[str, Any] = {
+            name: st.column_config.NumberColumn(
+                label, help=_meaning(name), format="%d" if name.startswith("pieces") else "%.4f"
+            )
+            for name, label in _labels(found).items()
+        }
+        names = [name_of(kind, *place) for kind, one in found.of.items() for place in np.ndindex(one.kl.shape[:2])]
+        st.container(key=run.key(TABLE)).dataframe(
+            numbers[list(described)].assign(head=here(names))[["head", *described]],
+            hide_index=True,
+            height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
+            column_config={"head": st.column_config.TextColumn(here(say("Without")), pinned=True)} | described,
+            alt=say("What zeroing each head changes, one row a head."),
+        )
+        drawing.csv_button(numbers, key=run.key(CSV), title=say("effects of heads"))
+
+
+def _labels(found: HeadEffects) -> dict[str, Sentence]:
+    if not found.ids.size:
+        return {"vectors": VECTORS, "largest": LARGEST}
+    return {
+        **{str(name): label for name, label in OF_OUTPUT.items()},
+        **{f"{name}_step": label for name, label in OF_STEP.items()},
+        "largest": LARGEST,
+    }
+
+
+def _meaning(column: str) -> Sentence | None:
+    """How the numbers of a column are made, for who points at its heading."""
+    words = WORDS.get((cast("Shown", column.removesuffix("_step")), column.endswith("_step")))
+    return None if words is None else words.meaning
+
+
+def frame(run: OpenRun, found: HeadEffects) -> pd.DataFrame:
+    """One row a head: attention, layer and head from 1, the measures of the whole output, and those of the step."""
+    n_steps, step = run.looking.n_steps, run.view.step
+    parts = []
+    for kind in found.of:
+        sharp = concentration(run.looking, kind, step=None)
+        layers, heads = (index.ravel() + 1 for index in np.indices(sharp.shape))
+        columns: dict[str, Any] = {"attention": kind, "layer": layers, "head": heads}
+        if found.ids.size:
+            for name in OF_OUTPUT:
+                columns[name] = values(found, kind, name, n_steps=n_steps, step=None).ravel()
+            columns["step"] = step + 1
+            for name in OF_STEP:
+                columns[f"{name}_step"] = values(found, kind, name, n_steps=n_steps, step=step).ravel()
+        else:
+            columns["vectors"] = values(found, kind, "vectors", n_steps=0, step=None).ravel()
+        parts.append(pd.DataFrame(columns | {"largest": sharp.ravel()}))
+    return pd.concat(parts, ignore_index=True)

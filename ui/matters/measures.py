@@ -1,4 +1,4 @@
-"""What the part Heads shows of measured effects: one number a head, and where attention and effect disagree.
+"""What the part Heads shows of measured effects: one number a head, and whether attention and effect agree, in words.
 
 Concentration of a head is the mean, over the rows that count, of the row's largest weight. The rows that count are
 those of the steps, or the one of the step that is looked at; in the encoder all of them.
@@ -16,9 +16,10 @@ import numpy as np
 from transformer.analysis.head_effects import HeadEffects
 from transformer.analysis.head_statistics import largest
 from transformer.model.anatomy import EVERY_PART, Kind
+from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import Looking
 from ui.state.view import Effect
-from words import Sentence, say, say_n
+from words import Sentence, joined, say, say_n
 
 Shown = Literal["log_prob", "probability", "kl", "pieces", "vectors"]
 SIGNED: Final = frozenset({"log_prob", "probability"})
@@ -104,21 +105,18 @@ def shown(found: HeadEffects, chosen: Effect) -> Shown:
     return chosen if found.ids.size else "vectors"
 
 
+def in_numbers(measure: Shown) -> Shown:
+    """The measure, or log-probabilities for whole numbers of pieces, of which too many are equal."""
+    return "log_prob" if measure == "pieces" else measure
+
+
 def step_of(looking: Looking) -> int | None:
     """The step on which effects are measured; None for the whole output."""
     return looking.view.step if looking.view.effect_at == "step" and looking.trace.n_steps else None
 
 
 def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step: int | None) -> np.ndarray:
-    """One number for each head [L, H].
-
-    Args:
-        found: The effects.
-        kind: Which attention.
-        measure: What is shown.
-        n_steps: Steps that may be seen.
-        step: The one that is looked at, from 0; None for the whole output.
-    """
+    """One number for each head [L, H], of the steps that may be seen or of the one that is looked at, from 0."""
     one = found.of[kind]
     if measure == "vectors":
         return one.vectors.mean(axis=-1).astype(np.float64)
@@ -130,27 +128,14 @@ def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step
 
 
 def concentration(looking: Looking, kind: Kind, *, step: int | None) -> np.ndarray:
-    """How concentrated each head's rows are [L, H]; see the module.
-
-    Args:
-        looking: The run.
-        kind: Which attention.
-        step: The step that is looked at; None for all that may be seen.
-
-    Raises:
-        BusyError: The run keeps no maps, and the model has too much to do.
-    """
-    each = np.stack(looking.each(kind, _largest, key="largest_of_rows"))  # [L, H, Q]
+    """How concentrated each head's rows are [L, H], see the module; errors as of `Looking.each`."""
+    each = np.stack(looking.each(kind, lambda heads, layer: largest(heads), key="largest_of_rows"))  # [L, H, Q]
     if EVERY_PART.attention(kind).stack == "encoder":
         rows = slice(0, looking.trace.n_tokens("encoder"))
     else:
         first = looking.trace.first_row
         rows = slice(first, looking.n_rows) if step is None else slice(first + step, first + step + 1)
     return np.asarray(each[..., rows].mean(axis=-1))
-
-
-def _largest(heads: np.ndarray, layer: int) -> np.ndarray:
-    return largest(heads)
 
 
 def written(value: float, measure: Shown) -> Sentence:
@@ -182,15 +167,9 @@ class Verdict:
 
 
 def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) -> Verdict | None:
-    """Compare the two orders of the heads of one attention.
+    """Compare the two orders of the heads of one attention [L, H]; None if there are no numbers to compare.
 
-    Args:
-        effects: [L, H]; the larger its distance from 0, the larger the effect.
-        concentrations: [L, H].
-        least: An effect that is smaller is none.
-
-    Returns:
-        None if there are no numbers to compare.
+    An effect is the larger the farther it is from 0; one that is smaller than `least` is none.
     """
     sizes = np.abs(effects)
     if not sizes.size or not np.isfinite(sizes).any() or not np.isfinite(concentrations).any():
@@ -203,3 +182,50 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
     if sizes[owed] < least:
         outcome = "nothing"
     return Verdict(outcome, (seen[0], seen[1]), (owed[0], owed[1]), rank, sizes.size)
+
+
+_WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
+    "log_prob": (say("the log-probability of the output"), say("the log-probability of this step's piece")),
+    "probability": (say("the mean probability of the pieces"), say("the probability of this step's piece")),
+    "kl": (say("the distributions of the steps, on average"), say("the distribution of this step")),
+    "vectors": (say("the final vectors"), say("the final vectors")),
+}
+
+
+def said(
+    one: Verdict, kind: Kind, effects: np.ndarray, sharp: np.ndarray, measure: Shown, step: int | None
+) -> Sentence:
+    """The sentences of a verdict, with effects and concentrations [L, H]; `step` is None for the whole output."""
+    whole = _WHAT[measure][step is not None]
+    seen, owed = head_name(*one.seen), head_name(*one.owed)
+    by_row = step is not None and EVERY_PART.attention(kind).stack == "decoder"
+    rows = say("in this step's row") if by_row else say("on average over its rows")
+    first = say(
+        "{attention}: of its {n} heads, {head} has the most concentrated weights (the largest weight of a row is "
+        "{weight:.2f} {rows}).",
+        attention=KIND_NAMES[kind], n=one.n_heads, head=seen, weight=sharp[one.seen], rows=rows,
+    )  # fmt: skip
+    if one.outcome == "nothing":
+        then = say(
+            "No head of this attention matters much by itself: even without {head}, whose effect is the largest, "
+            "{what} changes by {effect} only.",
+            head=owed, what=whole, effect=written(effects[one.owed], measure),
+        )  # fmt: skip
+    elif one.outcome == "agree":
+        then = say(
+            "Attention and effect agree here: without the same head {what} changes most, by {effect}.",
+            what=whole, effect=written(effects[one.owed], measure),
+        )  # fmt: skip
+    else:
+        then = say(
+            "Attention and effect disagree here: without that head {what} changes by {effect}, but without "
+            "{other} by {most}, and its weights are number {rank} of {n} by concentration ({weight:.2f}).",
+            what=whole, effect=written(effects[one.seen], measure), other=owed,
+            most=written(effects[one.owed], measure), rank=one.rank, n=one.n_heads, weight=sharp[one.owed],
+        )  # fmt: skip
+    return joined(" ", [first, then])
+
+
+def head_name(layer: int, head: int) -> Sentence:
+    """What a head is called, of an attention that is known."""
+    return say("layer {layer}, head {head}", layer=layer + 1, head=head + 1)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from charts.theme import capitalised
-from transformer.analysis.attribution.hiding import Hiding
+from transformer.analysis.attribution.asked import ask, ask_each
+from transformer.analysis.attribution.gradients import Integrated, integrating
+from transformer.analysis.attribution.hiding import Hiding, hiding
 from transformer.analysis.attribution.weighed import Weighed
 from transformer.model.anatomy import anatomy
-from ui.matters import credit, pieces_words
 from ui.matters import credit_pictures as pictures
-from ui.matters.agreement import StepView, in_all_steps, in_words
-from ui.matters.credit_pictures import gradient_of, pieces_of, weighed_of
+from ui.matters import pieces_words
+from ui.matters.credit_pictures import gradient_of, key_of, pieces_of, weighed_of
+from ui.matters.pieces_words import StepView, in_all_steps, in_words
 from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
+from ui.runs.measured import measured
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.shared import drawing
@@ -21,6 +24,10 @@ from ui.shared.door import st
 from words import joined, say
 
 REVEAL: Final = "matters_pieces_reveal"
+HIDING: Final = "matters_hiding"
+INTEGRATING: Final = "matters_integrating"
+_PRODUCTS_A_SECOND: Final = 1.5e10  # multiplications of one thread, about
+_POINTS: Final = 100  # of all lines together until the error is small, about
 
 
 def draw(run: OpenRun) -> None:
@@ -35,36 +42,67 @@ def draw(run: OpenRun) -> None:
     if weighed is None:
         return
     place = st.container()  # the chart comes first; what takes long is offered under it
-    hiding, gradient = credit.hiding_of(run), attempt(lambda: gradient_of(run))
-    integrated = credit.integrated_of(run, run.view.begin)
+    hidden, gradient = _hiding(run), attempt(lambda: gradient_of(run))
+    integrated = _integrated(run)
     with place:
-        show(pictures.pieces, pictures.Owed(run, weighed, hiding, gradient, integrated))
-        if hiding is not None:
-            _compare(run, weighed, hiding)
+        show(pictures.pieces, pictures.Owed(run, weighed, hidden, gradient, integrated))
+        if hidden is not None:
+            _compare(run, weighed, hidden)
     if integrated is not None:
         st.caption(drawing.plain(pieces_words.completeness(integrated, run.view.begin)))
 
 
-def _compare(run: OpenRun, weighed: Weighed, hiding: Hiding) -> None:
-    """Say whether attention and hiding name the same piece, at this step and at all that may be seen."""
-    view = run.looking.view
-    here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hiding, run.view.step)
-    st.markdown(drawing.plain(in_words(here, run.trace.tgt_pieces[run.view.step])))
-    weights, first = run.looking.weights(), run.trace.first_row
-    n_steps = run.looking.n_steps
-    steps = [
-        StepView.of(pieces, weights[first + step, : len(pieces)], hiding, step)
-        for step in range(n_steps)
-        if (pieces := [*run.trace.src_pieces[: weights.shape[1]]] if _reads(run) else _prefix(run, step))
-    ]
-    st.caption(
-        drawing.plain(joined(" ", [say("{whose}.", whose=capitalised(run.looking.whose())), in_all_steps(steps)]))
+# ---------------------------------------------------------------- what may take long is measured when it is asked for
+
+
+def _hiding(run: OpenRun) -> Hiding | None:
+    """What hiding each piece does to each step; None as long as nobody has asked for it, where it takes long."""
+    checkpoint, trace = run.checkpoint, run.trace
+    key = key_of(run, "hiding", trace.tgt_ids)
+    return measured(
+        key,
+        lambda: hiding(ask_each(checkpoint, trace)),
+        seconds=_seconds(run, trace.n_tokens("encoder") or len(trace.read_ids)),
+        wish=key,
+        widget=run.key(HIDING),
+        label=say("Hide each piece in turn"),
     )
 
 
-def _reads(run: OpenRun) -> bool:
-    return "encoder" in run.trace.kinds
+def _integrated(run: OpenRun) -> Integrated | None:
+    """Integrated gradients of this step; None as long as nobody has asked for them, where they take long."""
+    checkpoint, trace, step, baseline = run.checkpoint, run.trace, run.view.step, run.view.begin
+    return measured(
+        key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
+        lambda: integrating(ask(checkpoint, trace, step), baseline=baseline),
+        seconds=_seconds(run, _POINTS),
+        wish=key_of(run, "integrated"),
+        widget=run.key(INTEGRATING),
+        label=say("Integrate gradients"),
+    )
 
 
-def _prefix(run: OpenRun, step: int) -> list[str]:
-    return list(run.trace.read_pieces[: run.trace.row_of(step) + 1])
+def _seconds(run: OpenRun, rows: int) -> float:
+    """How long it takes to read the run so many times, about: one product for each parameter of a layer and token."""
+    config = run.checkpoint.config
+    tables = (config.src_vocab_size + (0 if config.shared_vocab else config.tgt_vocab_size)) * config.d_model
+    n_tokens = run.trace.n_tokens("encoder") + len(run.trace.read_ids)
+    return max(config.count_parameters() - tables, 0) * n_tokens * rows / _PRODUCTS_A_SECOND
+
+
+# ---------------------------------------------------------------- do attention and hiding agree?
+
+
+def _compare(run: OpenRun, weighed: Weighed, hidden: Hiding) -> None:
+    """Say whether attention and hiding name the same piece, at this step and at all that may be seen."""
+    view, whole = run.looking.view, "encoder" in run.trace.kinds
+    here = StepView.of(pieces_of(run), weighed.attention(view.layer, view.head), hidden, run.view.step)
+    st.markdown(drawing.plain(in_words(here, run.trace.tgt_pieces[run.view.step])))
+    weights, first = run.looking.weights(), run.trace.first_row
+    steps = []
+    for step in range(run.looking.n_steps):
+        pieces = run.trace.src_pieces[: weights.shape[1]] if whole else run.trace.read_pieces[: first + step + 1]
+        steps.append(StepView.of(pieces, weights[first + step, : len(pieces)], hidden, step))
+    st.caption(
+        drawing.plain(joined(" ", [say("{whose}.", whose=capitalised(run.looking.whose())), in_all_steps(steps)]))
+    )

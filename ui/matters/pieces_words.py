@@ -1,14 +1,24 @@
-"""What the columns of the part Pieces measure, in words: what each can show, what it cannot, and its source."""
+"""The words of the part Pieces: what each column can show, what it cannot, and its source.
+
+Below them, whether attention and the effect of hiding name the same piece: a text for each outcome that can occur.
+
+Knows nothing of Streamlit.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
 
 from charts.credit import HOW_TO_READ
 from transformer.analysis.attribution.gradients import Baseline, Integrated
+from transformer.analysis.attribution.hiding import Hiding
 from transformer.analysis.attribution.weighed import Weighed
 from ui.runs.seen import Seen
-from words import joined, say
+from words import joined, say, say_n
 
 NAMES: Final = {
     "attention": say("Attention"),
@@ -89,3 +99,124 @@ def completeness(found: Integrated, baseline: Baseline) -> str:
     else:
         advice = say("That is too large to rely on single numbers.")
     return joined(" ", [numbers, advice])
+
+
+# ------------------------------------------------------------------------------------------------ do they agree?
+
+
+DECIDES: Final = 0.005
+"""A change of the probability below this counts as none: it would read as 0.00."""
+MOST_LISTED: Final = 8
+
+Outcome = Literal["nothing", "own", "none", "same", "differ"]
+
+
+@dataclass(frozen=True, eq=False)
+class StepView:
+    """One step, as attention and hiding see it."""
+
+    pieces: Sequence[str]  # A label for each piece
+    weights: np.ndarray  # attention of the step's row, 0 to 1 [piece]
+    plain: float  # probability of the piece that was written
+    hidden: np.ndarray  # the same with each piece hidden [piece]; NaN where it cannot be
+
+    @staticmethod
+    def of(pieces: Sequence[str], weights: np.ndarray, hiding: Hiding, step: int) -> StepView:
+        """One step of what was measured."""
+        n = len(pieces)
+        return StepView(pieces, weights[:n], float(np.exp(hiding.plain[step])), np.exp(hiding.hidden[step, :n]))
+
+    @property
+    def looked_at(self) -> int:
+        """The piece with the largest weight, the first of equals."""
+        return int(np.argmax(np.nan_to_num(self.weights, nan=-1.0)))
+
+    @property
+    def needed(self) -> int:
+        """The piece whose hiding changes the probability most, the first of equals."""
+        return int(np.argmax(np.nan_to_num(np.abs(self.hidden - self.plain), nan=-1.0)))
+
+    @property
+    def outcome(self) -> Outcome:
+        """What can be said: nothing could be hidden; the piece looked at cannot be; none matters; or which do."""
+        if not np.isfinite(self.hidden).any():
+            return "nothing"
+        if abs(self.hidden[self.needed] - self.plain) < DECIDES:
+            return "none"
+        if not np.isfinite(self.hidden[self.looked_at]):
+            return "own"
+        return "same" if self.needed == self.looked_at else "differ"
+
+    def name(self, place: int) -> str:
+        """A piece in a sentence; with its number where another reads the same."""
+        piece = self.pieces[place]
+        if list(self.pieces).count(piece) == 1:
+            return say("“{piece}”", piece=piece)
+        return say("“{piece}” ({number})", piece=piece, number=place + 1)
+
+
+def in_words(step: StepView, target: str) -> str:
+    """What a step's attention and hiding say of each other; `target` is the piece that was written."""
+    looked, needed = step.looked_at, step.needed
+    weight, other_weight = float(step.weights[looked]), float(step.weights[needed])
+    plain, after, after_needed = step.plain, float(step.hidden[looked]), float(step.hidden[needed])
+    eye, hand = step.name(looked), step.name(needed)
+    match step.outcome:
+        case "nothing":
+            return say("This step has read no piece that could be hidden from it.")
+        case "none":
+            return say(
+                "No piece alone decides this step: hiding {hand} changes the probability of “{target}” most, and "
+                "only from {plain:.3f} to {after:.3f}. The largest weight, {weight:.2f}, is on {eye}.",
+                hand=hand, target=target, plain=plain, after=after_needed, weight=weight, eye=eye,
+            )  # fmt: skip
+        case "own":
+            return say(
+                "The largest weight, {weight:.2f}, is on {eye}, which this step read last and which cannot be hidden "
+                "from it. Of the others, hiding {hand} (weight {other:.2f}) changes the probability of “{target}” "
+                "most, from {plain:.3f} to {after:.3f}.",
+                weight=weight, eye=eye, hand=hand, other=other_weight, target=target, plain=plain, after=after_needed,
+            )  # fmt: skip
+        case "same":
+            return say(
+                "Attention and effect agree here: {eye} has the largest weight, {weight:.2f}, and hiding it changes "
+                "the probability of “{target}” most, from {plain:.3f} to {after:.3f}.",
+                eye=eye, weight=weight, target=target, plain=plain, after=after,
+            )  # fmt: skip
+        case "differ":
+            return say(
+                "Attention and effect disagree here: {eye} has the largest weight, {weight:.2f}, and hiding it "
+                "changes the probability of “{target}” from {plain:.3f} to {after:.3f}; hiding {hand}, whose weight "
+                "is {other:.2f}, changes it most, to {most:.3f}.",
+                eye=eye, weight=weight, target=target, plain=plain, after=after, hand=hand, other=other_weight,
+                most=after_needed,
+            )  # fmt: skip
+
+
+def in_all_steps(steps: Sequence[StepView]) -> str:
+    """The same of all steps that may be seen, counted."""
+    outcomes = [step.outcome for step in steps]
+    n_same, n_none = outcomes.count("same"), outcomes.count("none")
+    differ = [place + 1 for place, one in enumerate(outcomes) if one in ("differ", "own")]
+    said = [
+        say_n(
+            "In this sentence both name the same piece at {same} of {n} step.",
+            "In this sentence both name the same piece at {same} of {n} steps.",
+            len(steps),
+            same=n_same,
+        )
+    ]
+    if differ:
+        listed = ", ".join(map(str, differ[:MOST_LISTED])) + ("…" if len(differ) > MOST_LISTED else "")
+        said.append(say_n("They differ at step {listed}.", "They differ at steps {listed}.", len(differ),
+                          listed=listed))  # fmt: skip
+    if n_none:
+        said.append(
+            say_n(
+                "At {n} step no piece alone changes the probability by {least} or more.",
+                "At {n} steps no piece alone changes the probability by {least} or more.",
+                n_none,
+                least=DECIDES,
+            )
+        )
+    return joined(" ", said)

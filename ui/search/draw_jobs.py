@@ -62,25 +62,16 @@ def _drawn(checkpoint: Checkpoint, query: Query, seeds: range, pause: Callable[[
 
 
 class Jobs(Kept[Wanted, Job]):
-    """The jobs of a server.
-
-    Args:
-        runner: Gives the queue in front of the model.
-        most: Jobs that are kept; the one looked at longest ago goes first.
-        at_once: Jobs that run at the same time.
-    """
+    """The jobs of a server: of `most` that are kept the one looked at longest ago goes first."""
 
     def __init__(self, runner: Callable[[], Runner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
-        super().__init__(runner, _too_many, most=most, at_once=at_once)
+        super().__init__(
+            runner,
+            lambda n: BusyError("{n} visitors are drawing many times. Try again in a moment.", n=n),
+            most=most,
+            at_once=at_once,
+        )
 
     def start(self, wanted: Wanted, checkpoint: Checkpoint) -> Job:
-        """Begin a job, unless the same is under way or done.
-
-        Raises:
-            BusyError: As many jobs as are kept have not ended yet.
-        """
+        """Begin a job, unless the same is under way or done; a `BusyError`, if as many as are kept have not ended."""
         return self.begin(wanted, lambda: Job(wanted, checkpoint))
-
-
-def _too_many(n: int) -> BusyError:
-    return BusyError("{n} visitors are drawing many times. Try again in a moment.", n=n)

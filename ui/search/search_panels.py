@@ -13,13 +13,14 @@ import numpy as np
 from transformer.analysis.search_tree import Node, SearchTree
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
+from ui.frame.sentence_stepper import sentence
 from ui.runs.attempt import attempt
 from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
 from ui.search import draws, sampling, search_pictures, telling
 from ui.search.search_pictures import SEARCH, Searched
-from ui.shared import choices, drawing, menu
+from ui.shared import choices, cover, drawing, menu
 from ui.shared.door import frame, here, st
 from ui.state import session
 from ui.state.view import Rounds
@@ -33,21 +34,18 @@ ROUNDS: Final[dict[Rounds, str]] = {
 }
 
 
-def choose(run: OpenRun) -> Any:
-    """Draw the row of parts, which is returned: a part adds its own controls. None of a model that writes nothing."""
+def draw(run: OpenRun) -> None:
+    """Draw the sentence, the row of parts, to which a part adds its own controls, and the chosen part."""
+    sentence(run, compact=True)
     if not anatomy(run.checkpoint.config).writes:
         said = say("This model is an encoder alone: it reads, and writes no pieces, so that none are chosen.")
         st.info(said, icon=":material/info:")
-        return None
+        return
     row = choices.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)
-    return row
-
-
-def draw(run: OpenRun, row: Any) -> None:
-    """Draw the chosen part, with its controls in `row`."""
-    {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw}[run.view.search_panel](run, row)
+    part = {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw}[run.view.search_panel]
+    cover.part(lambda: attempt(lambda: part(run, row)))
 
 
 # ------------------------------------------------------------------------------------------------ the tree

@@ -69,11 +69,7 @@ class Searched(OfRun):
 def searched(run: Seen) -> Searched | None:
     """The search of the run, or where it decodes in another way one by a beam of the usual size.
 
-    It is made once, and shorter work may go first.
-
-    Raises:
-        QueryError: The sentence cannot be searched so.
-        BusyError: The model has too much to do.
+    It is made once, and shorter work may go first. Errors as of `Work`.
     """
     if not anatomy(run.checkpoint.config).writes:
         return None

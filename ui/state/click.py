@@ -5,9 +5,11 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,13 @@ def place_of(click: Click) -> int | None:
 def cell_of(click: Click) -> tuple[int, int] | None:
     """Row and column of a cell of a map."""
     return (click.index[0], click.index[1]) if len(click.index) == 2 else None
+
+
+def fields(
+    read: Callable[[Click], _Found | None], of: Callable[[_Found], Mapping[str, Any]]
+) -> Callable[[Click], Mapping[str, Any] | None]:
+    """What a click means as fields of the view; nothing, where nothing is read. What says it must not hold a run."""
+    return lambda click: None if (found := read(click)) is None else of(found)
 
 
 def place_below(count: int) -> Callable[[Click], int | None]:

@@ -93,12 +93,7 @@ def _text(run: OpenRun) -> list[int]:
 
 
 def _hidden(run: OpenRun, places: tuple[int, ...], mask: int, *, whole: bool) -> Hidden:
-    """What the model says of pieces, computed once for all visitors.
-
-    Raises:
-        QueryError: The model computes what is not finite.
-        BusyError: The model has too much to do.
-    """
+    """What the model says of pieces, computed once for all visitors; errors as of `Work`."""
     model, trace = run.checkpoint.model, run.trace
 
     def work() -> Hidden:

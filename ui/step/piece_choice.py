@@ -1,19 +1,26 @@
-"""The reader's own say on the Step page: another piece is forced, or the next one guessed."""
+"""The reader's own say on the Step page: another piece is forced, or the next one guessed; and which output is shown.
+
+The outputs are beam search's results, and the branches that were tried.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from transformer.errors import GlassformerError, QueryError
+from transformer.runs.query import Sampling
+from ui.runs import loading
 from ui.runs.open_run import OpenRun
-from ui.runs.step_rows import branch_at
+from ui.runs.step_rows import HIDDEN, branch_at, own_choice
 from ui.runs.typed import find_piece, judge, pieces_like
-from ui.shared import drawing
+from ui.server.work import BusyError
+from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.shared.pressing import pressed
-from ui.state import session
-from ui.step import step_results
+from ui.state import session, tried
 from words import joined, say
 
 FORCE_CHOICE = "force_choice"
@@ -23,11 +30,17 @@ FORCE_OFFER = "force_offer"
 GUESS_FORM = "guess_form"
 GUESSED_PIECE = "guessed_piece"
 REVEAL = "guess_reveal"
+RESULTS = "results"  # what a lesson may cover
+RESULT_CHOICE = "result_choice"
+BRANCH_CHOICE = "branch_choice"
+NO_TEXT = say("(no text)")
 PADDING = say("Padding is never written, so it cannot be forced. Choose another piece.")
 
 BANNED = say(
     "This model's config bans that piece: it is never written, so it cannot be forced. Choose another piece."
 )
+
+_Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
 
 
 def forcing(run: OpenRun) -> Callable[[int], None]:
@@ -52,7 +65,7 @@ def forcing(run: OpenRun) -> Callable[[int], None]:
 def by_name(run: OpenRun) -> None:
     """Draw the field that forces a piece by its text, and under it what is said of a text that cannot be forced."""
     key, refused = run.key(FORCE_CHOICE), run.key(FORCE_REFUSED)
-    tokenizer, force, here = run.checkpoint.tgt_tokenizer, forcing(run), _here(run)
+    tokenizer, force, here = run.checkpoint.tgt_tokenizer, forcing(run), (run.stepper.run_id, run.view.step)
     log_probs = run.trace.log_probs[run.view.step].copy()
     refusal = _refusals(run, log_probs)
 
@@ -80,11 +93,7 @@ def by_name(run: OpenRun) -> None:
         said = refusal(text)
         if said is not None and st.session_state.get(refused) == here:
             _refused(run, text, said, take_offer)
-        step_results.branches(run)
-
-
-def _here(run: OpenRun) -> tuple[str, int]:
-    return run.stepper.run_id, run.view.step
+        branches(run)
 
 
 def _refusals(run: OpenRun, log_probs: np.ndarray) -> Callable[[str], str | None]:
@@ -147,3 +156,87 @@ def verdict(run: OpenRun) -> None:
         return
     found = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer)
     (st.success if found.right else st.warning)(drawing.plain(found.text))
+
+
+# ------------------------------------------------------------------------------------------------ which output
+
+
+def results(run: OpenRun) -> None:
+    """List beam search's results, if any; one click shows another."""
+    n = len(run.trace.hypotheses)
+    if (n == 1 and run.view.guess) or not n or cover.covered(run.key(RESULTS)):
+        return
+    forced, hypothesis = run.trace.query.forced, run.trace.query.hypothesis
+    found = {(forced, i): _hypothesis_label(run, i) for i in range(n)}
+    _choose(run, RESULT_CHOICE, say("Results of beam search"), found, (forced, hypothesis))
+
+
+def branches(run: OpenRun) -> None:
+    """List the branches that were tried, if any: below where they are forced, so that they move nothing above."""
+    if cover.covered(run.key(RESULTS)):
+        return
+    forced = run.trace.query.forced
+    known = tried.remember(run.slot, own_choice(run.trace.query), forced)
+    texts = {one: _text_of(run, one) for one in ((), *known)}
+    options = {
+        (one, run.trace.query.hypothesis if one == forced else 0): joined(" ", [_branch_name(run, one), text])
+        for one, text in texts.items()
+        if text is not None
+    }
+    if len(options) > 1:
+        _choose(run, BRANCH_CHOICE, say("Outputs"), options, (forced, run.trace.query.hypothesis))
+
+
+def _choose(run: OpenRun, name: str, label: str, options: Mapping[_Output, str], here: _Output) -> None:
+    slot, key = run.slot, run.key(name)
+    st.session_state[key] = here
+
+    def go() -> None:
+        forced, hypothesis = st.session_state[key]
+        session.go_to_output(slot, forced, hypothesis, max(len(forced) - 1, 0))
+
+    st.radio(
+        label,
+        list(options),
+        key=key,
+        format_func=lambda option: options.get(option, ""),
+        on_change=go,
+        help=say("Force a candidate, and the output branches; each branch is listed under the candidates."),
+    )
+
+
+def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str | None:
+    """What a branch says; None for one that there cannot be, as an address may say anything."""
+    if max(forced, default=0) >= len(run.trace.vocabulary):
+        return None
+    if run.view.guess:
+        return ""
+    try:
+        trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
+    except QueryError:
+        return None
+    except (GlassformerError, BusyError):  # there is enough to see without it
+        return ""
+    return drawing.plain(trace.output_text) or NO_TEXT
+
+
+def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
+    """How a branch is called: by the last piece that was forced."""
+    if not forced:
+        drawn = isinstance(run.trace.query.decoding, Sampling)
+        return say("**As it was drawn**") if drawn else say("**Model's own choice**")
+    last = len(forced) - 1
+    seen = run.looking.n_steps - int(run.looking.covered)
+    piece = drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN
+    return say("**Step {n}: {piece}**", n=last + 1, piece=piece)
+
+
+def _hypothesis_label(run: OpenRun, index: int) -> str:
+    found = run.trace.hypotheses[index]
+    return say(
+        "**{n}.** {text} (log-probability {log_prob:.2f}, score {score:.2f})",
+        n=index + 1,
+        text="" if run.view.guess else drawing.plain(found.text) or NO_TEXT,
+        log_prob=found.log_prob,
+        score=found.score,
+    )

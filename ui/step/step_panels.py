@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from functools import partial
 
+from ui.frame.sentence_stepper import sentence
+from ui.frame.whatif import for_head
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
-from ui.shared import choices, page_style
+from ui.shared import choices, cover, page_style
 from ui.shared.door import st
 from ui.state import session
-from ui.step import hiding, piece_choice, step_pictures, step_results
+from ui.step import hiding, piece_choice, step_pictures
 from words import say
 
 
 def draw(run: OpenRun) -> None:
-    """Draw all of them, below the sentence."""
+    """Draw the sentence, the parts below it, and what can be done with the head that is chosen."""
+    sentence(run, chosen=hiding.chosen(run))
+    cover.part(lambda: parts(run))
+    for_head(run, run.looking.kind, run.view.layer, run.view.head)
+
+
+def parts(run: OpenRun) -> None:
+    """Draw all of them."""
     if not run.trace.n_steps:
         hiding.draw(run)
         return
-    step_results.results(run)
+    piece_choice.results(run)
     with st.container(key=run.key(page_style.STEP_GRID)):
         candidates(run)
         _unsureness(run)
@@ -34,7 +43,7 @@ def candidates(run: OpenRun) -> None:
     with st.container(key=run.key(page_style.GUESSING)):
         if run.looking.covered:
             piece_choice.guess(run)
-            step_results.branches(run)
+            piece_choice.branches(run)
         else:
             piece_choice.verdict(run)
             _candidate_chart(run)

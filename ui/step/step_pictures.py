@@ -19,17 +19,16 @@ from charts.bars import HOW_TO_READ as HOW_TO_READ_ATTENTION
 from charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
-from charts.following import follow_steps
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
-from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
-from charts.prompt import part_map
 from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.runs.trace import Trace
 from ui.runs.groups import mask_reason, prompt_row
+from ui.maps.seen_map import seen_map
+from ui.runs.groups import prompt_row
 from ui.runs.picture import Page, Part, Plot
 from ui.runs.seen import Seen
-from ui.runs.sides import KIND_NAMES, sides
+from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import candidate_list
 from ui.state.click import place_of
 from ui.state.view import Unsureness
@@ -93,20 +92,19 @@ def entropy(run: Seen) -> Plot:
 def cross_row(run: Seen) -> Plot:
     """Where the current step looked: in the source, or in a decoder alone at all that it had read."""
     looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
-    axes = sides(looking, looking.kind)
-    weights = looking.weights()[: len(axes.queries), : len(axes.keys)]
+    drawn = seen_map(run, looking.kind)
     reads_source = looking.kind == "cross"
     return Plot(
         spec=charts.attention_bar_spec(
-            weights[looking.row],
-            axes.keys,
+            drawn.weights[looking.row],
+            drawn.sides.keys,
             title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)
             if reads_source
             else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
-            key_axis=axes.key_axis,
-            allowed=run.trace.mask(looking.kind, run.view.layer)[looking.row, : len(axes.keys)],
+            key_axis=drawn.sides.key_axis,
+            allowed=drawn.allowed[looking.row],
             mask_reason=mask_reason(run.checkpoint, looking.kind),
-            largest=float(weights.max(initial=0)),
+            largest=float(drawn.weights.max(initial=0)),
         ),
         alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
         if reads_source
@@ -119,32 +117,15 @@ def cross_row(run: Seen) -> Plot:
 def cross_map(run: Seen) -> Plot:
     """The same attention of all steps, the current one framed."""
     looking, whose = run.looking, run.looking.whose()
-    axes = sides(looking, looking.kind)
-    n_rows, n_columns = len(axes.queries), len(axes.keys)
-    allowed = run.trace.mask(looking.kind, run.view.layer)[:n_rows, :n_columns]
-    figure = charts.heatmap_spec(
-        looking.weights()[:n_rows, :n_columns],
-        queries=axes.queries,
-        keys=axes.keys,
-        title=say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose),
-        query_axis=axes.query_axis,
-        key_axis=axes.key_axis,
-        allowed=allowed,
-        mask_reason=mask_reason(run.checkpoint, looking.kind),
-        colour=axes.key_side,
-        note=run.trace.rows_note(looking.kind),
-    )
-    rows = [run.trace.row_of(step) for step in range(looking.n_steps)]
-    follow_steps(figure, rows, n_rows=n_rows, n_columns=n_columns)
-    prompt = prompt_row(run, looking.kind)
-    if prompt is not None:
-        part_map(figure, row=prompt, column=prompt + 1 if prompt + 1 < n_columns else None)
+    drawn = seen_map(run, looking.kind)
+    title = say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose)
+    figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, looking.kind))
+    drawn.mark(figure)
     alt = say("Cross-attention weights, one row a decoding step, one column a source piece, {whose}.", whose=whose)
     if looking.kind != "cross":
         alt = say("Self-attention weights, one row and one column a piece that was read, {whose}.", whose=whose)
-    closed = [HOW_TO_READ_CLOSED] * (not allowed.all())
-    parted = [HOW_TO_READ_PROMPT] * (prompt is not None)
-    return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *closed, *parted]), fit=True)
+    parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, looking.kind) is not None)
+    return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed, *parted]), fit=True)
 
 
 # ------------------------------------------------------------------------------------------------ how unsure

@@ -14,7 +14,7 @@ from transformer.analysis.one_weight import sites, walk
 from transformer.runs.replay import replay
 from transformer.runs.running import run
 from ui.attention import one_weight_text
-from ui.attention.one_weight_text import number, result, shown_keys, softmax_table, terms, tex
+from ui.attention.one_weight_text import number, products, result, shown_keys, softmax_table, tex
 
 NUMBER = r"-?\d[\d.]*(?:\\cdot 10\^\{-?\d+\})?"
 
@@ -56,7 +56,7 @@ def same(written, by_hand):
 
 
 def sum_of(formula):
-    """Compute a formula of `Terms` from its text alone: what it says, and what it ends in."""
+    """Compute a formula of `products` from its text alone: what it says, and what it ends in."""
     body = formula.removeprefix(r"\begin{aligned}").removesuffix(r"\end{aligned}")
     lines = [line.split("&", 1)[1].lstrip("=+ ") for line in body.split(r"\\ ")]
     total = 0.0
@@ -112,9 +112,8 @@ def test_the_chosen_key_is_a_term_of_the_output_even_when_it_is_small(every_walk
     assert f"o_{{{dimension}}} &=" in formula  # counted from 0, as on every page
     dimension, formula = one_weight_text.share(one)
     assert f"y_{{{dimension}}} &=" in formula
-    few = terms(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    assert (few.rest, few.total, few.places) == ("", "11", (0, 1))
-    assert few.tex("x") == r"\begin{aligned}x &= 1\cdot 3\\ &+ 2\cdot 4\\ &= 11\end{aligned}"
+    few = products("x", np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    assert few == r"\begin{aligned}x &= 1\cdot 3\\ &+ 2\cdot 4\\ &= 11\end{aligned}"
 
 
 def test_scores_and_their_mask_can_be_done_again(every_walk):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ui.matters.effect_verdicts import said
-from ui.matters.measures import verdict, written
+from ui.matters.measures import said, verdict, written
 
 SHARP = np.array([[0.3, 0.9], [0.5, 0.4]])
 

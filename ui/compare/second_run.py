@@ -1,0 +1,268 @@
+"""What is compared with what: the one choice of the page, and of each comparison the choice of its second run.
+
+The main slot keeps what the second run differs in, as an address says it. Where nothing was chosen yet, one sentence
+leads on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.importers.opening import QuestionsError
+from transformer.model.config import ModelConfig
+from transformer.runs.interventions import ZeroHead
+from transformer.runs.query import Query
+from ui.frame.source_box import glossed
+from ui.runs import foreign_models, handed_in, loading, measuring
+from ui.runs.open_run import OpenRun
+from ui.runs.sides import KIND_NAMES
+from ui.runs.step_rows import branch_at, own_choice
+from ui.shared import choices, drawing, menu, page_style
+from ui.shared.choices import Kept
+from ui.shared.door import st
+from ui.state import answered, comparing, nested, session, tried
+from ui.state.branch_addresses import Branch
+from ui.state.view import MAIN, SECOND, Compared
+from words import say
+
+COMPARED: Final[dict[Compared, str]] = {
+    "changed": say("Control and changed"),
+    "sentences": say("Two sentences"),
+    "checkpoints": say("Two checkpoints"),
+    "branches": say("Two branches"),
+    "heads": say("Two heads"),
+}
+WAYS: Final = say("Two ways to run")
+CHOICE: Final = "compared"
+SENTENCE: Final = f"{SECOND}compared_sentence"
+EXAMPLE: Final = f"{SECOND}compared_example"
+ZERO: Final = "compared_zero"
+MOST_EXAMPLES: Final = 3
+CHECKPOINT: Final = f"{SECOND}compared_checkpoint"
+BRANCH: Final = f"{SECOND}compared_branch"
+NONE: Final = "none"  # no branch was chosen
+OWN: Final = ""  # no piece is forced
+
+
+def differs_in() -> dict[str, str]:
+    """What the second run differs in, by the names of an address."""
+    return nested.read(session.standing(MAIN).beside) or {}
+
+
+def differ(**changes: str | None) -> None:
+    """Callback: it differs in something else, by the names of an address; None: not in that."""
+    session.stand(MAIN, beside=comparing.with_said(session.standing(MAIN).beside, **changes), notes=())
+
+
+def address_of(value: str | int | None) -> str:
+    """An attention, a layer or a head as an address says it."""
+    return "" if value is None else value if isinstance(value, str) else str(value + 1)
+
+
+def row(compared: Compared) -> None:
+    """Draw the choice of what is compared."""
+    options = {**COMPARED, "ways": WAYS} if compared == "ways" else COMPARED
+    with st.container(key=f"compared-{page_style.BAR}"):
+        choices.choose(Kept(CHOICE, compared, _take), say("What is compared"), options, bare=True)
+
+
+def _take(compared: Compared) -> None:
+    """Callback: compare something else; of two heads both are those that are looked at, at first."""
+    beside = ""
+    if compared == "heads":
+        view = session.view()
+        said = {"kind": view.kind, "layer": view.layer, "head": view.head}
+        beside = nested.write({name: address_of(value) for name, value in said.items()})
+    session.stand(MAIN, beside=beside, notes=())
+    session.replace(MAIN, compared="auto" if compared == "changed" else compared)
+    session.move_to(SECOND, session.view().step)
+
+
+def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
+    """Draw the choice of the second run, unless a changed one is compared, for which `proposed` is.
+
+    Returns what it runs on; None if there is no second one, and a sentence leads on.
+    """
+    if compared in ("heads", "ways"):  # both sides show one run, or one checkpoint
+        return main.checkpoint
+    draw: dict[Compared, Callable[[OpenRun], Checkpoint | None]]
+    draw = {"sentences": _sentence, "checkpoints": _checkpoint, "branches": _branch}
+    return draw[compared](main)
+
+
+# ------------------------------------------------------------------------------------------------ control and changed
+
+
+def proposed(main: OpenRun) -> ZeroHead | None:
+    """Say that nothing was changed yet, and offer to take a head away.
+
+    Returns the head that is looked at, or the one that matters most: it is taken away on the right; None if neither
+    is known at once.
+    """
+    view, trace = main.view, main.trace
+    looked_at = view.layer is not None and view.head is not None
+    found = None if looked_at else measuring.found_now(main.checkpoint, trace)
+    if view.layer is not None and view.head is not None:
+        change = ZeroHead(view.kind, view.layer, view.head)
+        said = say("Nothing is changed in this run yet. On the right the head that is looked at is taken away.")
+    elif found is not None:
+        change = ZeroHead(*measuring.matters_most(found))
+        said = say(
+            "Nothing is changed in this run yet. On the right the head without which this output loses most is "
+            "taken away."
+        )
+    else:
+        kind = trace.kinds[-1]
+        change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
+        said = say(
+            "Nothing is changed in this run yet. Change one thing, and the run without the change stands on the left "
+            "and the run with it on the right."
+        )
+    st.caption(said)
+    kind, layer, head = change.kind, change.layer, change.head
+    label = say("Zero head {head} of layer {layer}, {kind}", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind])
+    st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:")
+    return change if looked_at or found is not None else None
+
+
+def _zero(change: ZeroHead) -> None:
+    session.stand(MAIN, interventions=(change,), hypothesis=0, beside="", notes=())
+    session.replace(MAIN, compared="auto")
+    session.move_to(SECOND, session.view().step)
+
+
+# ------------------------------------------------------------------------------------------------ two sentences
+
+
+def _sentence(main: OpenRun) -> Checkpoint | None:
+    asked = differs_in().get("src", "")
+    if st.session_state.get(SENTENCE) != asked:
+        st.session_state[SENTENCE] = asked
+    st.text_input(
+        say("The other sentence"),
+        key=SENTENCE,
+        on_change=lambda: differ(src=st.session_state[SENTENCE] or None),
+        placeholder=say("Type the other sentence, then press Enter"),
+        label_visibility="collapsed",
+    )
+    if asked.strip():
+        return main.checkpoint
+    st.info(say("Type another sentence above, or take one of these."), icon=":material/keyboard:")
+    card = main.checkpoint.card
+    others = [example for example in card.tried() if example != main.trace.query.source]
+    for place, example in enumerate(others[:MOST_EXAMPLES]):
+        shown = drawing.plain(glossed(example, card.glosses.get(example, "")))
+        st.button(shown, key=f"{EXAMPLE}_{place}", type="tertiary", on_click=partial(differ, src=example))
+    return None
+
+
+# ------------------------------------------------------------------------------------------------ two checkpoints
+
+
+def _checkpoint(main: OpenRun) -> Checkpoint | None:
+    """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
+    there = loading.usable() | foreign_models.listed() | handed_in.own()
+    asked, own = differs_in().get("model", ""), main.link.model
+    if asked and asked not in there and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
+        there[asked] = typed
+    others = {name: entry for name, entry in there.items() if name != own}
+    labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in others.items()}
+    kept = Kept(
+        CHECKPOINT, asked if asked in others else "", lambda name: differ(model=name or None, rev=None, answers=None)
+    )
+    name = choices.menu(
+        kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True
+    )
+    if asked and asked not in others:
+        drawing.notes([say("There is no other checkpoint “{name}” to compare with.", name=asked[:60])])
+    if name:
+        return _open(others[name])
+    st.info(say("Choose a checkpoint above: the same sentence then runs on both."), icon=":material/compare_arrows:")
+    return None
+
+
+def _open(entry: Entry) -> Checkpoint | None:
+    """Open the second checkpoint; if that fails, or it asks something first, a sentence says so."""
+    try:
+        if entry.holds == "foreign" or handed_in.is_name(entry.name):
+            return foreign_models.open_foreign(entry, answered.of(entry.name))
+        return loading.open_checkpoint(entry)
+    except QuestionsError:
+        said = say("“{name}” cannot be opened yet: its files do not say all that the model needs.", name=entry.title)
+        st.info(drawing.plain(said), icon=":material/quiz:")
+        there = replace(session.asked(), model=entry.name, revision="", beside="")
+        menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
+    except (GlassformerError, OSError) as error:
+        why = error.sentence if isinstance(error, GlassformerError) else say("Its folder cannot be read.")
+        st.error(drawing.plain(say("{name} cannot be opened. {why}", name=entry.name, why=why)))
+    return None
+
+
+# ------------------------------------------------------------------------------------------------ two branches
+
+
+def _branch(main: OpenRun) -> Checkpoint | None:
+    """Draw the choice of another branch; returns what it runs on, None where none was chosen."""
+    if not main.trace.n_steps:
+        st.info(say("This model writes nothing, so that there are no branches."), icon=":material/info:")
+        return None
+    asked = differs_in().get("forced", NONE)
+    options = _branches(main, asked)
+    kept = Kept(BRANCH, asked, lambda chosen: differ(forced=None if chosen == NONE else chosen, result=None))
+    choices.menu(kept, say("The other branch"), options, bare=True)
+    if NONE not in options:
+        return main.checkpoint
+    st.info(
+        say("Choose a branch above, or click a candidate below: from that piece on the right run goes another way."),
+        icon=":material/call_split:",
+    )
+    return None
+
+
+def _branches(main: OpenRun, asked: str) -> dict[str, str]:
+    """What may be chosen: the model's own choice, every branch but the first run's, and nothing while nothing was."""
+    here = main.trace.query.forced
+    known = [_written(branch) for branch in tried.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
+    branches = {text: branch for text in (*known, asked) if (branch := _read_branch(text, main)) is not None}
+    found: dict[str, str] = {OWN: say("Model's own choice")} if here else {}
+    piece = main.trace.vocabulary
+    found |= {text: say("Step {n}: {piece}", n=len(one), piece=piece[one[-1]]) for text, one in branches.items()}
+    return found if asked in found else {NONE: say("Choose a branch"), **found}
+
+
+def _written(branch: Branch) -> str:
+    return ".".join(map(str, branch))
+
+
+def _read_branch(text: str, main: OpenRun) -> Branch | None:
+    """A branch of an address; None for what cannot be one."""
+    if not text or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in text.split(".")):
+        return None
+    branch = tuple(map(int, text.split(".")))
+    return branch if max(branch) < len(main.trace.vocabulary) else None
+
+
+def branching(run: OpenRun) -> Callable[[int], None]:
+    """Callback with a candidate of a run's step: the second run goes on from it.
+
+    A session keeps its callbacks, so this one does not hold the run with all its maps.
+    """
+    base, config = own_choice(run.trace.query), run.checkpoint.config
+    return partial(_branch_off, run.trace.tgt_ids, run.view.step, base, config)
+
+
+def _branch_off(written: Branch, step: int, base: Query, config: ModelConfig, piece: int) -> None:
+    if not 0 <= piece < config.tgt_vocab_size or piece in config.never_written:
+        return
+    branch = branch_at(written, step, piece)
+    if branch == written[: len(branch)]:
+        return
+    tried.remember(MAIN, base, branch)
+    session.stand(MAIN, notes=())
+    differ(forced=_written(branch), result=None)

@@ -1,0 +1,46 @@
+"""A page about a run: its sidebar, its first row, and below it what is drawn of the run, all by one declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import Kind
+from ui.frame.sidebar import sidebar
+from ui.frame.source_box import of_a_sentence
+from ui.runs.open_run import OpenRun, open_run
+from ui.runs.picture import Page
+from ui.shared.door import st
+from ui.state import session
+
+
+def run_page(
+    page: Page,
+    draw: Callable[[OpenRun], object],
+    *,
+    kind: Callable[[Checkpoint], Kind] | None = None,
+    folds: bool = False,
+    chooses_head: bool = False,
+) -> None:
+    """Draw the page; what the sidebar folds and lets choose is as for `sidebar`.
+
+    With `kind` the checkpoint, and not the view, says of which attention layer and head are.
+    """
+    session.begin(page.path)
+    checkpoint = sidebar(page.title, shows_run=True, folds=folds, chooses_head=chooses_head)
+    of_a_sentence(page.title, checkpoint, partial(below, page, draw, kind))
+
+
+@st.fragment
+def below(
+    page: Page,
+    draw: Callable[[OpenRun], object],
+    kind: Callable[[Checkpoint], Kind] | None,
+    checkpoint: Checkpoint,
+) -> None:
+    """Draw what is below the source box, if there is a run; a step or a click runs this again, alone."""
+    run = open_run(checkpoint, kind=kind(checkpoint) if kind else page.kind(session.view()))
+    if run is not None:
+        draw(run)
+        run.publish()
