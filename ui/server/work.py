@@ -125,14 +125,11 @@ class Runner:
         result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
         return result
 
-    def part(self, work: Callable[[Callable[[], None]], object], *, visitor: Hashable, cost: float) -> None:
+    def part(self, work: Callable[[Callable[[], None]], _Result], *, visitor: Hashable, cost: float) -> _Result:
         """Do a part of work that is too long to be one request; whoever has more asks again, behind the others.
 
-        Args:
-            work: Given a function; whatever waits and is shorter is done when it calls that. What it returns is not
-                kept; what it raises is raised here.
-            visitor: Whose work it is, for the order of service.
-            cost: How long it takes, about; see `cost_of`.
+        `work` is given a function: whatever waits and is shorter is done when it calls that. What it returns is not
+        kept. `visitor` says whose work it is, for the order of service, and `cost` how long it takes, as `cost_of`.
 
         Raises:
             BusyError: The queue is full.
@@ -140,7 +137,8 @@ class Runner:
         request = Request(object(), visitor, cost, lambda _: sys.maxsize, pausing=work)  # too large to be kept
         with self._lock:
             future = self._admitted(request)
-        future.result()
+        result: _Result = future.result()
+        return result
 
     def kept(self, key: Hashable) -> Any:
         """A result that is still in memory; None if there is none, and nothing is begun.
