@@ -32,12 +32,7 @@ class Sentence(str):
     __slots__ = ()
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
-        """The text in a language; use `said`.
-
-        Args:
-            language: One of `words.languages()`, or the pseudo-language.
-            nested: It stands inside another sentence; only the pseudo-language shows that.
-        """
+        """The text in a language; use `said`. That it is nested in another only the pseudo-language shows."""
         raise NotImplementedError
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -288,14 +283,9 @@ def said_throughout(tree: Any, language: str) -> Any:
 
 
 def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> str:
-    """Fill a template; the one place where a number becomes text in a sentence.
+    """Fill a template with values in its language; the one place where a number becomes text in a sentence.
 
     English and Chinese write 1,234.5 and 12% alike. A language with separators of its own is served here.
-
-    Args:
-        template: In any language.
-        values: Its values, already in that language.
-        language: Which it is.
     """
     if not values:
         return template.format()

@@ -4,10 +4,9 @@ from transformer.checkpoint.load import Checkpoint
 from ui.attention import attention_controls as attention_controls
 from ui.attention import attention_panels, flow, head_table, one_weight
 from ui.attention.map_pictures import ATTENTION
-from ui.frame.maps_page import given_head
 from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import checkpoint_or_maps
-from ui.frame.source_box import of_a_sentence
+from ui.frame.source_box import given_head, of_a_sentence
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_maps import open_maps

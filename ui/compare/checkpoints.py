@@ -15,7 +15,7 @@ from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing, menu
 from ui.shared.choices import Kept
 from ui.shared.door import st
-from ui.state import answered, session
+from ui.state import session
 from ui.state.view import SECOND
 from words import say
 
@@ -50,7 +50,7 @@ def _open(entry: Entry) -> Checkpoint | None:
     """Open the second checkpoint; if that fails, or it asks something first, a sentence says so."""
     try:
         if entry.holds == "foreign" or handed_in.is_name(entry.name):
-            return foreign_models.open_foreign(entry, answered.of(entry.name))
+            return foreign_models.open_foreign(entry, session.answers_of(entry.name))
         return loading.open_checkpoint(entry)
     except QuestionsError:
         said = say("“{name}” cannot be opened yet: its files do not say all that the model needs.", name=entry.title)

@@ -14,7 +14,7 @@ from ui.runs.step_rows import branch_at, own_choice
 from ui.shared import choices
 from ui.shared.choices import Kept
 from ui.shared.door import st
-from ui.state import session, tried
+from ui.state import session
 from ui.state.branch_addresses import Branch
 from ui.state.view import MAIN, SECOND
 from words import say
@@ -44,7 +44,7 @@ def chosen(main: OpenRun) -> Checkpoint | None:
 def _options(main: OpenRun, asked: str) -> dict[str, str]:
     """What may be chosen: the model's own choice, every branch but the first run's, and nothing while nothing was."""
     here = main.trace.query.forced
-    known = [_written(branch) for branch in tried.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
+    known = [_written(branch) for branch in session.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
     branches = {text: branch for text in (*known, asked) if (branch := _read(text, main)) is not None}
     found: dict[str, str] = {OWN: say("Model's own choice")} if here else {}
     found |= {text: _named(branch, main) for text, branch in branches.items()}
@@ -90,6 +90,6 @@ class _Branching:
         branch = branch_at(self._written, self._step, piece)
         if branch == self._written[: len(branch)]:
             return
-        tried.remember(MAIN, self._base, branch)
+        session.remember(MAIN, self._base, branch)
         session.stand(MAIN, notes=())
         differing.differ(forced=_written(branch), result=None)

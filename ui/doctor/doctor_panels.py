@@ -79,9 +79,7 @@ def again(checkpoint: Checkpoint) -> None:
 def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
     """Draw the box for sentences of the reader's.
 
-    Args:
-        checkpoint: That is examined.
-        unfolded: Whether it stands open: without pairs nothing says that the model does its task.
+    It stands `unfolded` where nothing says that the model does its task, as there were no pairs.
     """
     which = checkpoint.content_hash
     name, typed = st.session_state.get(pairs.CARRIED) or ("", "")

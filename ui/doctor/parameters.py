@@ -114,14 +114,7 @@ DECOMPOSE: Final = "parameter_decompose"
 
 
 def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
-    """Draw the parameter that is looked at.
-
-    Args:
-        checkpoint: Whose.
-        one: What is known of it.
-        comparison: What the checkpoint is compared with, if anything.
-        names: Of all parameters, to choose from.
-    """
+    """Draw the parameter that is looked at."""
     name = one.parameter.name
     st.subheader(f"**{drawing.plain(name)}**")  # data: its words are no terms
     with bar("one_parameter"):

@@ -15,7 +15,7 @@ from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.shared import choices, drawing, menu
 from ui.shared.door import here, st
-from ui.state import right_output, session
+from ui.state import session
 from ui.state.view import Slot
 from words import joined, say, say_n
 
@@ -339,6 +339,6 @@ def _take_typed(slot: Slot, key: str, source: str | None) -> None:
 
 def _take(slot: Slot, source: str | None, text: str) -> None:
     """Callback: this is the reference now, and its first piece is looked at."""
-    right_output.keep(source, text)
+    session.keep_reference(source, text)
     session.replace(slot, at=None)
     session.stand(slot, notes=())

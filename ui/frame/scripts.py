@@ -34,15 +34,9 @@ def share(text: str, examples: Iterable[str]) -> float:
 
 
 def reader(text: str, here: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
-    """The checkpoint that reads what the one at hand does not.
+    """The name of the first checkpoint that reads what the one at hand does not, told by their examples.
 
-    Args:
-        text: As typed.
-        here: Examples of the checkpoint at hand.
-        others: Examples of the others that could be offered, by name; the first that fits is taken.
-
-    Returns:
-        Its name; None if the one at hand reads the text, or nobody does.
+    None if the one at hand reads the text, or nobody does.
     """
     if share(text, here) >= _ENOUGH:
         return None

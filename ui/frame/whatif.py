@@ -75,12 +75,7 @@ def button(checkpoint: Checkpoint) -> None:
 
 
 def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
-    """Under the choice of one head: take it away with one click, or change it otherwise.
-
-    Args:
-        run: The run.
-        kind, layer, head: The head, from 0; where one is None, several are looked at and nothing is drawn.
-    """
+    """Under the choice of one head: take it away with one click, or change it otherwise; of one alone."""
     if layer is None or head is None or run.earlier:
         return
     changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)

@@ -105,13 +105,8 @@ def measured(
 ) -> _Result | None:
     """What is measured; None as long as there is nothing, or nobody has asked for it.
 
-    Args:
-        key: Says all that decides the result.
-        measuring: Begins it, in the model's thread.
-        seconds: How long it takes, about.
-        wish: What a reader asks for with the button; it may stand for several keys, such as one a step.
-        widget: Begins the keys of what is drawn.
-        label: Of the button, such as "Hide each piece in turn".
+    The key says all that decides the result, and `seconds` how long it takes, about. A `wish` is what a reader asks
+    for with the button; it may stand for several keys, such as one a step. `widget` begins the keys of what is drawn.
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()

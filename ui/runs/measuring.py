@@ -29,8 +29,7 @@ def key_of(trace: Trace) -> Hashable:
 def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
     """How far the measurement is, which begins now if it shall; None if it does not.
 
-    Raises:
-        BusyError: Too much is under way.
+    Raises `BusyError`: too much is under way.
     """
     key, visitor = key_of(trace), loading.visitor()
     wish = _wish(key)

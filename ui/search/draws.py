@@ -225,12 +225,7 @@ def _table(scene: Outputs) -> None:
     slot, seeds = scene.slot, [one.seeds[0] for one in scene.every]
     key = f"{slot}search_draws_open"
 
-    def go() -> None:
-        click = st.session_state.get(key)
-        if click is not None and int(click["row"]) < len(seeds):
-            _open(slot, seeds[int(click["row"])])
-
-    columns = _columns(key, go)
+    columns = _columns(drawing.opening(key, "№", seeds, partial(_open, slot), type="tertiary", width=56))
     rows = [_row(place, one, place == scene.chosen) for place, one in enumerate(scene.every)]
     st.container(key=f"{slot}search_draws_table").dataframe(
         frame(rows, columns=list(columns)),
@@ -242,20 +237,20 @@ def _table(scene: Outputs) -> None:
     st.caption(say("Press a number to open its draw."))
 
 
-def _columns(key: str, go: Any) -> dict[str, Any]:
+def _columns(number: Any) -> dict[str, Any]:
     kinds = st.column_config
-    number = partial(kinds.NumberColumn, width=84)
+    figure = partial(kinds.NumberColumn, width=84)
     return {
-        say("Output number"): kinds.ButtonColumn("№", type="tertiary", width=56, pinned=True, on_click=go, key=key),
+        say("Output number"): number,
         say("Output"): kinds.TextColumn(width=260),
-        say("Draws"): number(format="%d"),
-        say("Share"): number(format="%.3f", help=here(say("Of all draws."))),
-        say("Drawn from"): number(
+        say("Draws"): figure(format="%d"),
+        say("Share"): figure(format="%.3f", help=here(say("Of all draws."))),
+        say("Drawn from"): figure(
             format="%.3g", help=here(say("Its probability in the distribution that was drawn from."))
         ),
-        say("Model's own"): number(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
-        say("From"): number(format="%.3f", help=here(say("The lower end of the 95 % interval of its probability."))),
-        say("To"): number(format="%.3f", help=here(say("The upper end of the 95 % interval of its probability."))),
+        say("Model's own"): figure(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
+        say("From"): figure(format="%.3f", help=here(say("The lower end of the 95 % interval of its probability."))),
+        say("To"): figure(format="%.3f", help=here(say("The upper end of the 95 % interval of its probability."))),
         say("Seeds"): kinds.TextColumn(width=120),
     }
 

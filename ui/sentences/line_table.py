@@ -82,17 +82,10 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
 def _rows(found: Sequence[LineResult]) -> None:
     numbers = [one.line.number for one in found]
 
-    def go() -> None:
-        click = st.session_state.get(OPEN)
-        if click is not None and int(click["row"]) < len(numbers):
-            open_line(numbers[int(click["row"])])
-
     chosen = session.view().line
     opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
     cells = columns(found, ordered=False)
-    button = st.column_config.ButtonColumn(
-        here(say("Line")), type="tertiary", width=_OPEN_WIDTH, pinned=True, on_click=go, key=OPEN
-    )
+    button = drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
     shown = {"open": button} | _columns(cells)
     st.container(key=TABLE).dataframe(
         pd.DataFrame(here(cells)).assign(open=here(opens))[list(shown)],

@@ -50,7 +50,9 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         st.session_state[TEXT] = "" if job is None else _as_text(job.about.lines)
     running = job is not None and job.seen.is_under_way
     with st.container() if job is None else st.expander(say("Other sentences, or the same once more")):
-        st.caption(joined(" ", [_what_is_given(checkpoint), _how_much()]))
+        lines, characters = LIMITS.lines, LIMITS.characters
+        most = say("At most {lines:,} lines, {characters:,} characters in each.", lines=lines, characters=characters)
+        st.caption(joined(" ", [_what_is_given(checkpoint), most]))
         st.text_area(
             say("Sentences, one a line"),
             key=TEXT,
@@ -77,11 +79,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
 
 
 def _lines() -> tuple[Line, ...]:
-    """What shall be run.
-
-    Raises:
-        DataError: It cannot be taken.
-    """
+    """What shall be run. Raises `DataError`: it cannot be taken."""
     file = st.session_state.get(FILE)
     if file is not None:
         return read_bytes(file.getvalue(), LIMITS, label=say("The file {name}", name=file.name))
@@ -107,11 +105,3 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
             arrow=ARROW,
         )
     return say("A source a line; a reference may follow behind a tab or “{arrow}”.", arrow=ARROW)
-
-
-def _how_much() -> str:
-    return say(
-        "At most {lines:,} lines, {characters:,} characters in each.",
-        lines=LIMITS.lines,
-        characters=LIMITS.characters,
-    )

@@ -46,7 +46,8 @@ def _how_far(job_id: str) -> None:
     if job is None:
         return
     seen, file = job.seen, job.about
-    said = joined(" ", [_with_what(file), _state(job, seen, file)])
+    what = say("{model}, {how}.", model=drawing.plain(file.checkpoint_name), how=_how(file.how))
+    said = joined(" ", [what, _state(job, seen, file)])
     if not seen.is_under_way:
         st.caption(said)
         if seen.problem is not None:
@@ -81,10 +82,6 @@ def _what_is_there(job_id: str, checkpoint: Checkpoint) -> None:
 
 def _was_running(job_id: str) -> str:
     return f"sentences_running_{job_id}"
-
-
-def _with_what(file: SentenceFile) -> str:
-    return say("{model}, {how}.", model=drawing.plain(file.checkpoint_name), how=_how(file.how))
 
 
 def _how(query: Query) -> str:

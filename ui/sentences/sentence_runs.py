@@ -57,9 +57,8 @@ class SentenceRuns(Jobs[str]):
     def start(self, checkpoint: Checkpoint, lines: Sequence[Line], link: Link) -> Job:
         """Begin to run lines as a session asks for its sentence.
 
-        Raises:
-            QueryError: The model has nothing to say of sentences, or cannot be changed as the link says.
-            BusyError: As many files as are kept have not ended yet.
+        Raises `QueryError`: the model has nothing to say of sentences, or cannot be changed as the link says. Raises
+        `BusyError`: as many files as are kept have not ended yet.
         """
         check_can_run(checkpoint)
         for change in link.interventions:

@@ -166,14 +166,8 @@ class Jobs(Generic[_Key]):
     def ask(self, key: _Key, work: Callable[[Job], Any], *, visitor: Hashable = None, about: Any = None) -> Job:
         """Have something done, unless it was or is already.
 
-        Args:
-            key: Says all that decides what it comes to.
-            work: Does it.
-            visitor: Who wants it; None for whoever wants it to its end.
-            about: See `Job`.
-
-        Raises:
-            BusyError: Too many jobs are under way.
+        The key says all that decides what it comes to. A visitor watches it; None wants it to its end. Raises
+        `BusyError`: too many jobs are under way.
         """
         with self._lock:
             known = self.find(key, visitor)

@@ -14,12 +14,9 @@ _Meant = TypeVar("_Meant")
 def on_click(
     key: str, read: Callable[[Click], _Meant | None], take: Callable[[_Meant], object]
 ) -> Callable[[], None]:
-    """Callback of a chart. A session keeps it: neither function may hold a run.
+    """Callback of a chart: `take` is called with what a click is read as, if that is something.
 
-    Args:
-        key: Of the chart.
-        read: What a click means; None: nothing.
-        take: Called with that.
+    A session keeps it: neither function may hold a run.
     """
 
     def go() -> None:

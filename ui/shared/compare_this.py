@@ -18,12 +18,7 @@ HEADS: Final = "attention"  # the page on which a head that was chosen is what i
 def of_what_is_looked_at(link: Link, page: str) -> Link:
     """What is compared: a changed run with its control, a branch with the model's own choice, a head with another.
 
-    Args:
-        link: As the page publishes it.
-        page: The path of the page.
-
-    Returns:
-        The link to the page Compare; where there is none of these, Compare leads on itself.
+    The link is as the page publishes it. Where there is none of these, Compare leads on itself.
     """
     link = replace(link, job="", beside="", view=replace(link.view, query=None, key=None, compared="auto"))
     if link.interventions:

@@ -17,18 +17,10 @@ from ui.shared.door import st
 def pressed(button: Callable[..., bool], label: str, *, key: str, about: str, **look: Any) -> Iterator[bool]:
     """Draw the button; what it starts stands in the block, and is started again if it was stopped.
 
-    `st.rerun` stops a run too: it belongs behind the block.
-
-    Args:
-        button: What draws it: `st.button`, the same of a container, or `st.form_submit_button`.
-        label: What it says.
-        key: Of the button.
-        about: What it was pressed for: pressed for something else, it counts no more. Not what is typed beside the
-            button, as what was typed last may come together with the press.
-        **look: What else the button is given, but for a callback.
-
-    Yields:
-        Whether it was pressed.
+    `st.rerun` stops a run too: it belongs behind the block. The button is drawn by `st.button`, the same of a
+    container, or `st.form_submit_button`, without a callback. It counts for what it is `about`; pressed for something
+    else, it counts no more. That is not what is typed beside it, as what was typed last may come together with the
+    press.
     """
     mark = f"pressed_{key}"
     button(label, key=key, on_click=_press, args=(mark, about), **look)

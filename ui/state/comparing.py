@@ -45,13 +45,8 @@ _FIELDS: Final = {"rev": "revision", "answers": "answers", "do": "interventions"
 def comparing(link: Link, *, with_: Link | None = None) -> Link:
     """What the page Compare is opened with: give it to `menu.link`.
 
-    Args:
-        link: The first run, which stands on the left, and all that both look at.
-        with_: The second one, on the right; None where it is still to be chosen. If the two differ in nothing but
-            that one of them has no interventions, it is that one which stands on the left.
-
-    Returns:
-        A link that says both.
+    The first run stands on the left, `with_` on the right; None where it is still to be chosen. If the two differ in
+    nothing but that one of them has no interventions, it is that one which stands on the left.
     """
     link = replace(link, beside="", view=replace(link.view, compared="auto"))
     if with_ is None:
@@ -72,11 +67,7 @@ def differences(first: Link, second: Link) -> dict[str, str]:
 
 
 def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
-    """The second run of a link, and a note for everything in it that had to be put right.
-
-    Args:
-        link: Its `beside` says what differs.
-    """
+    """The second run of a link, and a note for everything in it that had to be put right."""
     said = nested.read(link.beside) or {}
     first = write_link(replace(link, beside="", tried=(), job="", companions=None))
     both = {name: (value,) for name, value in {**first, **said}.items() if value or name not in said}
@@ -97,7 +88,7 @@ def control_of(link: Link) -> Link:
 def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
     """What a link compares, never "auto", and a note if what it says contradicts itself."""
     said, asked = nested.read(link.beside) or {}, link.view.compared
-    found = _told(said)
+    found = next((one for one, names in OF.items() if any(name in said for name in names)), None)
     if asked == "auto":
         return found or "changed", ()
     if found is None or (asked != "changed" and any(name in said for name in OF[asked])):
@@ -107,15 +98,6 @@ def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
 
 
 def with_said(text: str, **changes: str | None) -> str:
-    """What a second run differs in, changed; None takes a name out.
-
-    Args:
-        text: As in an address.
-        changes: By the names of `nested.NAMES`.
-    """
+    """What a second run differs in, changed, by the names of `nested.NAMES`; None takes a name out."""
     said = {**(nested.read(text) or {}), **changes}
     return nested.write({name: value for name, value in said.items() if value is not None})
-
-
-def _told(said: dict[str, str]) -> Compared | None:
-    return next((one for one, names in OF.items() if any(name in said for name in names)), None)

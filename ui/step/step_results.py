@@ -13,7 +13,7 @@ from ui.runs.step_rows import HIDDEN, own_choice
 from ui.server.work import BusyError
 from ui.shared import cover, drawing
 from ui.shared.door import st
-from ui.state import session, tried
+from ui.state import session
 from words import joined, say
 
 RESULTS = "results"  # what a lesson may cover
@@ -39,7 +39,7 @@ def branches(run: OpenRun) -> None:
     if cover.covered(run.key(RESULTS)):
         return
     forced = run.trace.query.forced
-    known = tried.remember(run.slot, own_choice(run.trace.query), forced)
+    known = session.remember(run.slot, own_choice(run.trace.query), forced)
     texts = {one: _text_of(run, one) for one in ((), *known)}
     options = {
         (one, run.trace.query.hypothesis if one == forced else 0): joined(" ", [_branch_name(run, one), text])

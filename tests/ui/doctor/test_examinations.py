@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.ui.waiting import until
 from transformer.doctor.findings import Measured
 from transformer.doctor.patient import Test
 from transformer.trying.samples import Samples
@@ -42,20 +43,7 @@ class Gate:
 
 def over(examinations, asked, visitor="a"):
     """What becomes of an examination."""
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        seen = examinations.look(asked, visitor)
-        if seen is None or not seen.is_under_way:
-            return seen
-        time.sleep(0.002)
-    raise AssertionError("the examination does not end")
-
-
-def until(holds):
-    end = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.002)
+    return examinations.look(asked, visitor, patience=SECONDS)
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """Measurements in the background: shared, kept, stopped when nobody wants them, behind shorter work."""
 
 import threading
-import time
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
-from tests.ui.runs.held import WAIT
+from tests.ui.waiting import WAIT, until
 from transformer.errors import QueryError
 from ui.runs.measured import new_studies, study
 from ui.server import jobs
@@ -52,14 +51,6 @@ class Studies:
 @pytest.fixture
 def studies():
     return Studies()
-
-
-def until(found):
-    """What becomes true after a while."""
-    end = time.monotonic() + WAIT
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 def test_a_measurement_is_done_once_for_all_who_ask(studies):
