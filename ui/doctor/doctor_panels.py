@@ -197,14 +197,8 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
 def _verdict(report: Report) -> None:
     """Draw the sentence that sums up, and what the examination was made of."""
     said = drawing.plain(report.summary())
-    if report.health == "broken":
-        st.error(said, icon=findings.ICONS["broken"])
-    elif report.health == "look":
-        st.warning(said, icon=findings.ICONS["look"])
-    elif report.health == "well":
-        st.success(said, icon=findings.ICONS["well"])
-    else:
-        st.info(said, icon=":material/help:")
+    draw = {"broken": st.error, "look": st.warning, "well": st.success}.get(report.health, st.info)
+    draw(said, icon=":material/help:" if report.health == "not_tested" else findings.ICONS[report.health])
     seconds = sum(one.seconds for one in report.findings)
     took = say_n(
         "{n} test in {seconds:.1f} seconds.", "{n} tests in {seconds:.1f} seconds.", len(report.findings),

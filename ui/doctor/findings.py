@@ -193,13 +193,11 @@ def offer(report: Report) -> None:
     """Draw what saves a report, and its Markdown to copy."""
     stem, text = Origin(checkpoint=report.checkpoint).stem("doctor"), here(report.to_markdown())
     with st.container(horizontal=True):
-        st.download_button(
-            say("Report as JSON"), report.to_json(), file_name=f"{stem}.json", mime="application/json",
-            key=JSON, on_click="ignore", icon=":material/download:",
-        )  # fmt: skip
-        st.download_button(
-            say("Report as Markdown"), text, file_name=f"{stem}.md", mime="text/markdown",
-            key=MARKDOWN, on_click="ignore", icon=":material/download:",
-        )  # fmt: skip
+        for label, content, ending, kind, key in (
+            (say("Report as JSON"), report.to_json(), "json", "application/json", JSON),
+            (say("Report as Markdown"), text, "md", "text/markdown", MARKDOWN),
+        ):
+            name, icon = f"{stem}.{ending}", ":material/download:"
+            st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)
     with st.expander(say("The report as text, to paste into a thread")):
         st.code(text, language=None, wrap_lines=True)

@@ -20,8 +20,8 @@ from ui.runs.attempt import attempt
 from ui.runs.picture import Picture
 from ui.runs.show import show
 from ui.shared import choices, drawing
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import LONGEST_NAME, MAIN, Tensors
 from words import joined, say, say_n

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
@@ -25,13 +26,14 @@ from ui.shared.door import st
 from ui.state import covering, session
 from ui.state.link import DEFAULT_NEW, WAYS
 from ui.state.view import MAIN
-from words import say, say_n
+from words import Sentence, say, say_n
 
 ONLY_MAPS = say("Attention maps that were given as they are, without a model: the page Attention shows them.")
 NEEDS_A_MODEL = say(
     "This page needs a model, and what is chosen are attention maps alone: look at them on the page Attention, or "
     "choose a checkpoint in the sidebar."
 )
+_Opened = TypeVar("_Opened")
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
@@ -119,13 +121,7 @@ def _labelled(entry: Entry) -> str:
 
 
 def _open_maps(name: str, title: str) -> GivenMaps:
-    """Open given maps; if that fails say why in the page."""
-    try:
-        maps = loading.open_maps(name)
-    except (GlassformerError, OSError) as error:
-        why = error.sentence if isinstance(error, GlassformerError) else say("Its file cannot be read.")
-        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=name, why=why)
-        _end(title, drawing.plain(said))
+    maps = _opened(name, title, lambda: loading.open_maps(name), say("Its file cannot be read."))
     with st.sidebar:
         st.caption(ONLY_MAPS)
         _mention_broken()
@@ -144,13 +140,18 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
 
 
 def _open(entry: Entry, title: str) -> Checkpoint:
-    """Open a checkpoint; if that fails say why in the page, as the sidebar may be closed."""
+    asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
+    opening = (lambda: open_foreign(entry, title)) if asks else (lambda: loading.open_checkpoint(entry))
+    return _opened(entry.name, title, opening, say("Its folder cannot be read."))
+
+
+def _opened(name: str, title: str, opening: Callable[[], _Opened], unread: Sentence) -> _Opened:
+    """What was opened; if that fails it is said in the page why, as the sidebar may be closed."""
     try:
-        asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
-        return open_foreign(entry, title) if asks else loading.open_checkpoint(entry)
+        return opening()
     except (GlassformerError, OSError) as error:
-        why = error.sentence if isinstance(error, GlassformerError) else say("Its folder cannot be read.")
-        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
+        why = error.sentence if isinstance(error, GlassformerError) else unread
+        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=name, why=why)
         _end(title, drawing.plain(said))
 
 

@@ -12,8 +12,8 @@ from ui.runs import handed_in
 from ui.runs.handed_in import File, Waiting
 from ui.server import switch
 from ui.shared import drawing
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from words import joined, say, say_n
 

@@ -22,8 +22,8 @@ from ui.runs import foreign_models, handed_in, loading
 from ui.runs.attempt import attempt, to_the_doctor
 from ui.server import switch
 from ui.shared import drawing, menu
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.answers import Answers
 from words import say

@@ -11,8 +11,8 @@ from transformer.importers.report import Field, ImportReport
 from ui.runs import foreign_models
 from ui.runs.attempt import attempt
 from ui.shared import drawing, pairs
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from words import joined, say
 

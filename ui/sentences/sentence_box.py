@@ -13,8 +13,8 @@ from ui.sentences.sentence_runs import LIMITS, SentenceRuns
 from ui.server import switch
 from ui.server.jobs import Job
 from ui.shared.choices import KEEP
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import MAIN
 from words import joined, say

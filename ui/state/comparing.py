@@ -28,7 +28,7 @@ OF: Final[dict[Compared, tuple[str, ...]]] = {
 }
 """What the second run of each comparison differs in; where it differs in several, the first one here names it."""
 
-
+HEADS: Final = "attention"  # the page on which a head that was chosen is what is looked at
 _BELONGS: Final[dict[str, tuple[str, ...]]] = {
     "rev": ("model",),
     "answers": ("model",),
@@ -55,6 +55,22 @@ def comparing(link: Link, *, with_: Link | None = None) -> Link:
     if set(said) == {"do"} and not (link.interventions and with_.interventions):
         return replace(link, interventions=link.interventions or with_.interventions, hypothesis=with_.hypothesis)
     return replace(link, beside=nested.write(said))
+
+
+def of_what_is_looked_at(link: Link, page: str) -> Link:
+    """What "Compare this" leads to: a changed run and its control, a branch and the own choice, a head and another.
+
+    The link is as the page publishes it. Where there is none of these, Compare leads on itself.
+    """
+    link = replace(link, job="", beside="", view=replace(link.view, query=None, key=None, compared="auto"))
+    if link.interventions:
+        return comparing(link)
+    if link.forced:
+        return comparing(replace(link, forced=(), hypothesis=0), with_=link)
+    if page == HEADS and link.view.layer is not None and link.view.head is not None:
+        said = {"kind": link.view.kind, "layer": str(link.view.layer + 1), "head": str(link.view.head + 1)}
+        return replace(link, beside=nested.write(said), view=replace(link.view, compared="heads"))
+    return link
 
 
 def differences(first: Link, second: Link) -> dict[str, str]:

@@ -10,8 +10,8 @@ from ui.runs.open_run import OpenRun
 from ui.runs.step_rows import branch_at
 from ui.runs.typed import find_piece, judge, pieces_like
 from ui.shared import drawing
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from ui.step import step_results
 from words import joined, say

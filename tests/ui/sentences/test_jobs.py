@@ -116,18 +116,6 @@ def test_a_job_that_is_cancelled_ends_in_its_batch_and_keeps_what_is_there(check
     assert runner.trace(checkpoint, checkpoint.query("abc")).output_text == "cba"
 
 
-def test_jobs_beyond_their_number_wait_and_one_that_waits_can_be_cancelled(checkpoint, runner, gate):
-    jobs = SentenceRuns(runner, at_once=1)
-    first = jobs.start(checkpoint, lines(), Link())
-    assert gate.reached.wait(WAIT)
-    second = jobs.start(checkpoint, lines(), Link())
-    assert second.seen.state == "waiting"
-    jobs.withdraw(second.about.id)
-    assert second.seen.state == "cancelled"
-    gate.go.set()
-    assert until_over(first).state == "done"
-
-
 def test_only_so_many_are_kept_and_none_that_runs_is_let_go(checkpoint, runner, gate):
     jobs = SentenceRuns(runner, most=2)
     kept = [jobs.start(checkpoint, lines(), Link()) for _ in range(2)]
