@@ -20,7 +20,7 @@ from ui.runs import foreign_models, handed_in
 from ui.runs.loading import warm_up
 from ui.server.ending import closed_in_time
 from ui.server.gate import Gate
-from ui.server.headers import Preload, SecurityHeaders
+from ui.server.headers import MoreHeaders
 from ui.server.routes import routes
 from ui.shared.entrance import Entrance
 from ui.shared.first_sight import FirstSight
@@ -52,12 +52,15 @@ def _origins() -> frozenset[str]:
 
 
 _BASE = st.get_option("server.baseUrlPath")
-_ENTRANCE = Middleware(Entrance, base=_BASE)
-_PRELOAD = Middleware(Preload, link=link())
-_GATE = Middleware(Gate, base=_BASE)
 app = st.App(
     "main.py",
     lifespan=_lifespan,
     routes=routes(_BASE, origins=_origins),
-    middleware=[Middleware(SecurityHeaders), _ENTRANCE, _GATE, _PRELOAD, Middleware(FirstSight), Middleware(Scripts)],
+    middleware=[
+        Middleware(MoreHeaders, link=link()),
+        Middleware(Entrance, base=_BASE),
+        Middleware(Gate, base=_BASE),
+        Middleware(FirstSight),
+        Middleware(Scripts),
+    ],
 )

@@ -8,7 +8,7 @@ from ui.components.present.view import presenter
 from ui.frame.visitor import language_choice
 from ui.glossary import glossary_page
 from ui.lessons import panel
-from ui.room.bar import bar
+from ui.room.room_panels import bar
 from ui.server.turns import DRAWING
 from ui.shared import menu, page_style
 from ui.shared.door import st

@@ -24,7 +24,7 @@ from transformer.analysis.line_file import Line, read_file
 from transformer.analysis.many import ROWS, run_lines
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query, Sampling
-from ui.sentences.sentence_runs import Jobs
+from ui.sentences.sentence_runs import SentenceRuns
 from ui.server.work import Runner
 from ui.state.link import Link
 
@@ -101,7 +101,8 @@ def _print_others(checkpoint: Checkpoint, lines: tuple[Line, ...], turns: int) -
     sources = iter([line.source for line in lines] * 50)
     for turn in range(turns):
         for name, times in waits.items():
-            job = Jobs(runner).start(checkpoint, lines, Link()) if name == "a file is run" else None
+            jobs = SentenceRuns(runner)
+            job = jobs.start(checkpoint, lines, Link()) if name == "a file is run" else None
             for place in range(ASKED):
                 time.sleep(THINK_SECONDS)
                 how = Sampling(seed=1000 * turn + place, temperature=0.05)  # nothing that was kept
@@ -110,9 +111,9 @@ def _print_others(checkpoint: Checkpoint, lines: tuple[Line, ...], turns: int) -
                 runner.trace(checkpoint, query)
                 times.append(1000 * (time.monotonic() - before))
             if job is not None:
-                if job.progress().over:
+                if not job.seen.is_under_way:
                     raise SystemExit("the file was over before the others had asked; give more --lines.")
-                job.cancel()
+                jobs.withdraw(job.about.id)
     print("| | p50 | p95 | n |\n|---|---|---|---|")
     for name, times in waits.items():
         cuts = statistics.quantiles(times, n=20)

@@ -20,11 +20,7 @@ LISTED = "browser.json"
 def browser_words(language: str) -> dict[str, str | list[str]]:
     """The scripts' sentences in a language; empty for English.
 
-    Args:
-        language: One of `words.languages()`, or the pseudo-language.
-
-    Returns:
-        For each English template the translated one; for one with a plural, by its form for 1, all forms.
+    For each English template there is the translated one; for one with a plural, by its form for 1, all forms.
     """
     if language == ENGLISH:
         return {}

@@ -53,13 +53,7 @@ def negotiated(wanted: str | None) -> str | None:
 
 
 def template(english: str, language: str, *, about: str = "") -> str:
-    """A template in a language; English where it has no translation.
-
-    Args:
-        english: The template in the code.
-        language: Its catalogue's name.
-        about: The context it was said with.
-    """
+    """A template in a language, said with a context if there is one; English where it has no translation."""
     catalogue = _catalogue(language)
     if catalogue is None or not english:  # gettext gives its own head for an empty text
         return english
@@ -67,15 +61,7 @@ def template(english: str, language: str, *, about: str = "") -> str:
 
 
 def plural_template(one: str, many: str, n: int, language: str, *, about: str = "") -> str:
-    """The form of a template that a number takes in a language.
-
-    Args:
-        one: English for 1.
-        many: English for other numbers.
-        n: The number.
-        language: Its catalogue's name.
-        about: The context it was said with.
-    """
+    """The form of a template that a number takes in a language."""
     catalogue = _catalogue(language)
     if catalogue is None:
         return one if n == 1 else many
@@ -83,13 +69,7 @@ def plural_template(one: str, many: str, n: int, language: str, *, about: str = 
 
 
 def plural_forms(one: str, many: str, language: str) -> list[str]:
-    """All forms of a template in a language, in the order of its catalogue.
-
-    Args:
-        one: English for 1.
-        many: English for other numbers.
-        language: Its catalogue's name.
-    """
+    """All forms of a template in a language, in the order of its catalogue."""
     forms: dict[int, str] = {}
     catalogue = _catalogue(language)
     if catalogue is not None:

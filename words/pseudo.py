@@ -29,11 +29,7 @@ _BLOCK = re.compile(r"\s*(?:\#{1,6}|[-*>]|\d+\.) ")
 
 @lru_cache(maxsize=4096)
 def longer(template: str) -> str:
-    """A template with each vowel twice, and dots where that is less than a third more.
-
-    Args:
-        template: English.
-    """
+    """A template with each vowel twice, and dots where that is less than a third more."""
     parts = _KEPT.split(template)
     kept = [*_KEPT.findall(template), ""]
     doubled = [_VOWEL.sub(lambda found: found.group() + found.group().lower(), part) for part in parts]
@@ -42,12 +38,7 @@ def longer(template: str) -> str:
 
 
 def marked(text: str, *, nested: bool) -> str:
-    """A filled template in its brackets.
-
-    Args:
-        text: The sentence.
-        nested: It stands inside another sentence.
-    """
+    """A filled template in its brackets, others inside another sentence."""
     if nested:
         return f"{OPEN_NESTED}{text}{CLOSE_NESTED}"
     block = _BLOCK.match(text)

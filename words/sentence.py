@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Concatenate, LiteralString, ParamSpec, cast
+from typing import Any, Concatenate, LiteralString, ParamSpec, Self, cast
 
 from words import pseudo, spacing
 from words.catalogue import ENGLISH, PSEUDO, plural_template, template
@@ -29,15 +29,18 @@ _SET = object.__setattr__  # sentences refuse the usual way
 class Sentence(str):
     """English text that `said` can give in another language; immutable, and it pickles."""
 
-    __slots__ = ()
+    __slots__ = ("made_of",)  # one slot: charts say thousands of sentences
+    made_of: tuple[Any, ...]
+    _english: Callable[..., str]  # of what it is made of
+
+    def __new__(cls, *made_of: Any) -> Self:
+        """Say it in English."""
+        made = super().__new__(cls, cls._english(*made_of))
+        _SET(made, "made_of", made_of)
+        return made
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
-        """The text in a language; use `said`.
-
-        Args:
-            language: One of `words.languages()`, or the pseudo-language.
-            nested: It stands inside another sentence; only the pseudo-language shows that.
-        """
+        """The text in a language; use `said`. That it is nested in another only the pseudo-language shows."""
         raise NotImplementedError
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -49,38 +52,30 @@ class Sentence(str):
     def __deepcopy__(self, memo: dict[int, object]) -> Sentence:
         return self
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.made_of
+
 
 class Template(Sentence):
-    """A template with its values."""
+    """A template with its values: English, with a `{name}` or `{name:format}` for each value.
 
-    __slots__ = ("_parts",)
-    _parts: tuple[str, str | None, str, Mapping[str, Any]]  # in one slot: charts say thousands of sentences
+    There may be another for all numbers but 1, where the value `n` chooses, and what the template is about.
+    """
 
-    def __new__(cls, english: str, plural: str | None, about: str, values: Mapping[str, Any]) -> Template:
-        """Fill the template, in English."""
-        chosen = english if plural is None or values["n"] == 1 else plural
-        made = super().__new__(cls, filled(chosen, values))
-        _SET(made, "_parts", (english, plural, about, values))
-        return made
+    __slots__ = ()
 
-    @property
-    def template(self) -> str:
-        """English, with a `{name}` or `{name:format}` for each value."""
-        return self._parts[0]
-
-    @property
-    def plural(self) -> str | None:
-        """The template for all numbers but 1, if there is one; the value `n` chooses."""
-        return self._parts[1]
+    @staticmethod
+    def _english(one: str, many: str | None, about: str, values: Mapping[str, Any]) -> str:
+        return filled(one if many is None or values["n"] == 1 else many, values)
 
     @property
     def values(self) -> Mapping[str, Any]:
         """What stands for each name."""
-        return MappingProxyType(dict(self._parts[3]))
+        return MappingProxyType(dict(self.made_of[3]))
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`."""
-        one, many, about, values = self._parts
+        one, many, about, values = self.made_of
         told = {name: _inside(value, language) for name, value in values.items()}
         if language == PSEUDO:
             english = one if many is None or values["n"] == 1 else many
@@ -96,83 +91,57 @@ class Template(Sentence):
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return Template, self._parts
-
 
 class Written(Sentence):
     """A template that stands in data in several languages, with its values."""
 
-    __slots__ = ("texts", "values")
-    texts: Mapping[str, str]
-    values: Mapping[str, Any]
+    __slots__ = ()
 
-    def __new__(cls, texts: Mapping[str, str], values: Mapping[str, Any]) -> Written:
-        """Fill the English template."""
-        made = super().__new__(cls, filled(texts[ENGLISH], values))
-        _SET(made, "texts", texts)
-        _SET(made, "values", values)
-        return made
+    @staticmethod
+    def _english(texts: Mapping[str, str], values: Mapping[str, Any]) -> str:
+        return filled(texts[ENGLISH], values)
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`; English where the data lack a language."""
-        told = {name: _inside(value, language) for name, value in self.values.items()}
+        texts, values = self.made_of
+        told = {name: _inside(value, language) for name, value in values.items()}
         if language == PSEUDO:
-            return pseudo.marked(filled(pseudo.longer(self.texts[ENGLISH]), told), nested=nested)
-        return filled(self.texts.get(language, self.texts[ENGLISH]), told, language)
+            return pseudo.marked(filled(pseudo.longer(texts[ENGLISH]), told), nested=nested)
+        return filled(texts.get(language, texts[ENGLISH]), told, language)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Written, (dict(self.texts), dict(self.values))
+        texts, values = self.made_of
+        return Written, (dict(texts), dict(values))
 
 
 class Joined(Sentence):
-    """Sentences and data in a row."""
+    """Sentences and data in a row, and what stands between them."""
 
-    __slots__ = ("parts", "separator")
-    parts: tuple[str, ...]
-    separator: str
-
-    def __new__(cls, separator: str, parts: tuple[str, ...]) -> Joined:
-        """Join the English texts."""
-        made = super().__new__(cls, separator.join(parts))
-        _SET(made, "separator", separator)
-        _SET(made, "parts", parts)
-        return made
+    __slots__ = ()
+    _english = str.join
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`."""
-        told = (
-            part.in_language(language, nested=nested) if isinstance(part, Sentence) else part for part in self.parts
-        )
-        return spacing.joined(self.separator, told) if language == spacing.CHINESE else self.separator.join(told)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Joined, (self.separator, self.parts)
+        separator, parts = self.made_of
+        told = (part.in_language(language, nested=nested) if isinstance(part, Sentence) else part for part in parts)
+        return spacing.joined(separator, told) if language == spacing.CHINESE else str(separator).join(told)
 
 
 class Passed(Sentence):
-    """What a function makes of a sentence, in each language."""
+    """What a function makes of a sentence, in each language, given the rest of its arguments."""
 
-    __slots__ = ("function", "rest", "sentence")
-    function: Callable[..., str]
-    sentence: Sentence
-    rest: tuple[tuple[Any, ...], Mapping[str, Any]]
+    __slots__ = ()
 
-    def __new__(
-        cls, function: Callable[..., str], sentence: Sentence, rest: tuple[tuple[Any, ...], Mapping[str, Any]]
-    ) -> Passed:
-        """Call the function with the English text."""
-        made = super().__new__(cls, function(str(sentence), *rest[0], **rest[1]))
-        for name, value in (("function", function), ("sentence", sentence), ("rest", rest)):
-            _SET(made, name, value)
-        return made
+    @staticmethod
+    def _english(
+        function: Callable[..., str], sentence: Sentence, args: Iterable[Any], named: Mapping[str, Any]
+    ) -> str:
+        return function(str(sentence), *args, **named)
 
     def in_language(self, language: str, *, nested: bool = False) -> str:
         """See `Sentence`."""
-        return self.function(self.sentence.in_language(language, nested=nested), *self.rest[0], **self.rest[1])
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Passed, (self.function, self.sentence, self.rest)
+        function, sentence, args, named = self.made_of
+        return str(function(sentence.in_language(language, nested=nested), *args, **named))
 
 
 def say(template: LiteralString, /, *, about: LiteralString = "", **values: object) -> Sentence:
@@ -241,7 +210,7 @@ def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concat
     @wraps(function)
     def applied(text: str, /, *args: _Rest.args, **kwargs: _Rest.kwargs) -> str:
         if isinstance(text, Sentence):
-            return Passed(cast(Callable[..., str], applied), text, (args, kwargs))
+            return Passed(cast(Callable[..., str], applied), text, args, kwargs)
         return function(text, *args, **kwargs)
 
     return applied
@@ -288,14 +257,9 @@ def said_throughout(tree: Any, language: str) -> Any:
 
 
 def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> str:
-    """Fill a template; the one place where a number becomes text in a sentence.
+    """Fill a template with values in its language; the one place where a number becomes text in a sentence.
 
     English and Chinese write 1,234.5 and 12% alike. A language with separators of its own is served here.
-
-    Args:
-        template: In any language.
-        values: Its values, already in that language.
-        language: Which it is.
     """
     if not values:
         return template.format()

@@ -25,12 +25,7 @@ _SEPARATORS: Final = {", ": "、", "; ": "；", ": ": "："}
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
-    """Fill a Chinese template.
-
-    Args:
-        template: Chinese.
-        values: Its values, already in Chinese.
-    """
+    """Fill a Chinese template with values that are already in Chinese."""
     parts: list[str] = []
     for literal, name, form in _parsed(template):
         parts.append(literal)
@@ -40,11 +35,7 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
 
 
 def closed_up(parts: Iterable[str]) -> str:
-    """Texts in a row; a space where one meets the next goes if it would stand between two Chinese characters.
-
-    Args:
-        parts: In order; an empty one is left out.
-    """
+    """Texts in a row; a space where one meets the next goes if it would stand between two Chinese characters."""
     text = ""
     for part in filter(None, parts):
         if text.endswith(" ") and _AT_THE_START.match(part) and _AT_THE_END.search(text[:-1]):
@@ -56,12 +47,7 @@ def closed_up(parts: Iterable[str]) -> str:
 
 
 def joined(separator: str, parts: Iterable[str]) -> str:
-    """Chinese texts in a row, with the separator that Chinese writes.
-
-    Args:
-        separator: As it stands in English.
-        parts: In order.
-    """
+    """Chinese texts in a row, with the separator that Chinese writes for this English one."""
     text = ""
     for place, part in enumerate(parts):
         text += (_between(text, separator, part) if place else "") + part

@@ -3,7 +3,7 @@
 from ui.frame.foreign_page import publish
 from ui.frame.sidebar import chosen_entry
 from ui.frame.source_box import head
-from ui.open import examining, file_choice, handing_in, kept_import, questions, report, trying
+from ui.open import file_choice, handing_in, kept_import, questions, report, trying
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -25,7 +25,7 @@ if entry.holds == "model":  # a checkpoint of this program, handed in: nothing i
     if trying.trying(entry) is not None:
         kept_import.links(entry)
     st.stop()
-found = examining.examined(entry)
+found = report.examined(entry)
 if found is not None:
     report.steps(found, has_pieces=questions.has_pieces(entry))
     report.summary(found)

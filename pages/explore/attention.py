@@ -5,10 +5,9 @@ from functools import partial
 from transformer.checkpoint.load import Checkpoint
 from ui.attention import attention_panels
 from ui.attention.map_pictures import ATTENTION
-from ui.frame.maps_page import given_head
 from ui.frame.run_page import below
 from ui.frame.sidebar import checkpoint_or_maps
-from ui.frame.source_box import of_a_sentence
+from ui.frame.source_box import given_head, of_a_sentence
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_maps import open_maps

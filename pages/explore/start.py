@@ -6,7 +6,7 @@ from ui.frame.source_box import head, source_box
 from ui.runs.open_run import open_run, publish
 from ui.shared import menu
 from ui.shared.door import st
-from ui.start import diagram, examples, ways
+from ui.start import diagram, examples
 from ui.state import session
 from words import say
 
@@ -32,7 +32,7 @@ def show(checkpoint: Checkpoint) -> None:
         run.publish()
     else:
         publish(checkpoint)
-    ways.draw(checkpoint)
+    examples.ways(checkpoint)
 
 
 show(sidebar(menu.NAME))

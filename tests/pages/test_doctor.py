@@ -16,7 +16,7 @@ from transformer.doctor.findings import Measured, Shown, not_applicable
 from transformer.doctor.patient import Test
 from ui.doctor import doctor_panels
 from ui.doctor.examinations import Asked, Examinations
-from ui.runs import loading
+from ui.runs import loading, measuring
 from words import say
 
 SECONDS = 300.0
@@ -180,7 +180,7 @@ def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_pa
     assert plain(test.run().info) == ["The examination was stopped."], "nor does it begin by itself"
     test.button("examine").click().run()
     assert plain(until_done(test).error) == ["reverse is broken: 1 test says so."]
-    assert examinations.kept(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).report is not None
+    assert examinations.look(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).result is not None
 
 
 def test_another_visitor_sees_the_same_examination_and_a_reload_keeps_it(open_page, examine_with):
@@ -259,7 +259,7 @@ def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with, t
 
 def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, monkeypatch):
     examine_with(WELL)
-    monkeypatch.setattr(doctor_panels, "SMALL", 1_000)
+    monkeypatch.setattr(measuring, "SMALL", 1_000)
     test = open_page(DOCTOR, model="reverse")
     assert "With 237,312 parameters an examination may take some minutes" in plain(test.info)[0]
     assert plain(until_done(test.button("examine").click().run()).success)
@@ -295,7 +295,7 @@ def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
 def test_a_report_can_be_saved_and_pasted(open_page, examine_with):
     examinations = examine_with(WELL, named("broken", BROKEN))
     test = until_done(open_page(DOCTOR, model="reverse"))
-    report = examinations.kept(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).report
+    report = examinations.look(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
     assert [one.label for one in test.get("download_button")] == ["Report as JSON", "Report as Markdown"]
     assert test.code[0].value == str(report.to_markdown())
     assert "No causal mask." in test.code[0].value

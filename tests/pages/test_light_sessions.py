@@ -10,7 +10,7 @@ import streamlit as st
 
 from tests.pages.conftest import ROOT
 from transformer.runs.trace import Trace
-from ui.search.draw_jobs import Job
+from ui.server.jobs import Job
 
 HEAD = {"layer": 2, "head": 2}
 VIEWS = [
@@ -55,7 +55,7 @@ def jobs(monkeypatch):
 def wait_for(jobs):
     """A job that works needs the runner, with all that it has finished."""
     until = time.monotonic() + 60
-    while any(one.progress().state in ("waiting", "running") for one in list(jobs)):
+    while any(one.seen.is_under_way for one in list(jobs)):
         assert time.monotonic() < until
         time.sleep(0.1)
 

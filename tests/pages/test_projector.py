@@ -3,13 +3,14 @@
 from tests.pages.conftest import PROJECTOR
 from ui.server.public import Question
 from ui.server.registry import ROOMS
+from ui.server.room import Room
 
 
 def test_the_wall_has_one_qr_code_also_beside_a_question(open_page):
     taught = ROOMS.open()
     try:
         for question in (None, Question("aloud.1", "Which?", ("A", "B"), aloud=True)):
-            ROOMS.ask(taught, question)
+            ROOMS.do(taught, Room.ask, question)
             drawn = "".join(one.proto.body for one in open_page(PROJECTOR, room=taught.code).main.get("html"))
             assert drawn.count("<img") == 1
     finally:

@@ -14,7 +14,7 @@ from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer import load
 from ui.runs import loading
-from ui.sentences import opened, overview, sentence_box, sentence_files
+from ui.sentences import line_table, overview, sentence_box
 from ui.server import switch
 from ui.state import session
 
@@ -41,7 +41,7 @@ def open_model(folder, open_page, monkeypatch):
 
 def job_of(test):
     """What the session looks at; None for nothing."""
-    return sentence_files.jobs().find(test.session_state[session.JOB]) if session.JOB in test.session_state else None
+    return sentence_box.jobs().find(test.session_state[session.JOB]) if session.JOB in test.session_state else None
 
 
 def run(test, text=TEXT):
@@ -52,7 +52,7 @@ def run(test, text=TEXT):
     job = job_of(test)
     if job is not None:
         pause = Event()
-        while not job.progress().over:
+        while job.seen.is_under_way:
             pause.wait(0.01)
         check(test.run())
     return test
@@ -102,19 +102,18 @@ def test_lines_are_chosen_and_ordered_and_the_address_says_so(open_model):
 
 def test_a_line_that_is_opened_leads_to_its_run(open_model):
     test = run(open_model(how="sampling", seed=3))
-    test = open_model(how="sampling", seed=3, job=job_of(test).id, line=2)
+    test = open_model(how="sampling", seed=3, job=job_of(test).about.id, line=2)
     assert view(test).line == 1
     assert "**Line 2**" in said(test)
     assert "**Output:** ssalg" in said(test)
     assert rows(test)["open"][1] == "● 2"
     job = job_of(test)
-    link = opened.leads_to(job, job.progress().results[1])
+    file, results = job.about, job.about.results(job)
+    link = line_table.leads_to(file, results[1])
     assert (link.source, link.model, link.decoding.seed, link.job) == ("glass", "reverse", 3, "")
-    assert link.revision == job.how.checkpoint[: len(link.revision)] != ""
-    assert [opened.leads_to(job, one).reference for one in job.progress().results] == [
-        one.line.reference for one in job.progress().results
-    ]
-    assert any(one.line.reference for one in job.progress().results)
+    assert link.revision == file.how.checkpoint[: len(link.revision)] != ""
+    assert [line_table.leads_to(file, one).reference for one in results] == [one.line.reference for one in results]
+    assert any(one.line.reference for one in results)
 
 
 def test_another_session_sees_them_by_their_address_alone(open_model):
@@ -128,8 +127,8 @@ def test_another_session_sees_them_by_their_address_alone(open_model):
 
 def test_results_are_spoken_whole(open_model):
     job = job_of(run(open_model()))
-    test = open_model(job=job.id, line=7, lang="qps")
-    data = words_of("reverse", "sentences", TEXT, [one.output for one in job.progress().results])
+    test = open_model(job=job.about.id, line=7, lang="qps")
+    data = words_of("reverse", "sentences", TEXT, [one.output for one in job.about.results(job)])
     assert complaints(test, data | data_of_models(), set(told_by_models())) == []
 
 

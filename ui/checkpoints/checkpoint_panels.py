@@ -115,7 +115,7 @@ def broken() -> None:
     """Draw why folders cannot be opened; whoever comes for that finds it on top."""
     for entry in loading.entries():
         if entry.error is not None:
-            said = joined(" ", [f"**{drawing.plain(entry.name)}**", drawing.plain(entry.error)])
+            said = joined(" ", [drawing.strong(entry.name), drawing.plain(entry.error)])
             st.error(said, icon=":material/error:")
 
 
@@ -129,7 +129,7 @@ def folders() -> None:
             icon, said = ":material/grid_on:", say("attention maps: {title}", title=title)
         if entry.holds == "foreign":
             icon, said = ":material/quiz:", say("of another program: see the page Open a checkpoint")
-        st.markdown(joined(" ", [icon, f"**{drawing.plain(entry.name)}**", drawing.plain(said)]))
+        st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.plain(said)]))
     st.caption(
         say(
             "Your own checkpoints appear here when the app is started with `-- {option} DIR` or with the environment "

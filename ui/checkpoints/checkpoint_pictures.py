@@ -46,8 +46,7 @@ class Curves:
 def curves(checkpoint: Checkpoint) -> Curves | None:
     """The learning curves of a checkpoint; None if its folder has none.
 
-    Raises:
-        CheckpointError: The file with them cannot be read.
+    Raises `CheckpointError`: the file with them cannot be read.
     """
     curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
     if curve is None:
@@ -117,8 +116,7 @@ def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: str) -> Plot:
 def effort(record: Mapping[str, Any]) -> str:
     """What a card's training record says of how long it took, such as "17 epochs, 10,856,421 target pieces, 1 h".
 
-    Args:
-        record: The card's training; values that are no numbers are passed over.
+    Values that are no numbers are passed over.
     """
     epochs, tokens, seconds = (_positive(record.get(name)) for name in ("epochs", "target_tokens", "seconds"))
     said = [say_n("{n:,} epoch", "{n:,} epochs", round(epochs))] if epochs else []

@@ -11,7 +11,7 @@ import pandas as pd
 from transformer.checkpoint.load import Checkpoint
 from ui.shared import drawing, page_style
 from ui.shared.door import frame, st
-from words import joined, say, through
+from words import joined, say
 
 Record = Mapping[str, Any]
 
@@ -70,22 +70,18 @@ def scores(checkpoint: Checkpoint) -> None:
             others.setdefault(_value(record.get("measure")), []).append(record)
     for measure, group in others.items():
         if measure != NONE:
-            st.markdown(_bold(drawing.plain(_title(measure))))
+            st.markdown(drawing.strong(_title(measure)))
         st.table(_frame(other_rows(group)), hide_index=True)
         if any("aer" in record for record in group):
             st.caption(HOW_TO_READ_ALIGNMENTS)
     with st.expander(say("How each was counted")), st.container(key=page_style.COUNTED):
         for record in records:
-            st.markdown(_bold(drawing.plain(_name(record))))
+            st.markdown(drawing.strong(_name(record)))
             st.table(_frame(details(record)), hide_index=True, hide_header=True)
 
 
 def score_rows(records: Sequence[Record]) -> list[dict[str, str]]:
-    """Scorings of translations, one row each; a column that no record fills is left out.
-
-    Args:
-        records: Of a card: file, decoding, pairs, bleu, chrf, exact and the like, each of any type.
-    """
+    """Scorings of translations of a card, one row each; a column that no record fills is left out."""
     rows = [{title: _cell(record, name) for name, title in _COLUMNS.items()} for record in records]
     filled = [
         title for name, title in _COLUMNS.items() if any(_value(record.get(name)) != NONE for record in records)
@@ -159,11 +155,6 @@ def _decoding(record: Record) -> str:
 def _name(record: Record) -> str:
     named = [value for value in (_value(record.get("file")), _decoding(record)) if value != NONE]
     return joined(", ", named) if named else say("Without a file name")
-
-
-@through
-def _bold(text: str) -> str:
-    return f"**{text}**"
 
 
 def _title(name: str) -> str:

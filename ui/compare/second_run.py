@@ -26,7 +26,7 @@ from ui.runs.step_rows import branch_at, own_choice
 from ui.shared import choices, drawing, menu, page_style
 from ui.shared.choices import Kept
 from ui.shared.door import st
-from ui.state import answered, comparing, nested, session, tried
+from ui.state import comparing, nested, session
 from ui.state.branch_addresses import Branch
 from ui.state.view import MAIN, SECOND, Compared
 from words import say
@@ -191,7 +191,7 @@ def _open(entry: Entry) -> Checkpoint | None:
     """Open the second checkpoint; if that fails, or it asks something first, a sentence says so."""
     try:
         if entry.holds == "foreign" or handed_in.is_name(entry.name):
-            return foreign_models.open_foreign(entry, answered.of(entry.name))
+            return foreign_models.open_foreign(entry, session.answers_of(entry.name))
         return loading.open_checkpoint(entry)
     except QuestionsError:
         said = say("“{name}” cannot be opened yet: its files do not say all that the model needs.", name=entry.title)
@@ -228,7 +228,7 @@ def _branch(main: OpenRun) -> Checkpoint | None:
 def _branches(main: OpenRun, asked: str) -> dict[str, str]:
     """What may be chosen: the model's own choice, every branch but the first run's, and nothing while nothing was."""
     here = main.trace.query.forced
-    known = [_written(branch) for branch in tried.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
+    known = [_written(branch) for branch in session.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
     branches = {text: branch for text in (*known, asked) if (branch := _read_branch(text, main)) is not None}
     found: dict[str, str] = {OWN: say("Model's own choice")} if here else {}
     piece = main.trace.vocabulary
@@ -263,6 +263,6 @@ def _branch_off(written: Branch, step: int, base: Query, config: ModelConfig, pi
     branch = branch_at(written, step, piece)
     if branch == written[: len(branch)]:
         return
-    tried.remember(MAIN, base, branch)
+    session.remember(MAIN, base, branch)
     session.stand(MAIN, notes=())
     differ(forced=_written(branch), result=None)

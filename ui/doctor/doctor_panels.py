@@ -10,10 +10,12 @@ from transformer.doctor.whole import Report
 from transformer.errors import DataError
 from transformer.trying.samples import Samples, samples_of
 from ui.doctor import findings
-from ui.doctor.examinations import Asked, Examinations, Seen
+from ui.doctor.examinations import Asked, Examinations, Progress
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import address
+from ui.server.jobs import Seen
 from ui.shared import drawing, pairs
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -24,8 +26,6 @@ from words import Sentence, joined, say, say_n
 WANTED, PROBLEM = "examination_wanted", "examination_problem"
 TEXTS, FORM, REPORTED = "examination_texts", "examination_form", "examination_reported"
 WITH_THESE, WITH_EXAMPLES, AGAIN = "examine_these", "examine_examples", "examine_again"
-SMALL: Final = 30_000_000
-"""Parameters of a model that is examined unasked: that takes seconds; the shipped ones have 8 million."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,10 @@ def again(checkpoint: Checkpoint) -> None:
     )
 
 
-def begins_by_itself(checkpoint: Checkpoint) -> bool:
-    """Whether the page examines it without being asked to."""
-    return checkpoint.config.count_parameters() <= SMALL
-
-
 def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
     """Draw the box for sentences of the reader's.
 
-    Args:
-        checkpoint: That is examined.
-        unfolded: Whether it stands open: without pairs nothing says that the model does its task.
+    It stands `unfolded` where nothing says that the model does its task, as there were no pairs.
     """
     which = checkpoint.content_hash
     name, typed = st.session_state.get(pairs.CARRIED) or ("", "")
@@ -149,17 +142,18 @@ def draw(checkpoint: Checkpoint) -> None:
         follow(asked, wish, address(checkpoint, session.asked()), seen.is_under_way)
         if not seen.is_under_way:
             again(checkpoint)
-    is_open = seen is not None and seen.report is not None and not seen.report.does_its_task
+    is_open = seen is not None and seen.result is not None and not seen.result.does_its_task
     own_sentences(checkpoint, unfolded=is_open and checkpoint.model.anatomy.gives_logits)
 
 
 def _begun(checkpoint: Checkpoint, asked: Asked, wish: Wanted) -> Seen | None:
     """How far the examination is, which begins now if it shall; None if it does not."""
     if wish.is_stopped:
-        return examinations().kept(asked)
+        seen = examinations().look(asked)
+        return seen if seen is not None and not seen.is_under_way else None
     seen = examinations().look(asked, loading.visitor())
     if seen is None and (wish.is_asked or begins_by_itself(checkpoint)):
-        return attempt(lambda: examinations().ask(asked, checkpoint, loading.visitor()))
+        return attempt(lambda: examinations().examine(asked, checkpoint, loading.visitor()))
     return seen
 
 
@@ -185,30 +179,26 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
         st.rerun()  # the page once more, which then looks no longer
     if seen is None:
         return
-    if seen.report is not None:
-        _verdict(seen.report)
+    report: Report | None = seen.result
+    so_far: Progress = seen.so_far or Progress()
+    if report is not None:
+        _verdict(report)
     elif seen.state == "failed":
         st.error(say("The examination could not be made. Examine again."))
     else:
-        _progress(seen, asked, wish)
-    findings.wrong(seen.findings, link)
-    if seen.report is not None:
-        findings.pairs(seen.report, link)
-        findings.others(seen.findings, link)
-        findings.offer(seen.report)
+        _progress(seen, so_far, asked, wish)
+    findings.wrong(so_far.findings if report is None else report.findings, link)
+    if report is not None:
+        findings.pairs(report, link)
+        findings.others(report.findings, link)
+        findings.offer(report)
 
 
 def _verdict(report: Report) -> None:
     """Draw the sentence that sums up, and what the examination was made of."""
     said = drawing.plain(report.summary())
-    if report.health == "broken":
-        st.error(said, icon=findings.ICONS["broken"])
-    elif report.health == "look":
-        st.warning(said, icon=findings.ICONS["look"])
-    elif report.health == "well":
-        st.success(said, icon=findings.ICONS["well"])
-    else:
-        st.info(said, icon=":material/help:")
+    draw = {"broken": st.error, "look": st.warning, "well": st.success}.get(report.health, st.info)
+    draw(said, icon=":material/help:" if report.health == "not_tested" else findings.ICONS[report.health])
     seconds = sum(one.seconds for one in report.findings)
     took = say_n(
         "{n} test in {seconds:.1f} seconds.", "{n} tests in {seconds:.1f} seconds.", len(report.findings),
@@ -236,14 +226,13 @@ def _sentences(report: Report) -> Sentence:
     )
 
 
-def _progress(seen: Seen, asked: Asked, wish: Wanted) -> None:
+def _progress(seen: Seen, so_far: Progress, asked: Asked, wish: Wanted) -> None:
     """Draw how far an examination is, and the button that stops it."""
-    done = len(seen.findings)
+    done, whole = len(so_far.findings), len(examinations().tests)
     if seen.state == "waiting":
-        said = say_n(
-            "{n} examination comes before this one.", "{n} examinations come before this one.", max(seen.ahead, 1)
-        )
+        ahead = max(examinations().before(asked), 1)
+        said = say_n("{n} examination comes before this one.", "{n} examinations come before this one.", ahead)
     else:
-        said = say("Test {n} of {most}: {title}", n=min(done + 1, seen.whole), most=seen.whole, title=seen.testing)
-    st.progress(done / max(seen.whole, 1), text=drawing.plain(said))
+        said = say("Test {n} of {most}: {title}", n=min(done + 1, whole), most=whole, title=so_far.testing)
+    st.progress(done / max(whole, 1), text=drawing.plain(said))
     st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=stop, args=(asked, wish))

@@ -24,31 +24,26 @@ ICONS: Final[dict[Verdict, str]] = {
     "not_applicable": ":material/do_not_disturb_on:",
 }
 WRONG: Final[tuple[Verdict, ...]] = ("broken", "look")
+_COUNTED: Final[dict[Verdict, Callable[[int], Sentence]]] = {
+    "broken": lambda n: say_n("Broken: {n} test", "Broken: {n} tests", n),
+    "look": lambda n: say_n("Look at this: {n} test", "Look at this: {n} tests", n),
+    "well": lambda n: say_n("Well: {n} test", "Well: {n} tests", n),
+    "not_applicable": lambda n: say_n("Not applicable: {n} test", "Not applicable: {n} tests", n),
+}
 
 
 def wrong(findings: Sequence[Finding], link: Link) -> None:
-    """Draw what is broken, then what is worth a look.
-
-    Args:
-        findings: All, in the order of the examination.
-        link: Of the page, whose checkpoint the links keep.
-    """
+    """Draw what is broken, then what is worth a look; the links keep the checkpoint of `link`."""
     for verdict in WRONG:
         found = [one for one in ordered(findings) if one.verdict == verdict]
         if found:
-            heading = _broken(len(found)) if verdict == "broken" else _to_look_at(len(found))
-            st.subheader(joined(" ", [ICONS[verdict], heading]), anchor=False)
+            st.subheader(joined(" ", [ICONS[verdict], _COUNTED[verdict](len(found))]), anchor=False)
             for one in found:
                 _whole(one, link)
 
 
 def pairs(report: Report, link: Link) -> None:
-    """Draw what became of the pairs, the worst first.
-
-    Args:
-        report: Of an examination that is over.
-        link: Of the page, whose checkpoint the link keeps.
-    """
+    """Draw what became of the pairs, the worst first; the link keeps the checkpoint of `link`."""
     if not report.pairs:
         return
     n_right = sum(one.is_right for one in report.pairs)
@@ -75,44 +70,21 @@ def pairs(report: Report, link: Link) -> None:
 
 
 def others(findings: Sequence[Finding], link: Link) -> None:
-    """Draw what is well and what is not applicable, folded.
-
-    Args:
-        findings: All, in the order of the examination.
-        link: Of the page, whose checkpoint the links keep.
-    """
-    _folded(findings, "well", _well, link)
-    _folded(findings, "not_applicable", _not_applicable, link)
-
-
-def _folded(findings: Sequence[Finding], verdict: Verdict, counted: Callable[[int], Sentence], link: Link) -> None:
-    found = [one for one in findings if one.verdict == verdict]
-    if found:
-        with st.expander(counted(len(found)), icon=ICONS[verdict]):
-            _listed(found, link)
-
-
-def _broken(n: int) -> Sentence:
-    return say_n("Broken: {n} test", "Broken: {n} tests", n)
-
-
-def _to_look_at(n: int) -> Sentence:
-    return say_n("Look at this: {n} test", "Look at this: {n} tests", n)
-
-
-def _well(n: int) -> Sentence:
-    return say_n("Well: {n} test", "Well: {n} tests", n)
-
-
-def _not_applicable(n: int) -> Sentence:
-    return say_n("Not applicable: {n} test", "Not applicable: {n} tests", n)
+    """Draw what is well and what is not applicable, folded."""
+    for verdict in ("well", "not_applicable"):
+        found = [one for one in findings if one.verdict == verdict]
+        if found:
+            with st.expander(_COUNTED[verdict](len(found)), icon=ICONS[verdict]):
+                _listed(found, link)
 
 
 def _whole(finding: Finding, link: Link) -> None:
     found = finding.measured
     with st.container(border=True, key=f"finding_{finding.test}", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(_title(finding), width="content")
+            verdict, title = VERDICTS[finding.verdict], drawing.plain(finding.title)
+            said = say("{icon} **{title}**: {verdict}", icon=ICONS[finding.verdict], title=title, verdict=verdict)
+            st.markdown(said, width="content")
             st.badge(AREAS[finding.area], color="gray")
         if found.headline:
             st.markdown(say("**{text}**", text=drawing.plain(found.headline)))
@@ -125,7 +97,9 @@ def _whole(finding: Finding, link: Link) -> None:
         if found.causes:
             st.markdown(say("**Usual causes.** {text}", text=drawing.with_code(found.causes)))
         if found.places:
-            st.markdown(say("**Where.** {places}", places=_places(found.places)))
+            # Names are no terms, so they stand in quotes.
+            named = [say("“{name}”", name=drawing.plain(name)) for name in found.places[:MOST_PLACES]]
+            st.markdown(say("**Where.** {places}", places=joined(", ", named)))
         _way(finding, link)
 
 
@@ -134,11 +108,6 @@ def _way(finding: Finding, link: Link) -> None:
     shown = finding.measured.shown
     if shown is not None:
         menu.link(shown.page, LABELS[shown.page], leads_to(shown, link), icon=":material/arrow_forward:")
-
-
-def _title(finding: Finding) -> Sentence:
-    verdict, title = VERDICTS[finding.verdict], drawing.plain(finding.title)
-    return say("{icon} **{title}**: {verdict}", icon=ICONS[finding.verdict], title=title, verdict=verdict)
 
 
 def _held_against(finding: Finding) -> Sentence:
@@ -150,12 +119,6 @@ def _held_against(finding: Finding) -> Sentence:
     if found.why:
         said.append(found.why)
     return joined(" ", said)
-
-
-def _places(places: Sequence[str]) -> Sentence:
-    """Names of what it was found in; they are no terms, so they stand in quotes."""
-    named = [say("“{name}”", name=drawing.plain(name)) for name in places[:MOST_PLACES]]
-    return joined(", ", named)
 
 
 def _listed(findings: Sequence[Finding], link: Link) -> None:
@@ -201,12 +164,9 @@ _PANELS: Final[dict[str, str]] = {
 
 
 def leads_to(shown: Shown, link: Link) -> Link:
-    """The link to where something shows.
+    """The link to where something shows, from that of the page at hand.
 
-    Args:
-        shown: Where that is.
-        link: Of the page at hand. Its way of decoding and its changes are left out: the doctor examined the model
-            without them.
+    Its way of decoding and its changes are left out: the doctor examined the model without them.
     """
     looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step", "tensor")}
     looked_at = {name: value for name, value in looked_at.items() if value is not None}
@@ -230,20 +190,14 @@ JSON, MARKDOWN = "report_json", "report_markdown"
 
 
 def offer(report: Report) -> None:
-    """Draw what saves a report, and its Markdown to copy.
-
-    Args:
-        report: Of an examination that is over.
-    """
+    """Draw what saves a report, and its Markdown to copy."""
     stem, text = Origin(checkpoint=report.checkpoint).stem("doctor"), here(report.to_markdown())
     with st.container(horizontal=True):
-        st.download_button(
-            say("Report as JSON"), report.to_json(), file_name=f"{stem}.json", mime="application/json",
-            key=JSON, on_click="ignore", icon=":material/download:",
-        )  # fmt: skip
-        st.download_button(
-            say("Report as Markdown"), text, file_name=f"{stem}.md", mime="text/markdown",
-            key=MARKDOWN, on_click="ignore", icon=":material/download:",
-        )  # fmt: skip
+        for label, content, ending, kind, key in (
+            (say("Report as JSON"), report.to_json(), "json", "application/json", JSON),
+            (say("Report as Markdown"), text, "md", "text/markdown", MARKDOWN),
+        ):
+            name, icon = f"{stem}.{ending}", ":material/download:"
+            st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)
     with st.expander(say("The report as text, to paste into a thread")):
         st.code(text, language=None, wrap_lines=True)

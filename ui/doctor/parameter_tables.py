@@ -25,7 +25,7 @@ from ui.doctor.parameter_pictures import Known, spectrum_key, statistics, with_s
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing, page_style
-from ui.shared.door import here, st
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import MAIN, Tensors
 from words import joined, say, say_n
@@ -43,12 +43,7 @@ _Result = TypeVar("_Result")
 def known(checkpoint: Checkpoint, said: str) -> list[Known]:
     """What is known of each parameter; the singular values of a small model are computed now.
 
-    Args:
-        checkpoint: Whose.
-        said: What a bar says while it takes long.
-
-    Raises:
-        BusyError: The model has too much to do.
+    A bar says `said` while it takes long. Raises `BusyError`: the model has too much to do.
     """
     tensors = parameters_of(checkpoint.model)
     numbers = one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], said)
@@ -60,8 +55,7 @@ def known(checkpoint: Checkpoint, said: str) -> list[Known]:
 def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> list[Known]:
     """The same with the singular values of every matrix that is not too large for that.
 
-    Raises:
-        BusyError: The model has too much to do.
+    Raises `BusyError`: the model has too much to do.
     """
     missing = sorted((one for one in found if 0 < one.work <= MOST), key=lambda one: one.work)
     costs = [float(one.work) for one in missing]
@@ -78,16 +72,7 @@ def pairs(checkpoint: Checkpoint, other: Checkpoint) -> Paired:
 
 
 def all_differences(checkpoint: Checkpoint, other: Checkpoint, both: Paired, said: str) -> list[Difference]:
-    """How far each parameter is from that of another checkpoint.
-
-    Args:
-        checkpoint, other: The two.
-        both: What `pairs` returned.
-        said: What a bar says while it takes long.
-
-    Raises:
-        BusyError: The model has too much to do.
-    """
+    """How far each parameter is from that of another checkpoint. Raises `BusyError`: the model has too much to do."""
 
     def of_one(a: Parameter, b: Parameter) -> Difference:
         key = ("difference", checkpoint.content_hash, other.content_hash, a.name)
@@ -103,13 +88,9 @@ def one_by_one(
     costs: Sequence[float] = (),
     patience: float = PATIENCE_SECONDS,
 ) -> list[_Result]:
-    """Do some work piece by piece, with a bar as soon as it takes long.
+    """Do some work piece by piece, with a bar that says `said` as soon as it has taken `patience` seconds.
 
-    Args:
-        work: The pieces.
-        said: What the bar says.
-        costs: How long each takes, in any unit; alike if not given.
-        patience: Seconds before the bar is drawn.
+    What each piece costs is in any unit; alike if not given.
     """
     costs, done, results = costs or [1.0] * len(work), 0.0, []
     place, due = st.empty(), time.monotonic() + patience
@@ -167,13 +148,7 @@ def is_of(one: Known, which: Tensors) -> bool:
 
 
 def listed(found: Sequence[Known], which: Tensors, words: str) -> list[Known]:
-    """Those that are listed.
-
-    Args:
-        found: All of them.
-        which: Kind of those that are.
-        words: Each is in a name of theirs, in any case.
-    """
+    """Those of a kind, each with all of some words in its names, in any case."""
     return [one for one in found if is_of(one, which) and has(words, one.parameter.name, *one.parameter.also)]
 
 
@@ -225,15 +200,8 @@ def draw_all(found: Sequence[Known], chosen: str) -> None:
     numbers = frame(rows)
     left_out = {"name"} if numbers["also"].any() else {"name", "also"}
     shown = [name for name in numbers.columns if name not in left_out]
-    st.container(key=TABLE).dataframe(
-        numbers.assign(open=marked([one.parameter.name for one in rows], chosen))[["open", *shown]],
-        hide_index=True,
-        height=height_of(len(rows)),
-        row_height=29,
-        column_config={"open": opening(OPEN, [one.parameter.name for one in rows]), **_all_columns()},
-        placeholder="–",
-        alt=say("Every learned tensor with its shape and what numbers it holds."),
-    )
+    alt = say("Every learned tensor with its shape and what numbers it holds.")
+    _table(numbers, shown, _all_columns(), keys=(TABLE, OPEN), chosen=chosen, alt=alt)
     st.caption(_said(rows))
     drawing.csv_button(numbers, key=CSV, title=say("parameters"), of_sentence=False)
 
@@ -243,33 +211,33 @@ def bar(name: str) -> Any:
     return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{name}-{page_style.BAR}")
 
 
-def height_of(n_rows: int) -> Any:
-    """The height of a table, in pixels if it scrolls."""
-    return "content" if n_rows <= MOST_WITHOUT_SCROLLING else TABLE_HEIGHT
-
-
-def marked(names: Sequence[str], chosen: str) -> list[str]:
-    """Names, that of the tensor that is looked at with its mark."""
-    return [f"● {name}" if name == chosen else name for name in names]
-
-
-def opening(key: str, names: Sequence[str]) -> Any:
-    """The column whose names open a tensor.
-
-    Args:
-        key: Of its buttons.
-        names: Of the tensors, row by row.
-    """
-    order = tuple(names)
-
-    def go() -> None:
-        click = st.session_state.get(key)
-        if click is not None:
-            session.replace(MAIN, tensor=order[int(click["row"])])
-
-    return st.column_config.ButtonColumn(
-        here(say("Tensor")), type="secondary", width=OPEN_WIDTH, pinned=True, alignment="left", on_click=go, key=key
+def _table(
+    numbers: pd.DataFrame,
+    columns: Sequence[str],
+    look: dict[str, Any],
+    *,
+    keys: tuple[str, str],
+    chosen: str,
+    alt: str,
+) -> None:
+    """Draw a table of tensors, each opened by its name; `chosen` has a mark. Its keys: its own, its buttons'."""
+    names = list(numbers["name"])
+    opening = drawing.opening(
+        keys[1], say("Tensor"), names, _open, type="secondary", width=OPEN_WIDTH, alignment="left"
     )
+    st.container(key=keys[0]).dataframe(
+        numbers.assign(open=[f"● {name}" if name == chosen else name for name in names])[["open", *columns]],
+        hide_index=True,
+        height="content" if len(names) <= MOST_WITHOUT_SCROLLING else TABLE_HEIGHT,
+        row_height=29,
+        column_config={"open": opening, **look},
+        placeholder="–",
+        alt=alt,
+    )
+
+
+def _open(name: str) -> None:
+    session.replace(MAIN, tensor=name)
 
 
 def _all_columns() -> dict[str, Any]:
@@ -354,15 +322,7 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
 
 
 def draw_changes(checkpoint: Checkpoint, other: Checkpoint, chosen: str) -> Comparison | None:
-    """Draw how far each parameter is from the other checkpoint's.
-
-    Args:
-        checkpoint, other: The two.
-        chosen: Name of the parameter that is looked at.
-
-    Returns:
-        The two, for what is said of one parameter; None if nothing can be compared.
-    """
+    """Draw how far each parameter is from the other checkpoint's; None if nothing can be compared."""
     both = pairs(checkpoint, other)
     st.subheader(say("Difference from {name}", name=drawing.plain(other.name)))
     _unmatched(both, other)
@@ -371,13 +331,9 @@ def draw_changes(checkpoint: Checkpoint, other: Checkpoint, chosen: str) -> Comp
     found = attempt(lambda: all_differences(checkpoint, other, both, COMPARING))
     if found is None:
         return None
-    _table(by_size(found), other, chosen)
+    found.sort(key=lambda one: -math.inf if math.isnan(one.relative) else one.relative, reverse=True)
+    _changes(found, other, chosen)
     return Comparison(other, {one.name: (one, partner) for one, partner in both.pairs})
-
-
-def by_size(found: Sequence[Difference]) -> list[Difference]:
-    """The largest relative change first, what could not be compared last."""
-    return sorted(found, key=lambda one: -math.inf if math.isnan(one.relative) else one.relative, reverse=True)
 
 
 def _unmatched(both: Paired, other: Checkpoint) -> None:
@@ -400,28 +356,16 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
     )
 
 
-def changes_frame(found: Sequence[Difference]) -> pd.DataFrame:
-    """One row a parameter; NaN where there is no number."""
-    return pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
-
-
-def _table(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
+def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
     words = session.view(MAIN).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
         st.info(say("No tensor that both have is called so. Take fewer words."), icon=":material/info:")
         return
-    numbers, names = changes_frame(found), [one.name for one in found]
-    columns = ["open", "shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
-    st.container(key=CHANGES).dataframe(
-        numbers.assign(open=marked(names, chosen))[columns],
-        hide_index=True,
-        height=height_of(len(found)),
-        row_height=29,
-        column_config={"open": opening(OPEN_CHANGE, names), **_change_columns()},
-        placeholder="–",
-        alt=say("How far each tensor is from that of {name}, the largest relative change first.", name=other.name),
-    )
+    numbers = pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
+    columns = ["shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
+    alt = say("How far each tensor is from that of {name}, the largest relative change first.", name=other.name)
+    _table(numbers, columns, _change_columns(), keys=(CHANGES, OPEN_CHANGE), chosen=chosen, alt=alt)
     same = sum(one.largest == 0 and not one.left_out for one in found)
     said = say_n(
         "{n} tensor is compared; equal: {same}. The largest relative change comes first.",

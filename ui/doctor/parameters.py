@@ -20,8 +20,8 @@ from ui.runs.attempt import attempt
 from ui.runs.picture import Picture
 from ui.runs.show import show
 from ui.shared import choices, drawing
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import LONGEST_NAME, MAIN, Tensors
 from words import joined, say, say_n
@@ -114,14 +114,7 @@ DECOMPOSE: Final = "parameter_decompose"
 
 
 def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
-    """Draw the parameter that is looked at.
-
-    Args:
-        checkpoint: Whose.
-        one: What is known of it.
-        comparison: What the checkpoint is compared with, if anything.
-        names: Of all parameters, to choose from.
-    """
+    """Draw the parameter that is looked at."""
     name = one.parameter.name
     st.subheader(f"**{drawing.plain(name)}**")  # data: its words are no terms
     with bar("one_parameter"):

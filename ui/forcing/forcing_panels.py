@@ -16,7 +16,7 @@ from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.door import here, st
-from ui.state import right_output, session
+from ui.state import session
 from ui.state.view import Slot
 from words import joined, say, say_n
 
@@ -336,6 +336,6 @@ def _offer(run: OpenRun, name: str, label: str, text: str, *, tip: str = "") -> 
 
 def _take(slot: Slot, source: str | None, text: str) -> None:
     """Callback: this is the reference now, and its first piece is looked at."""
-    right_output.keep(source, text)
+    session.keep_reference(source, text)
     session.replace(slot, at=None)
     session.stand(slot, notes=())

@@ -12,7 +12,7 @@ from ui.frame.source_box import head
 from ui.runs import foreign_models
 from ui.shared import drawing, menu
 from ui.shared.door import st
-from ui.state import answered, session
+from ui.state import session
 from words import say, say_n
 
 PAGE: Final = "open"
@@ -22,11 +22,10 @@ MORE: Final = ":material/quiz:"
 def open_foreign(entry: Entry, title: str) -> Checkpoint:
     """Open a model of another program with the answers of the session; stops the page where they are not enough.
 
-    Raises:
-        CheckpointError: It cannot be opened, whatever is answered.
+    Raises `CheckpointError`: it cannot be opened, whatever is answered.
     """
     try:
-        return foreign_models.open_foreign(entry, answered.of(entry.name))
+        return foreign_models.open_foreign(entry, session.answers_of(entry.name))
     except QuestionsError as error:
         _ask(entry, title, len(error.report.asked))
 

@@ -2,16 +2,21 @@
 
 A sentence that was typed switches by itself, with the way back beside it. A link, a room, a lesson and a model of the
 reader's own say which checkpoint it is to be: there the other one is offered.
+
+Letters tell which checkpoint reads what was typed, as its own examples say which letters it reads. That knows Chinese
+from English, and not English from French.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.scripts import reader
 from ui.runs import loading
 from ui.shared import drawing
 from ui.shared.door import st
@@ -21,6 +26,8 @@ from words import say
 OFFER: Final = "offer"
 UNDO: Final = "undo_switch"
 _SWITCHED: Final = "switched"  # in the session
+_IDEOGRAPHS: Final = "CJK"
+_ENOUGH: Final = 0.5
 _TO_FOLLOW: Final = "switch_to_follow"  # likewise: set until the whole page was drawn anew
 
 
@@ -83,3 +90,39 @@ def _row(said: str, label: str, key: str, icon: str, model: str, text: str) -> N
     with st.container(horizontal=True, vertical_alignment="center", key=f"{OFFER}_row"):
         st.markdown(drawing.plain(said), width="content")
         st.button(label, key=key, icon=icon, on_click=_read_with, args=(model, text))
+
+
+# ------------------------------------------------------------------------------------------------ letters
+
+
+def scripts(text: str) -> Counter[str]:
+    """How much of a text is written in each script, such as "LATIN": in words, or ideographs, which are as much."""
+    found: Counter[str] = Counter()
+    for script, letters in groupby(text, key=_script):
+        if script:
+            found[script] += len(list(letters)) if script == _IDEOGRAPHS else 1
+    return found
+
+
+def share(text: str, examples: Iterable[str]) -> float:
+    """How much of a text is written as the examples are, from 0 to 1; 1 if nothing can be said of it."""
+    written, read = scripts(text), scripts(" ".join(examples))
+    if not written or not read:
+        return 1.0
+    return sum(count for script, count in written.items() if script in read) / written.total()
+
+
+def reader(text: str, here: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
+    """The name of the first checkpoint that reads what the one at hand does not, told by their examples.
+
+    None if the one at hand reads the text, or nobody does.
+    """
+    if share(text, here) >= _ENOUGH:
+        return None
+    fitting = (name for name, examples in others.items() if examples and share(text, examples) > _ENOUGH)
+    return next(fitting, None)
+
+
+def _script(letter: str) -> str:
+    """The first word of a letter's name says its script; empty for what is no letter."""
+    return unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""

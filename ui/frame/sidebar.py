@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import NoReturn
+from typing import Final, NoReturn, TypeVar
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
-from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, MAX_TOP_K, Beam, Sampling
+from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
 from ui.frame.foreign_page import open_foreign
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
@@ -24,15 +24,16 @@ from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.state import covering, session
-from ui.state.link import DEFAULT_NEW
+from ui.state.link import DEFAULT_NEW, WAYS
 from ui.state.view import MAIN
-from words import say, say_n
+from words import Sentence, say, say_n
 
 ONLY_MAPS = say("Attention maps that were given as they are, without a model: the page Attention shows them.")
 NEEDS_A_MODEL = say(
     "This page needs a model, and what is chosen are attention maps alone: look at them on the page Attention, or "
     "choose a checkpoint in the sidebar."
 )
+_Opened = TypeVar("_Opened")
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
@@ -41,11 +42,9 @@ def sidebar(
 ) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
-    Args:
-        title: Of the page, if it has not drawn its title yet: it stands above the reason why there is none.
-        shows_run: Whether the page shows a run: then decoding and what is hidden can be chosen.
-        chooses_head: Whether the decoder layer and head whose attention is shown are chosen here.
-        folds: Whether decoding and what is hidden are folded, as little or nothing of them is seen on the page.
+    The title is that of a page that has not drawn it yet: it stands above the reason why there is none. Where the
+    page `shows_run`, decoding and what is hidden can be chosen, folded if `folds`, as little or nothing of them is
+    seen; where it `chooses_head`, also the decoder layer and head whose attention is shown.
     """
     found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head, folds=folds)
     if isinstance(found, GivenMaps):
@@ -86,11 +85,7 @@ def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
 
 
 def chosen_entry(title: str = "") -> Entry:
-    """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none.
-
-    Args:
-        title: As for `sidebar`.
-    """
+    """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
     usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
     if not usable:
         _end(title, say("No checkpoint can be opened. The page Checkpoints says why."))
@@ -126,13 +121,7 @@ def _labelled(entry: Entry) -> str:
 
 
 def _open_maps(name: str, title: str) -> GivenMaps:
-    """Open given maps; if that fails say why in the page."""
-    try:
-        maps = loading.open_maps(name)
-    except (GlassformerError, OSError) as error:
-        why = error.sentence if isinstance(error, GlassformerError) else say("Its file cannot be read.")
-        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=name, why=why)
-        _end(title, drawing.plain(said))
+    maps = _opened(name, title, lambda: loading.open_maps(name), say("Its file cannot be read."))
     with st.sidebar:
         st.caption(ONLY_MAPS)
         _mention_broken()
@@ -151,13 +140,18 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
 
 
 def _open(entry: Entry, title: str) -> Checkpoint:
-    """Open a checkpoint; if that fails say why in the page, as the sidebar may be closed."""
+    asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
+    opening = (lambda: open_foreign(entry, title)) if asks else (lambda: loading.open_checkpoint(entry))
+    return _opened(entry.name, title, opening, say("Its folder cannot be read."))
+
+
+def _opened(name: str, title: str, opening: Callable[[], _Opened], unread: Sentence) -> _Opened:
+    """What was opened; if that fails it is said in the page why, as the sidebar may be closed."""
     try:
-        asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
-        return open_foreign(entry, title) if asks else loading.open_checkpoint(entry)
+        return opening()
     except (GlassformerError, OSError) as error:
-        why = error.sentence if isinstance(error, GlassformerError) else say("Its folder cannot be read.")
-        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=entry.name, why=why)
+        why = error.sentence if isinstance(error, GlassformerError) else unread
+        said = say("{name} cannot be opened. {why} Choose another checkpoint.", name=name, why=why)
         _end(title, drawing.plain(said))
 
 
@@ -213,10 +207,8 @@ def _decoding(checkpoint: Checkpoint) -> None:
         on_change=session.new_run,
         persist_state=KEEP,
     )
-    if how == "beam":
-        _beam()
-    elif how == "sampling":
-        _sampling()
+    if how in WAYS:
+        _settings(how)
     most = min(MAX_NEW, checkpoint.config.max_len)
     _limit_output(checkpoint, most)
     st.slider(
@@ -255,43 +247,40 @@ def _class_room() -> None:
         st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
 
 
-def _beam() -> None:
-    own = Beam()
-    _setting(st.slider, say("Beams"), 1, MAX_BEAM, key=session.BEAM_SIZE, value=own.size, step=1)
-    _setting(
-        st.slider, say("Length penalty"), 0.0, 2.0, key=session.LENGTH_PENALTY, value=own.length_penalty, step=0.1,
-        help=say("0 compares bare log-probabilities; higher prefers longer outputs."),
-    )  # fmt: skip
+_SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {
+    "size": (say("Beams"), 1, None),
+    "length_penalty": (
+        say("Length penalty"),
+        0.1,
+        say("0 compares bare log-probabilities; higher prefers longer outputs."),
+    ),
+    "temperature": (say("Temperature"), 0.05, say("Below 1 sharpens, above 1 flattens.")),
+    "top_k": (say("Top-k"), 1, say("0 keeps all pieces.")),
+    "top_p": (say("Top-p"), 0.01, say("1 keeps all pieces.")),
+    "seed": (say("Seed"), 1, say("The same seed draws the same output.")),
+}
+"""Of each number of a way of decoding its label, the step of its widget, and what it says."""
 
 
-def _sampling() -> None:
-    own = Sampling()
-    _setting(
-        st.slider, say("Temperature"), 0.05, 5.0, key=session.TEMPERATURE, value=own.temperature, step=0.05,
-        help=say("Below 1 sharpens, above 1 flattens."),
-    )  # fmt: skip
-    _setting(
-        st.number_input, say("Top-k"), 0, MAX_TOP_K, key=session.TOP_K, value=own.top_k, step=1,
-        help=say("0 keeps all pieces."),
-    )  # fmt: skip
-    _setting(
-        st.slider, say("Top-p"), 0.01, 1.0, key=session.TOP_P, value=own.top_p, step=0.01,
-        help=say("1 keeps all pieces."),
-    )  # fmt: skip
-    _setting(
-        st.number_input, say("Seed"), 0, MAX_SEED, key=session.SEED, value=own.seed, step=1,
-        help=say("The same seed draws the same output."),
-    )  # fmt: skip
-    st.button(say("Draw again"), on_click=_new_seed, icon=":material/casino:", width="stretch")
-
-
-def _setting(
-    widget: Callable[..., object], label: str, least: float, most: float, *, key: str, value: float, step: float,
-    help: str | None = None,
-) -> None:  # fmt: skip
-    """Draw a number of the way of decoding; another one is another run."""
-    st.session_state.setdefault(key, value)
-    widget(label, least, most, step=step, key=key, on_change=session.new_run, persist_state=KEEP, help=help)
+def _settings(how: str) -> None:
+    """Draw the numbers of a way of decoding; another one is another run."""
+    kind, settings = WAYS[how]
+    for one in settings:
+        label, step, help = _SETTINGS[one.field]
+        st.session_state.setdefault(one.key, getattr(kind, one.field))
+        widget = st.number_input if one.field in ("top_k", "seed") else st.slider
+        widget(
+            label,
+            one.least,
+            one.most,
+            step=step,
+            key=one.key,
+            on_change=session.new_run,
+            persist_state=KEEP,
+            help=help,
+        )
+    if how == "sampling":
+        st.button(say("Draw again"), on_click=_new_seed, icon=":material/casino:", width="stretch")
 
 
 def _new_seed() -> None:

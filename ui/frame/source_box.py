@@ -9,6 +9,7 @@ from typing import Final
 
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
+from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from ui.frame import whatif
 from ui.frame.offer import follow_switch, offer, typed
@@ -25,16 +26,14 @@ from words import joined, say
 
 EXAMPLE_CHARACTERS: Final = 60
 EXAMPLE: Final = "example"
+LONGEST: Final = 160  # characters of what maps are of; the Checkpoints page has the whole text
 
 
 @st.fragment
 def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     """Draw a page about a sentence; another sentence runs this again, but not the sidebar and the menu beside it.
 
-    Args:
-        title: Of the page.
-        checkpoint: Whose examples are offered.
-        draw: Draws what is below the source box; best a fragment itself, as a step need not draw the box again.
+    `draw` draws what is below the source box; best a fragment itself, as a step need not draw the box again.
     """
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
@@ -57,11 +56,7 @@ def _pieces(checkpoint: Checkpoint) -> None:
 
 
 def head(title: str) -> AbstractContextManager[object]:
-    """Draw the title of a page.
-
-    Returns:
-        The row that it begins, for `source_box`.
-    """
+    """Draw the title of a page; returns the row that it begins, for `source_box`."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="small", key=page_style.HEAD)
     with row:
         st.title(title, anchor=False, width="content")
@@ -75,13 +70,19 @@ def head_without_run(title: str) -> None:
     drawing.notes(session.take_notes())
 
 
-def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> None:
-    """Draw the source box, and its examples in a menu.
+def given_head(title: str, maps: GivenMaps) -> None:
+    """Draw the title of a page, and under it the sentence and the model that the maps are of."""
+    head(title)
+    said = [say("Given maps, shown as they are; nothing is run here.")]
+    if maps.checkpoint:
+        said.append(say("Model: {name}.", name=shortened(maps.checkpoint, limit=LONGEST)))
+    if maps.sentence:
+        said.append(say("Sentence: {text}", text=shortened(maps.sentence, limit=LONGEST)))
+    st.caption(drawing.plain(joined(" ", said)))
 
-    Args:
-        checkpoint: Whose examples are offered.
-        row: Where; `head` made it.
-    """
+
+def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> None:
+    """Draw the source box in the row that `head` made, and the checkpoint's examples in a menu."""
     follow_switch(checkpoint)
     if st.session_state.get(session.SOURCE) is None:
         st.session_state[session.SOURCE] = checkpoint.card.first_example()

@@ -24,32 +24,22 @@ def language_choice() -> None:
         languages(),
         key=LANGUAGE,
         format_func=name_of,
-        on_change=_speak,
+        on_change=lambda: language.choose(st.session_state[LANGUAGE]),
         label_visibility="collapsed",
     )
-
-
-def _speak() -> None:
-    language.choose(st.session_state[LANGUAGE])
 
 
 def settle_defaults(usable: Mapping[str, Entry]) -> None:
     """Remember which checkpoint an address means that names none, and which one a bare address means here.
 
-    Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do rooms and lessons.
-
-    Args:
-        usable: What can be opened, by name, the default first.
+    Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do rooms and lessons. Of
+    what is `usable`, the default stands first.
     """
     names, state = list(usable), st.session_state
     state[session.DEFAULT_MODEL] = names[0]
-    together = in_room.current() or lesson.place() is not None
-    state[session.BARE_MODEL] = names[0] if together else _reads(usable, language.of_browser()) or names[0]
+    together, spoken = in_room.current() or lesson.place() is not None, language.of_browser()
+    read = (name for name, entry in usable.items() if entry.code and entry.code == spoken)
+    state[session.BARE_MODEL] = names[0] if together else next(read, names[0])
     is_bare = state.get(session.SOURCE) is None and not session.standing(MAIN).revision
     if not state.get(session.MODEL):
         state[session.MODEL] = state[session.BARE_MODEL if is_bare else session.DEFAULT_MODEL]
-
-
-def _reads(usable: Mapping[str, Entry], tag: str) -> str | None:
-    """The first checkpoint of a language; None if there is none."""
-    return next((name for name, entry in usable.items() if entry.code and entry.code == tag), None)

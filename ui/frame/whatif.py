@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -26,8 +26,8 @@ from ui.runs import loading, measuring
 from ui.runs.open_run import OpenRun
 from ui.server.work import BusyError
 from ui.shared import cover, drawing, menu
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from ui.state.view import MAIN, Slot, View
 from words import Sentence, joined, say
@@ -75,12 +75,7 @@ def button(checkpoint: Checkpoint) -> None:
 
 
 def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
-    """Under the choice of one head: take it away with one click, or change it otherwise.
-
-    Args:
-        run: The run.
-        kind, layer, head: The head, from 0; where one is None, several are looked at and nothing is drawn.
-    """
+    """Under the choice of one head: take it away with one click, or change it otherwise; of one alone."""
     if layer is None or head is None or run.earlier:
         return
     changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)
@@ -146,15 +141,9 @@ def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead |
     if found is None:
         return None
     change = ZeroHead(*measuring.matters_most(found))
-    kept = tuple(one for one in session.standing(slot).interventions if one.target != change.target)
-    if st.button(
-        say("Take away the head that matters most here"),
-        key=f"{FIELD}most",
-        icon=":material/content_cut:",
-        help=drawing.plain(change.told()),
-        on_click=partial(session.change, slot, (*kept, change)),
-    ):
-        st.rerun()  # the whole page: the panel closes
+    help = drawing.plain(change.told())
+    said = say("Take away the head that matters most here")
+    _make(slot, change, said, key=f"{FIELD}most", icon=":material/content_cut:", help=help)
     return change
 
 
@@ -182,13 +171,20 @@ def _one(
         st.warning(drawing.plain(error.sentence))
         return
     st.markdown(joined(" ", [say("Then:"), say("**{change}**", change=drawing.plain(made.told()))]))
-    kept = tuple(one for one in session.standing(slot).interventions if one.target != made.target)
     if trace is not None and not session.view(slot).guess and not cover.is_on():
-        _effect(checkpoint, slot, trace, (*kept, made))
-    if st.button(
-        say("Change it"), type="primary", key=f"{FIELD}make", on_click=partial(session.change, slot, (*kept, made))
-    ):
-        st.rerun()  # the whole page: the dialog closes
+        _effect(checkpoint, slot, trace, _with(slot, made))
+    _make(slot, made, say("Change it"), key=f"{FIELD}make", type="primary")
+
+
+def _make(slot: Slot, change: Intervention, label: str, **look: Any) -> None:
+    """Draw a button that makes a change."""
+    if st.button(label, on_click=partial(session.change, slot, _with(slot, change)), **look):
+        st.rerun()  # the whole page: the panel closes
+
+
+def _with(slot: Slot, change: Intervention) -> tuple[Intervention, ...]:
+    """The changes of a slot with another, in the place of one of the same."""
+    return (*(one for one in session.standing(slot).interventions if one.target != change.target), change)
 
 
 def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Intervention, ...]) -> None:

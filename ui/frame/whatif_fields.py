@@ -38,21 +38,15 @@ class Around:
         kind = self.chosen.get("attention", self.view.kind)
         return parts.attention(kind if kind in parts.kinds else parts.kinds[-1])
 
+    @property
+    def n_heads(self) -> int:
+        """Of that attention."""
+        return self.checkpoint.config.of(self.attention.stack).n_heads
+
 
 def control(spelling: Spelling, key: str, around: Around) -> Any:
-    """Draw a control.
-
-    Returns:
-        What it says, as the field takes it.
-
-    Raises:
-        QueryError: What was typed is no such value.
-    """
+    """Draw a control; what it says, as the field takes it. Raises `QueryError`: what was typed is no such value."""
     return _CONTROLS[spelling.what](spelling, key, around)
-
-
-def _choice(spelling: Spelling, key: str, around: Around) -> Any:
-    return _menu(spelling.label, key, dict(spelling.options), None)
 
 
 def _attention(spelling: Spelling, key: str, around: Around) -> Any:
@@ -64,32 +58,8 @@ def _attention(spelling: Spelling, key: str, around: Around) -> Any:
 _KINDS: Final = ("encoder", "decoder", "cross")
 
 
-def _layer(spelling: Spelling, key: str, around: Around) -> Any:
-    return _places(spelling, key, around.attention.n_layers, around.view.layer)
-
-
-def _head(spelling: Spelling, key: str, around: Around) -> Any:
-    return _places(spelling, key, around.checkpoint.config.of(around.attention.stack).n_heads, around.view.head)
-
-
 def _places(spelling: Spelling, key: str, count: int, first: int | None) -> Any:
     return _menu(spelling.label, key, _every(spelling) | choices.numbered(count), first)
-
-
-def _query(spelling: Spelling, key: str, around: Around) -> Any:
-    return _piece_of(spelling, key, _pieces(around, around.attention.stack), around.view.query)
-
-
-def _key(spelling: Spelling, key: str, around: Around) -> Any:
-    return _piece_of(spelling, key, _pieces(around, around.attention.keys_from), around.view.key)
-
-
-def _source(spelling: Spelling, key: str, around: Around) -> Any:
-    return _piece_of(spelling, key, () if around.trace is None else around.trace.src_pieces, None)
-
-
-def _step(spelling: Spelling, key: str, around: Around) -> Any:
-    return _piece_of(spelling, key, () if around.trace is None else around.trace.tgt_pieces, around.view.step)
 
 
 def _pieces(around: Around, stack: str) -> Sequence[str]:
@@ -119,14 +89,6 @@ def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:
         key=key,
     )
     return None if chosen == ALL else chosen
-
-
-def _source_piece(spelling: Spelling, key: str, around: Around) -> int:
-    return _typed_piece(spelling, key, around.checkpoint.src_tokenizer)
-
-
-def _target_piece(spelling: Spelling, key: str, around: Around) -> int:
-    return _typed_piece(spelling, key, around.checkpoint.tgt_tokenizer)
 
 
 def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
@@ -159,10 +121,6 @@ def _whole(spelling: Spelling, key: str, around: Around) -> int:
     return int(st.number_input(spelling.label, least, most, int(spelling.default), step=1, key=key))
 
 
-def _yes(spelling: Spelling, key: str, around: Around) -> bool:
-    return bool(st.toggle(spelling.label, value=spelling.default, key=key))
-
-
 def _text(spelling: Spelling, key: str, around: Around) -> str:
     typed = st.text_input(spelling.label, key=key, max_chars=MOST_TEXT) or ""
     if not typed.strip():
@@ -183,18 +141,18 @@ def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
 
 _CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
     "attention": _attention,
-    "layer": _layer,
-    "head": _head,
-    "query": _query,
-    "key": _key,
-    "source": _source,
-    "step": _step,
-    "source_piece": _source_piece,
-    "target_piece": _target_piece,
+    "layer": lambda one, key, of: _places(one, key, of.attention.n_layers, of.view.layer),
+    "head": lambda one, key, of: _places(one, key, of.n_heads, of.view.head),
+    "query": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.stack), of.view.query),
+    "key": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.keys_from), of.view.key),
+    "source": lambda one, key, of: _piece_of(one, key, of.trace.src_pieces if of.trace else (), None),
+    "step": lambda one, key, of: _piece_of(one, key, of.trace.tgt_pieces if of.trace else (), of.view.step),
+    "source_piece": lambda one, key, of: _typed_piece(one, key, of.checkpoint.src_tokenizer),
+    "target_piece": lambda one, key, of: _typed_piece(one, key, of.checkpoint.tgt_tokenizer),
     "number": _number,
     "whole": _whole,
-    "choice": _choice,
-    "yes": _yes,
+    "choice": lambda one, key, of: _menu(one.label, key, dict(one.options), None),
+    "yes": lambda one, key, of: bool(st.toggle(one.label, value=one.default, key=key)),
     "text": _text,
     "numbers": _numbers,
 }

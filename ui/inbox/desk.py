@@ -40,13 +40,7 @@ class Job:
 
 
 class Desk:
-    """The queue in front of the process that reads.
-
-    Args:
-        most: How many may wait.
-        idle: Seconds without work after which the process is ended.
-        worker: Reads.
-    """
+    """The queue in front of the process that reads, which is ended after so many `idle` seconds."""
 
     def __init__(self, *, most: int = MOST_WAITING, idle: float = IDLE_SECONDS, worker: Worker | None = None) -> None:
         self._most, self._idle = most, idle
@@ -58,11 +52,7 @@ class Desk:
         self._thread.start()
 
     def submit(self, received: Sequence[Received], folder: Path, *, title: str, pickles: bool) -> Job:
-        """Have files read; returns at once.
-
-        Raises:
-            CheckpointError: Too many wait already.
-        """
+        """Have files read; returns at once. Raises `CheckpointError`: too many wait already."""
         job = Job(received, folder, title, pickles)
         with self._changed:
             if len(self._waiting) >= self._most:

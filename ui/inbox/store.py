@@ -51,11 +51,8 @@ class Upload:
 class Store:
     """All that was handed in to one server.
 
-    Args:
-        place: Where its folder is made; the system's folder for temporary files if not given.
-        clock: Says what time it is.
-        most: Bytes of all of it together.
-        forgotten: Told of each upload that is removed.
+    Its folder is made in `place`, or in the system's folder for temporary files. Together it has so many bytes at
+    most. `forgotten` is told of each upload that is removed.
     """
 
     def __init__(
@@ -75,11 +72,7 @@ class Store:
         self._found: dict[str, Upload] = {}
 
     def begin(self) -> Upload:
-        """Make room for files of one upload, which has none yet.
-
-        Raises:
-            CheckpointError: There are too many.
-        """
+        """Make room for files of one upload, which has none yet. Raises `CheckpointError`: there are too many."""
         self.sweep()
         with self._lock:
             if len(self._found) >= MOST_KEPT:
@@ -96,8 +89,7 @@ class Store:
     def count(self, token: str, n_bytes: int) -> None:
         """Count bytes that are about to be written for an upload.
 
-        Raises:
-            CheckpointError: There is no room for them, or the upload is gone.
+        Raises `CheckpointError`: there is no room for them, or the upload is gone.
         """
         with self._lock:
             upload = self._found.get(token)
@@ -120,16 +112,9 @@ class Store:
             return min(self._most - taken, int(SHARE_OF_DISK * free))
 
     def keep(self, token: str, made: Path, *, native: bool, left_out: tuple[str, ...]) -> Upload:
-        """Keep what was made of an upload, and nothing else of it.
+        """Keep what was made of an upload, a folder in the upload's that can be opened, and nothing else of it.
 
-        Args:
-            token: The upload.
-            made: The folder that can be opened, which lies in the upload's.
-            native: Whether it is a checkpoint of this program.
-            left_out: Names of the files that are no part of it.
-
-        Raises:
-            CheckpointError: The upload is gone.
+        `left_out` are the names of the files that are no part of it. Raises `CheckpointError`: the upload is gone.
         """
         with self._lock:
             upload = self._found.get(token)
@@ -140,10 +125,10 @@ class Store:
             upload.folder.mkdir(mode=0o700)
             os.rename(aside / made.relative_to(upload.folder), upload.folder / made.name)
             shutil.rmtree(aside, ignore_errors=True)
+            n_bytes = sum(file.stat().st_size for file in (upload.folder / made.name).iterdir())
             kept = replace(
-                upload, title=made.name, n_bytes=_bytes_of(upload.folder / made.name), used=self._clock(),
-                native=native, left_out=left_out,
-            )  # fmt: skip
+                upload, title=made.name, n_bytes=n_bytes, used=self._clock(), native=native, left_out=left_out
+            )
             self._found[token] = kept
             return kept
 
@@ -228,7 +213,3 @@ def _remove_stale(place: Path) -> None:
             continue
         finally:
             os.close(descriptor)
-
-
-def _bytes_of(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir())

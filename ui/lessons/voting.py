@@ -15,7 +15,7 @@ from ui.lessons import answering, leading
 from ui.lessons.lesson_questions import Found
 from ui.room import polling
 from ui.server.public import LEAST_VOTES, Opened, Public, Question
-from ui.server.registry import ROOMS
+from ui.server.room import Room
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import apart, in_room, predictions, session
@@ -32,14 +32,14 @@ def ask(here: Place | None, found: Found | None) -> None:
         asked = public.question
         of_this_step = asked is not None and here is not None and asked.name.startswith(here.name)
         if asked is not None and not asked.aloud and not of_this_step:  # on another page it stays asked
-            polling.do(partial(ROOMS.ask, question=None), taught)
+            polling.do(taught, Room.ask, None)
         return
     name = in_room.name_of(here.name, "" if public.own else predictions.run_at_hand())
     if public.question is not None and public.question.name == name:
         return
     right_alone = answering.counts_right(public, found)
     choices = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
-    polling.do(partial(ROOMS.ask, question=Question(name, found.question, choices)), taught)
+    polling.do(taught, Room.ask, Question(name, found.question, choices))
     if leading.step_of(here).cover and predictions.of(here) is not None:
         st.rerun()  # the teacher has seen the answer before; now it is covered
 
@@ -114,6 +114,6 @@ def _show_answer(here: Place, found: Posed, checkpoint: Checkpoint, taught: Open
     compared = not answering.counts_right(public, found)
     right = answering.words_of(found).index(str(found.answer.right)) if compared else None
     told = "" if compared or public.own else answering.true(found)
-    polling.do(partial(ROOMS.answer, right=right, told=told), taught)
+    polling.do(taught, Room.answer, right, told)
     if leading.at_the_step(here) and found.then() != found.link():
         st.query_params.from_dict(apart.beside(leading.parameters(here, checkpoint, then=True)))

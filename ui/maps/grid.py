@@ -55,12 +55,9 @@ def is_long(run: Drawn, kind: Kind) -> bool:
 def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, Any]) -> Plot:
     """All heads of an attention.
 
-    Args:
-        run: Whose maps.
-        kind: Which attention.
-        large: Whether the page is about these maps; else they stand beside others.
-        fit: Whether the chart takes the height that is left on the first screen.
-        also: What else a click on a tile looks at, beside its head.
+    They are `large` where the page is about these maps, else they stand beside others, and `fit` where the chart
+    takes the height that is left on the first screen. `also` is what else a click on a tile looks at, beside its
+    head.
     """
     of = sides(run.looking, kind)
     figure = _shared(run, kind, of, large=large) if isinstance(run, Seen) else _figure(run, kind, of, large=large)

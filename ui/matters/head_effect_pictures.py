@@ -23,7 +23,7 @@ from ui.runs.groups import mask_reason, size_of
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import KIND_NAMES
-from ui.runs.studies import SMALL
+from ui.server.jobs import SMALL
 from ui.state.click import Click, cell_of
 from words import Sentence, joined, say
 

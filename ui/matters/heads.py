@@ -38,7 +38,7 @@ from ui.runs.measured import studies
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.runs.sides import sides
-from ui.runs.studies import Seen
+from ui.server.jobs import Seen
 from ui.shared import drawing
 from ui.shared.door import here, st
 from words import Sentence, say
@@ -119,8 +119,9 @@ def _follow(key: Hashable) -> None:
     seen = studies().look(key, loading.visitor())
     if seen is None or not seen.is_under_way:
         st.rerun()
-    said = say("Measuring: {done} of {whole} heads", done=seen.done, whole=seen.whole)
-    st.progress(seen.done / max(seen.whole, 1), text=said if seen.whole else say("Waiting for the model"))
+    done, whole = (seen.so_far.done, seen.so_far.whole) if seen.so_far else (0, 0)
+    said = say("Measuring: {done} of {whole} heads", done=done, whole=whole)
+    st.progress(done / max(whole, 1), text=said if whole else say("Waiting for the model"))
     st.button(say("Stop"), key=STOP, icon=":material/stop:", on_click=measuring.stop, args=(key,))
 
 

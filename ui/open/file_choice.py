@@ -18,11 +18,7 @@ REFUSED: Final = "open_refused"
 
 
 def source(chosen: Entry) -> Entry | None:
-    """Draw the choice of what to open.
-
-    Returns:
-        A file or folder of another program, or anything that was handed in; None if none is chosen.
-    """
+    """Draw the choice of what to open, of another program or handed in; None if none is chosen."""
     found = foreign_models.listed() | handed_in.own()
     ours = chosen.holds == "foreign" or handed_in.is_name(chosen.name)
     if ours:

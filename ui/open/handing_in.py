@@ -12,8 +12,8 @@ from ui.runs import handed_in
 from ui.runs.handed_in import File, Waiting
 from ui.server import switch
 from ui.shared import drawing
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
 from words import joined, say, say_n
 
@@ -42,11 +42,7 @@ def offer(entry: Entry | None) -> None:
 
 
 def about(entry: Entry) -> None:
-    """Draw what is to be known of an upload: who sees it, how long, and what of it was left out.
-
-    Args:
-        entry: Any; of what was not uploaded nothing is said.
-    """
+    """Draw what is to be known of an upload, if it is one: who sees it, how long, and what of it was left out."""
     if not handed_in.is_name(entry.name):
         return
     said = [

@@ -22,9 +22,9 @@ from ui.runs import foreign_models, handed_in, loading
 from ui.runs.attempt import attempt, to_the_doctor
 from ui.server import switch
 from ui.shared import drawing, menu
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
-from ui.state import answered, session
+from ui.state import session
 from ui.state.answers import Answers
 from words import say
 
@@ -37,11 +37,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def going_on(entry: Entry) -> None:
-    """Draw the links to the pages, and the form that writes a folder.
-
-    Args:
-        entry: A file or folder with nothing asked any more, that could be opened.
-    """
+    """Draw the links to the pages, and the form that writes a folder."""
     links(entry)
     st.caption(say("The address of every page keeps the answers, so that a link opens the same model."))
     if switch.is_local() or not handed_in.is_name(entry.name):  # a server's disk is not every visitor's
@@ -49,11 +45,7 @@ def going_on(entry: Entry) -> None:
 
 
 def links(entry: Entry) -> None:
-    """Draw the links to the pages that show the model.
-
-    Args:
-        entry: What opens without a question.
-    """
+    """Draw the links to the pages that show the model."""
     st.subheader(say("Open it"))
     link = replace(session.asked(), revision="", model=entry.name, source=_tried())
     with st.container(horizontal=True):
@@ -80,7 +72,7 @@ def _form(entry: Entry) -> None:
         with pressed(st.form_submit_button, say("Write it"), key=WRITE, about=entry.name) as asked:
             if asked:
                 with st.spinner(say("Writing…")):
-                    written = attempt(lambda: keep(entry, answered.of(entry.name), name, folders[where]))
+                    written = attempt(lambda: keep(entry, session.answers_of(entry.name), name, folders[where]))
                 st.session_state[KEPT] = None if written is None else (entry.name, written.name)
     of, kept = st.session_state.get(KEPT) or ("", "")
     if of == entry.name:
@@ -97,17 +89,7 @@ def _tried() -> str | None:
 def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
     """Write a model of another program as a checkpoint folder.
 
-    Args:
-        entry: What it is made of.
-        given: The reader's answers.
-        name: Of the new folder.
-        parent: The folder of checkpoints.
-
-    Returns:
-        The new folder.
-
-    Raises:
-        CheckpointError: The name is none, or taken; the disk has no room, or cannot be written.
+    Raises `CheckpointError`: the name is none, or taken; the disk has no room, or cannot be written.
     """
     folder = parent / checked(name)
     content = foreign_models.preview(entry, given).content
@@ -145,8 +127,7 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
 def checked(name: str) -> str:
     """The name of a new folder: letters and numbers, and a few marks between them.
 
-    Raises:
-        CheckpointError: It is another one, such as a path.
+    Raises `CheckpointError`: it is another one, such as a path.
     """
     name = name.strip()
     if not _NAME.fullmatch(name) or name.endswith(_ENDINGS):

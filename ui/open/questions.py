@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,7 @@ from ui.runs import foreign_models
 from ui.shared import choices, drawing
 from ui.shared.choices import Kept
 from ui.shared.door import st
-from ui.state import answered, session
+from ui.state import session
 from ui.state.answers import Answer, value_of, with_answer, without
 from words import say, say_n
 
@@ -35,12 +35,7 @@ _TOKENIZERS: Final = {
 
 
 def questions(entry: Entry, report: ImportReport) -> None:
-    """Draw the questions, those that are answered included, and the choice of tokenizers.
-
-    Args:
-        entry: What is opened.
-        report: What was made of it with the answers so far.
-    """
+    """Draw the questions, those that are answered included, and the choice of tokenizers."""
     if not foreign_models.has_own_tokenizer(entry):
         _tokenizers(entry, report)
     if not any(map(_is_question, report.fields)):
@@ -54,7 +49,8 @@ def questions(entry: Entry, report: ImportReport) -> None:
     with st.container(horizontal=True):
         best = tuple(best_answers(report).items())
         if best:
-            best += tuple((one.name, _all_of(one)) for one in report.asked if one.name == IGNORED)
+            asked = (one for one in report.asked if one.name == IGNORED)  # of the tensors that it may do without, all
+            best += tuple((one.name, ",".join(choice.value for choice in one.choices)) for one in asked)
         st.button(
             say("Use the best-ranked answers"),
             key=FIRST_OF_EACH,
@@ -78,7 +74,7 @@ def forget(entry: Entry, *, key: str = FORGET) -> None:
     st.button(
         say("Forget the answers"),
         key=key,
-        disabled=not answered.of(entry.name),
+        disabled=not session.answers_of(entry.name),
         on_click=_keep,
         args=(entry.name, ()),
     )
@@ -87,11 +83,6 @@ def forget(entry: Entry, *, key: str = FORGET) -> None:
 def _is_question(field: Field) -> bool:
     """Whether it is asked or answered, or was assumed though it has other choices."""
     return field.how in ("asked", "answered") or (field.how == "inferred" and bool(field.choices))
-
-
-def _all_of(field: Field) -> Answer:
-    """Of the tensors that the model may do without, all."""
-    return ",".join(one.value for one in field.choices)
 
 
 def _question(entry: Entry, field: Field) -> None:
@@ -126,14 +117,14 @@ def _several(entry: Entry, field: Field) -> None:
     """Draw the choice of tensors that the model does without."""
     key = f"answer_{field.name}"
     names = [one.value for one in field.choices]
-    known = str(dict(answered.of(entry.name)).get(field.name, "")).split(",")
+    known = str(dict(session.answers_of(entry.name)).get(field.name, "")).split(",")
     st.session_state[key] = [name for name in names if name in known]
     st.multiselect(
         naming.label(field),
         names,
         key=key,
         placeholder=say("None; choose those that it does without"),
-        on_change=_choose_several,
+        on_change=_take,
         args=(entry.name, field.name, key),
     )
 
@@ -145,14 +136,14 @@ def _typed(entry: Entry, field: Field) -> None:
         naming.label(field),
         key=key,
         placeholder=say("a number; “null” for none"),
-        on_change=_type,
-        args=(entry.name, field.name, key),
+        on_change=_take,
+        args=(entry.name, field.name, key, value_of),
     )
 
 
 def _tokenizers(entry: Entry, report: ImportReport) -> None:
     """Draw the choice of files that split texts into pieces."""
-    known = dict(answered.of(entry.name))
+    known = dict(session.answers_of(entry.name))
     shared = next((one.value for one in report.fields if one.name == "shared_vocab"), True)
     names = ("pieces",) if shared else ("source_pieces", "target_pieces")
     st.subheader(say("How texts are split into pieces"))
@@ -173,7 +164,7 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
             key=key,
             placeholder=NO_FILE,
             accept_new_options=True,
-            on_change=_name,
+            on_change=_take,
             args=(entry.name, name, key),
         )
     half = half_chosen(entry.name)
@@ -193,14 +184,14 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
 
 def half_chosen(model: str) -> tuple[str, str] | None:
     """The tokenizer of one side, by its question, where the other side has none yet."""
-    known = dict(answered.of(model))
+    known = dict(session.answers_of(model))
     given = [(name, str(known[name])) for name in SIDES if known.get(name)]
     return given[0] if len(given) == 1 and not known.get("pieces") else None
 
 
 def has_pieces(entry: Entry) -> bool:
     """Whether texts are split by a tokenizer that was found or chosen."""
-    chosen = any(name in _TOKENIZERS for name, _ in answered.of(entry.name))
+    chosen = any(name in _TOKENIZERS for name, _ in session.answers_of(entry.name))
     return foreign_models.has_own_tokenizer(entry) or (chosen and half_chosen(entry.name) is None)
 
 
@@ -208,32 +199,24 @@ def has_pieces(entry: Entry) -> bool:
 
 
 def _choose(model: str, name: str, values: Sequence[Any], place: int | None) -> None:
-    _keep(model, without(answered.of(model), name) if place is None else _with(model, name, values[place]))
+    _keep(model, without(session.answers_of(model), name) if place is None else _with(model, name, values[place]))
 
 
-def _type(model: str, name: str, key: str) -> None:
-    text = str(st.session_state[key]).strip()
-    _keep(model, _with(model, name, value_of(text)) if text else without(answered.of(model), name))
-
-
-def _choose_several(model: str, name: str, key: str) -> None:
-    found = ",".join(st.session_state[key])
-    _keep(model, _with(model, name, found) if found else without(answered.of(model), name))
-
-
-def _name(model: str, name: str, key: str) -> None:
-    path = st.session_state[key]
-    _keep(model, _with(model, name, str(path).strip()) if path else without(answered.of(model), name))
+def _take(model: str, name: str, key: str, read: Callable[[str], Answer] = str) -> None:
+    """Answer with what was typed or chosen; nothing takes the answer back."""
+    found = st.session_state[key]
+    text = ",".join(found) if isinstance(found, list) else str(found or "").strip()
+    _keep(model, _with(model, name, read(text)) if text else without(session.answers_of(model), name))
 
 
 def _answer_all(model: str, found: Sequence[tuple[str, Answer]]) -> None:
-    _keep(model, tuple({**dict(answered.of(model)), **dict(found)}.items()))
+    _keep(model, tuple({**dict(session.answers_of(model)), **dict(found)}.items()))
 
 
 def _with(model: str, name: str, value: Answer) -> tuple[tuple[str, Answer], ...]:
-    return with_answer(answered.of(model), name, value)
+    return with_answer(session.answers_of(model), name, value)
 
 
 def _keep(model: str, found: tuple[tuple[str, Answer], ...]) -> None:
-    answered.keep(model, found)
+    session.keep_answers(model, found)
     session.new_run()

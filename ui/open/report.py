@@ -1,4 +1,4 @@
-"""What an import made of a file or folder: the verdict, the fields of the config, and what became of each tensor."""
+"""What an import makes of a file or folder: the verdict, the fields of the config, and what became of each tensor."""
 
 from __future__ import annotations
 
@@ -6,22 +6,55 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from charts.theme import capitalised
+from transformer.checkpoint.listing import Entry
+from transformer.errors import CheckpointError
 from transformer.importers.report import ImportReport
+from ui.open.questions import forget, half_chosen
+from ui.runs import foreign_models
+from ui.runs.attempt import attempt
 from ui.shared import drawing
 from ui.shared.door import frame, st
+from ui.state import session
+from ui.state.answers import Answers, without
 from words import Sentence, joined, say, say_n
 
 MOST_NAMES: Final = 12
 FIELDS, TENSORS = "import_fields", "import_tensors"
 
 
-def steps(report: ImportReport, *, has_pieces: bool) -> None:
-    """Draw how far the opening is: the files are read, pieces are known or left as ids, questions are answered.
+def examined(entry: Entry) -> ImportReport | None:
+    """The report, without the answers where they are impossible, which is said; None if the thing cannot be read."""
+    given = session.answers_of(entry.name)
+    with st.spinner(say("Looking into “{name}”…", name=drawing.plain(entry.title))):
+        if not given:
+            found = attempt(lambda: foreign_models.preview(entry))
+            return None if found is None else found.report
+        try:
+            return _with(entry, given)
+        except CheckpointError as error:
+            st.error(drawing.plain(capitalised(error.sentence)))
+            bare = attempt(lambda: foreign_models.preview(entry))
+    if bare is None:
+        return None
+    st.caption(say("What follows is what the files say without your answers."))
+    forget(entry, key="forget_impossible")
+    return bare.report
 
-    Args:
-        report: What was made of the files.
-        has_pieces: Whether a tokenizer was found or chosen.
-    """
+
+def _with(entry: Entry, given: Answers) -> ImportReport:
+    """The report with the answers; a tokenizer of one side waits for the other, and nothing is wrong yet."""
+    half = half_chosen(entry.name)
+    try:
+        return foreign_models.preview(entry, given).report
+    except CheckpointError:
+        if half is None:
+            raise
+        return foreign_models.preview(entry, without(given, half[0])).report
+
+
+def steps(report: ImportReport, *, has_pieces: bool) -> None:
+    """Draw how far the opening is: the files are read, pieces are known or left as ids, questions are answered."""
     done, open_ = "✓", "○"
     marks = [
         say("{mark} 1 Files", mark=done if not (report.missing or report.left_over) else open_),

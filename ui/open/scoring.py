@@ -11,21 +11,16 @@ from transformer.importers.report import Field, ImportReport
 from ui.runs import foreign_models
 from ui.runs.attempt import attempt
 from ui.shared import drawing, pairs
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
-from ui.state import answered
+from ui.state import session
 from words import joined, say
 
 TEXTS, SCORED, SCORE = "score_texts", "scored_choices", "score_choices"
 
 
 def scoring(entry: Entry, report: ImportReport) -> None:
-    """Draw the box for texts, and try the choices on them when asked to.
-
-    Args:
-        entry: What is opened.
-        report: With something asked or assumed.
-    """
+    """Draw the box for texts, and try the choices on them when asked to."""
     with st.expander(say("Compare the choices with a few sentences"), expanded=bool(report.asked)):
         texts = pairs.box(key=TEXTS)
         said, is_empty = say("Compare the choices"), not texts.strip()
@@ -46,7 +41,7 @@ def _score(entry: Entry, report: ImportReport, texts: str) -> None:
         bar.progress(min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most}", n=done, most=most))
 
     found = attempt(
-        lambda: foreign_models.scored(entry, answered.of(entry.name), report, pairs.with_tabs(texts), show)
+        lambda: foreign_models.scored(entry, session.answers_of(entry.name), report, pairs.with_tabs(texts), show)
     )
     bar.empty()
     if found is not None:
@@ -59,8 +54,8 @@ def ranked(entry: Entry, report: ImportReport) -> ImportReport:
     kept: tuple[str, ImportReport, object] | None = st.session_state.get(SCORED)
     if kept is None or kept[0] != entry.name:
         return report
-    found = kept[1]
-    scores: Mapping[str, Field] = {one.name: one for one in found.fields if any(_is_scored(one))}
+    scored = [one for one in kept[1].fields if any(choice.score is not None for choice in one.choices)]
+    scores: Mapping[str, Field] = {one.name: one for one in scored}
     return replace(report, fields=tuple(_with_scores(one, scores.get(one.name)) for one in report.fields))
 
 
@@ -68,7 +63,3 @@ def _with_scores(field: Field, scored: Field | None) -> Field:
     if scored is None or field.how == "read":
         return field
     return replace(field, choices=scored.choices, evidence=scored.evidence)
-
-
-def _is_scored(field: Field) -> list[bool]:
-    return [choice.score is not None for choice in field.choices]

@@ -15,7 +15,7 @@ from ui.runs import foreign_models, loading
 from ui.runs.attempt import attempt
 from ui.shared import drawing
 from ui.shared.door import st
-from ui.state import answered
+from ui.state import session
 from words import joined, say
 
 TEXT: Final = "try_sentence"
@@ -23,16 +23,9 @@ MOST_NEW: Final = 48
 
 
 def trying(entry: Entry) -> Checkpoint | None:
-    """Draw the box for a sentence, and what the model makes of it.
-
-    Args:
-        entry: A file or folder with nothing asked any more.
-
-    Returns:
-        The model; None if it cannot be opened, which is then said.
-    """
+    """Draw the box for a sentence, and what the model makes of it; returns that, or None where it does not open."""
     st.subheader(say("Try a sentence"))
-    checkpoint = attempt(lambda: foreign_models.open_foreign(entry, answered.of(entry.name)))
+    checkpoint = attempt(lambda: foreign_models.open_foreign(entry, session.answers_of(entry.name)))
     if checkpoint is None:
         return None
     for warning in checkpoint.warnings:

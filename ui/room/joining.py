@@ -10,7 +10,7 @@ import ipaddress
 import socket
 from html import escape
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import segno
 
@@ -33,13 +33,8 @@ def class_base() -> str:
     found = urlsplit(base())
     if not is_alone(found.hostname or "") or is_alone(str(st.get_option("server.address") or "")):
         return base()
-    return with_host(found, own_address()) or base()
-
-
-def with_host(address: SplitResult, host: str) -> str:
-    """An address with another host, and the same port; "" without a host."""
-    port = f":{address.port}" if address.port else ""
-    return address._replace(netloc=f"{host}{port}").geturl() if host else ""
+    host, port = own_address(), f":{found.port}" if found.port else ""
+    return found._replace(netloc=f"{host}{port}").geturl() if host else base()
 
 
 def is_alone(host: str) -> bool:
@@ -62,11 +57,7 @@ def own_address() -> str:
 
 
 def address(code: str) -> str:
-    """The address at which a browser joins a room.
-
-    Args:
-        code: Of the room.
-    """
+    """The address at which a browser joins a room."""
     return f"{class_base()}/?{in_room.PARAMETER}={code}"
 
 
@@ -88,9 +79,7 @@ def caution() -> None:
 def qr(text: str, *, where: str) -> str:
     """A QR code as HTML: a picture inside the page, black on white in every theme.
 
-    Args:
-        text: An address.
-        where: The element's class, which says how large it is.
+    Its class, `where`, says how large it is.
     """
     made = segno.make_qr(text, error="m")
     uri = made.svg_data_uri(scale=8, border=_QUIET, dark="#000", light="#fff", xmldecl=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, Literal
 
 from charts.votes import HOW_TO_READ, RIGHT, votes_spec
 from ui.server.public import Opened, Public, Question, RefusedError
 from ui.server.registry import ROOMS
+from ui.server.room import Room
 from ui.shared import drawing
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -21,30 +24,26 @@ RIGHT_OR_NOT = (say("Right"), say("Not right"))  # the choices where choices are
 
 
 def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None] | None = None) -> None:
-    """Draw what a teacher does next about the question.
-
-    Args:
-        taught: The teacher's room.
-        public: Where it stands.
-        answer: Shows the answer; None where the app knows none.
-    """
+    """Draw what a teacher does next about the question; `answer` shows the answer, None where the app knows none."""
     if public.question is None:
         return
     with st.container(horizontal=True, gap="small"):
-        if public.taken:
-            show = partial(do, ROOMS.show, taught)
+        if public.taken or (public.phase and not public.answered):
+            look: Literal["primary", "secondary"] = "primary" if public.taken else "secondary"
             st.button(
-                say("Show the votes"), key="room_show", icon=":material/bar_chart:", type="primary", on_click=show
+                say("Show the votes"),
+                key="room_show",
+                icon=":material/bar_chart:",
+                type=look,
+                on_click=do,
+                args=(taught, Room.show),
             )
-        elif not public.answered:
-            if public.phase:
-                early = partial(do, ROOMS.show, taught)
-                st.button(say("Show the votes"), key="room_show", icon=":material/bar_chart:", on_click=early)
-            again = partial(do, ROOMS.again, taught)
-            st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=again)
+        if not public.taken and not public.answered:
+            again = (taught, Room.again)
+            st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=do, args=again)
         if public.question.aloud:
-            close = partial(do, partial(ROOMS.ask, question=None), taught)
-            st.button(say("Close the question"), key="room_close", icon=":material/close:", on_click=close)
+            close = (taught, Room.ask, None)
+            st.button(say("Close the question"), key="room_close", icon=":material/close:", on_click=do, args=close)
         _timer(taught, public)
         if answer is not None and not public.answered:
             see = partial(answer, taught)
@@ -56,8 +55,8 @@ def _timer(taught: Opened, public: Public) -> None:
     if public.answered:
         return
     if public.phase == "vote":
-        stop = partial(do, partial(ROOMS.do, act=lambda room: room.stop()), taught)
-        st.button(say("Stop the timer"), key="room_stop", icon=":material/timer_off:", on_click=stop)
+        stop = (taught, Room.stop)
+        st.button(say("Stop the timer"), key="room_stop", icon=":material/timer_off:", on_click=do, args=stop)
     elif not public.phase:
         with st.popover(say("Timer"), icon=":material/timer:"):
             st.segmented_control(
@@ -73,39 +72,25 @@ def _timer(taught: Opened, public: Public) -> None:
 def _start(taught: Opened) -> None:
     vote, discuss = st.session_state.get(VOTE) or 60, st.session_state.get(DISCUSS)
     discuss = 120 if discuss is None else discuss * 60
-    do(partial(ROOMS.do, act=lambda room: room.start(vote, discuss)), taught)
+    do(taught, Room.start, vote, discuss)
 
 
-def do(act: Callable[[Opened], None], taught: Opened) -> None:
-    """Callback: do something about a room; one that has ended, or has moved on, is left as it is."""
-    try:
-        act(taught)
-    except RefusedError:
-        return
+def do(taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
+    """Callback: `Registry.do`; a room that has ended, or has moved on, is left as it is."""
+    with contextlib.suppress(RefusedError):
+        ROOMS.do(taught, act, *of)
 
 
 def ask_aloud(taught: Opened, number: int, choices: int) -> None:
-    """Callback: take votes on what the teacher asks aloud.
-
-    Args:
-        taught: The teacher's room.
-        number: Which question it is.
-        choices: How many letters there are to choose from.
-    """
-    do(partial(_ask, number=number, choices=choices), taught)
-
-
-def _ask(taught: Opened, *, number: int, choices: int) -> None:
+    """Callback: take votes on the question that the teacher asks aloud, with so many letters to choose from."""
     text = say("Your teacher asks: which is right?")
-    ROOMS.ask(taught, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))
+    do(taught, Room.ask, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))
 
 
 def lettered(choices: Sequence[str], *, right: int | None = None) -> list[str]:
-    """Choices as a class speaks of them, "B. the first piece"; letters, and right or not, are said as they are.
+    """Choices as a class speaks of them, "B. the first piece", the right one marked, if it is given.
 
-    Args:
-        choices: What each says.
-        right: Which is marked as the right one; None marks none.
+    Letters, and right or not, are said as they are.
     """
     called = list(choices)
     if tuple(choices) not in (RIGHT_OR_NOT, tuple(LETTERS[: len(choices)])):
@@ -138,11 +123,7 @@ def has_bars(public: Public) -> bool:
 
 
 def results(public: Public) -> None:
-    """Draw the votes that were shown, or why there are none to see.
-
-    Args:
-        public: Where the room stands.
-    """
+    """Draw the votes that were shown, or why there are none to see."""
     few = too_few(public)
     if few is not None:
         st.info(few)
@@ -150,13 +131,7 @@ def results(public: Public) -> None:
 
 
 def bars(public: Public, *, key: str = BARS, large: bool = False) -> None:
-    """Draw the votes that were shown, if there are enough.
-
-    Args:
-        public: Where the room stands.
-        key: Names this place on the page.
-        large: For a wall.
-    """
+    """Draw the votes that were shown, if there are enough; large for a wall."""
     question = public.question
     if question is None or not has_bars(public):
         return

@@ -1,18 +1,24 @@
-"""The page about rooms: to open one, to join one, and what is known of the one that the session is in."""
+"""The page about rooms: to open one, to join one, and what is known of the one that the session is in.
+
+That also stands at the foot of every page, as a line.
+"""
 
 from __future__ import annotations
 
+from ui.components.room.view import kept_secret, room_bar
 from ui.room import polling, teaching
+from ui.room.projector_style import BAR_RULES
 from ui.server import codes
 from ui.server.public import RefusedError
 from ui.server.registry import IDLE_SECONDS, ROOMS
 from ui.shared import drawing
 from ui.shared.door import st
-from ui.state import in_room, session
+from ui.state import in_room, lesson, session
 from words import say
 
 TYPED = "room_typed"
 REFUSED = "room_refused"
+BAR = "room_bar"
 
 KEPT = say(
     "What is kept: a random number for each browser tab, and what it voted, in the memory of this server alone. No "
@@ -53,18 +59,14 @@ def _outside(code: str) -> None:
             placeholder=say("6 letters and digits"),
             on_change=_join,
         )
-        _say_refusal()
+        refused = st.session_state.pop(REFUSED, None)
+        if refused is not None:
+            st.warning(refused)
         st.caption(say("Without an account and without a name. Your page then goes where the teacher goes."))
     with teach:
         st.subheader(say("Open a room"), anchor=False)
         st.button(say("Open a room"), key="room_open", on_click=_open, icon=":material/meeting_room:")
         st.caption(say("For teachers: a class follows you through the app, and votes before an answer is shown."))
-
-
-def _say_refusal() -> None:
-    refused = st.session_state.pop(REFUSED, None)
-    if refused is not None:
-        st.warning(refused)
 
 
 def _join() -> None:
@@ -94,3 +96,25 @@ def _joined(code: str) -> None:
         )
     )
     st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")
+
+
+def bar(page: str) -> None:
+    """Draw the line, where the session is in a room; call it on every page, before that."""
+    code, taught = in_room.current(), in_room.taught()
+    if not code:
+        return
+    st.html(BAR_RULES)
+    if page == in_room.PROJECTOR:
+        room_bar(code, key=BAR, role="viewer")
+    elif taught is None:
+        in_lesson = lesson.place() is not None
+        vote = in_room.vote_given()
+        room_bar(
+            code, key=BAR, role="student", vote=vote, lesson=in_lesson, on_teacher=_know_again, on_left=in_room.leave
+        )
+    else:
+        room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=in_room.leave)
+
+
+def _know_again() -> None:
+    in_room.become_teacher(kept_secret(BAR))

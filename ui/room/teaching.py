@@ -9,9 +9,9 @@ from functools import partial
 from ui.components.room.view import room_counts
 from ui.room import joining, polling
 from ui.room.projector_style import RULES
-from ui.server.public import LEAST_OF_FEW, LEAST_VOTES, Opened, Public, RefusedError
-from ui.server.record import Kept, table
+from ui.server.public import LEAST_OF_FEW, LEAST_VOTES, Kept, Opened, Public, RefusedError, table
 from ui.server.registry import ROOMS
+from ui.server.room import Room
 from ui.shared.door import st
 from ui.shared.saving import Origin, saved
 from ui.state import in_room, language
@@ -23,12 +23,7 @@ _SENTENCES = {False: say("Everybody looks at mine"), True: say("Everybody has th
 
 
 def draw(taught: Opened, public: Public) -> None:
-    """Draw the teacher's side of the page.
-
-    Args:
-        taught: The teacher's room.
-        public: Where it stands.
-    """
+    """Draw the teacher's side of the page."""
     st.subheader(say("You teach in room {code}.", code=taught.code), anchor=False)
     code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
     where = joining.address(taught.code)
@@ -56,12 +51,7 @@ def draw(taught: Opened, public: Public) -> None:
 
 
 def save(record: Sequence[Kept], code: str) -> None:
-    """Draw the button that saves the rounds of a room; nothing before the first.
-
-    Args:
-        record: The rounds.
-        code: Of the room.
-    """
+    """Draw the button that saves the rounds of a room; nothing before the first."""
     if record:
         st.download_button(
             say("Rounds as CSV"),
@@ -82,8 +72,7 @@ def _sentences(taught: Opened, public: Public) -> None:
         key=OWN,
         format_func=_SENTENCES.__getitem__,
         required=True,
-        on_change=_let_own,
-        args=(taught,),
+        on_change=lambda: polling.do(taught, Room.let_own, bool(st.session_state.get(OWN))),
     )
     if public.own:
         st.caption(say("Choices on different sentences cannot be compared: votes show how many were right."))
@@ -94,8 +83,7 @@ def _few(taught: Opened, public: Public) -> None:
     st.toggle(
         say("Show bars for fewer than {least} votes, too", least=LEAST_VOTES),
         key=FEW,
-        on_change=_let_few,
-        args=(taught,),
+        on_change=lambda: polling.do(taught, Room.let_few, bool(st.session_state.get(FEW))),
     )
     if public.few:
         st.caption(
@@ -106,16 +94,6 @@ def _few(taught: Opened, public: Public) -> None:
                 least=LEAST_OF_FEW,
             )
         )
-
-
-def _let_few(taught: Opened) -> None:
-    few = bool(st.session_state.get(FEW))
-    polling.do(lambda room: ROOMS.do(room, lambda one: one.let_few(few)), taught)
-
-
-def _let_own(taught: Opened) -> None:
-    own = bool(st.session_state.get(OWN))
-    polling.do(lambda room: ROOMS.let_own(room, own), taught)
 
 
 def _voting(taught: Opened, public: Public) -> None:
@@ -145,7 +123,7 @@ def _end() -> None:
     if taught is not None:
         with contextlib.suppress(RefusedError):
             st.session_state[ENDED] = taught.code, ROOMS.record(taught)
-        polling.do(ROOMS.end, taught)
+            ROOMS.end(taught)
     in_room.leave()
 
 

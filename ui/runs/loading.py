@@ -10,9 +10,7 @@ checkpoint; what opens a folder, a GlassformerError if that cannot be done.
 
 from __future__ import annotations
 
-import itertools
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -40,6 +38,7 @@ from transformer.runs.trace import Trace
 from ui.runs.map_layers import Work
 from ui.server import garbage
 from ui.server.shelf import Open, Opening, Shelf
+from ui.server.switch import values
 from ui.server.work import MAP_BYTES, Runner
 from ui.shared.door import st
 from ui.shared.drawing import plain
@@ -59,11 +58,9 @@ WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory
 
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
     """The folders that hold checkpoint folders, the project's own first, by the app's command line."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    given = [after for word, after in itertools.pairwise(arguments) if word == OPTION]
-    given += [word.removeprefix(OPTION + "=") for word in arguments if word.startswith(OPTION + "=")]
     from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
-    return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in (*from_environment, *given))]))
+    named = (*from_environment, *values(OPTION, arguments))
+    return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in named)]))
 
 
 class _Listed:

@@ -1,13 +1,19 @@
-"""What a page draws of a measurement: its result if it is quick, else a button, progress and a way to stop."""
+"""Measurements that may take longer than a page: what is drawn is the result if it is quick, else progress of a job.
+
+A measurement lets shorter work go first wherever it says how far it is, and is stopped there once nobody wants it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable
+from contextlib import closing
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.runs.studies import Seen, Step, Studies
+from ui.server.jobs import Job, Jobs, Seen
+from ui.server.work import BusyError, Runner
 from ui.shared import drawing
 from ui.shared.door import st
 from words import Sentence, say, say_n
@@ -17,6 +23,20 @@ LOOK_SECONDS: Final = 0.7
 WANTED: Final = "measurements_wanted"
 MOST_WANTED: Final = 32
 COST: Final = 60.0  # of one second of the model, in the unit of `ui.server.queue.cost_of`
+MOST_UNDER_WAY: Final = 16
+CACHE_BYTES: Final = 64 * 2**20  # for what was found
+
+
+class Step(Protocol):
+    """How far a measurement is."""
+
+    @property
+    def done(self) -> int:
+        """Parts that are done."""
+
+    @property
+    def whole(self) -> int:
+        """Of how many."""
 
 
 class Sized(Protocol):
@@ -28,17 +48,55 @@ class Sized(Protocol):
 
 
 _Result = TypeVar("_Result", bound=Sized)
+Measuring = Callable[[], Generator[Step, None, _Result]]
+"""Begins a measurement, which says how far it is before each of its parts, and returns what it found."""
 
 
 @st.cache_resource(show_spinner=False)
-def studies() -> Studies:
-    """What is measured for the server's visitors."""
-    return Studies(loading.runner())
+def studies() -> Jobs[Hashable]:
+    """What is measured for the server's visitors; each job tells a `Step`."""
+    return new_studies()
+
+
+def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> Jobs[Hashable]:
+    """Room for measurements."""
+    return Jobs(_too_many, most=most, at_once=most, room=cache_bytes, size=_size)
+
+
+def _too_many(n: int) -> BusyError:
+    return BusyError(
+        say_n(
+            "{n} measurement is under way. Try again in a minute.",
+            "{n} measurements are under way. Try again in a minute.",
+            n,
+        )
+    )
+
+
+def _size(job: Job) -> int:
+    """Bytes of what was found."""
+    seen = job.seen
+    return 0 if seen.is_under_way else 1_000 + (0 if seen.result is None else int(seen.result.nbytes))
+
+
+def study(runner: Runner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
+    """Measure, as the work of a job; `cost` as in `ui.server.queue.cost_of`."""
+
+    def work(pause: Callable[[], None]) -> _Result:
+        with closing(measuring()) as begun:
+            while True:
+                pause()
+                try:
+                    job.tell(next(begun))
+                except StopIteration as end:
+                    return cast("_Result", end.value)
+
+    return job.in_model(runner, work, cost=cost)
 
 
 def measured(
     key: Hashable,
-    measuring: Callable[[], Generator[Step, None, _Result]],
+    measuring: Measuring[_Result],
     *,
     seconds: float,
     wish: Hashable,
@@ -47,9 +105,8 @@ def measured(
 ) -> _Result | None:
     """What is measured; None as long as there is nothing, or nobody has asked for it.
 
-    The key says all that decides the result, the wish what a reader asks for with the button: it may stand for
-    several keys, such as one a step. `seconds` are about how long it takes; it is begun in the model's thread.
-    `widget` begins the keys of what is drawn.
+    The key says all that decides the result, and `seconds` how long it takes, about. A `wish` is what a reader asks
+    for with the button; it may stand for several keys, such as one a step. `widget` begins the keys of what is drawn.
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()
@@ -57,7 +114,8 @@ def measured(
     visitor = loading.visitor()
     seen = studies().look(key, visitor)
     if seen is None and wish in st.session_state.get(WANTED, ()):
-        seen = attempt(lambda: studies().ask(key, measuring, visitor=visitor, cost=seconds * COST))
+        work = partial(study, loading.runner(), measuring, seconds * COST)
+        seen = attempt(lambda: studies().ask(key, work, visitor=visitor).seen)
     if seen is not None and seen.state == "done":
         return cast("_Result", seen.result)
     if seen is not None and seen.is_under_way:
@@ -98,7 +156,8 @@ def _follow(key: Hashable, wish: Hashable, widget: str, label: str) -> None:
     if seen is None or not seen.is_under_way:
         st.rerun()  # the page once more, which then looks no longer
         return
-    st.progress(min(seen.done / seen.whole, 1.0) if seen.whole else 0.0, text=drawing.plain(label))
+    step: Step | None = seen.so_far
+    st.progress(min(step.done / step.whole, 1.0) if step and step.whole else 0.0, text=drawing.plain(label))
     st.button(say("Stop"), key=f"{widget}_stop", icon=":material/stop:", on_click=_stop, args=(key, wish))
 
 

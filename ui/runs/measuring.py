@@ -12,8 +12,8 @@ from transformer.analysis.head_effects import HeadEffects, measuring
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind, Trace
 from ui.runs import loading
-from ui.runs.measured import studies
-from ui.runs.studies import SMALL, Seen
+from ui.runs.measured import studies, study
+from ui.server.jobs import SMALL, Seen
 from ui.server.work import BusyError
 from ui.shared.door import st
 
@@ -37,7 +37,8 @@ def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
         return None
     st.session_state.pop(WISH, None)  # what fails is tried once more only when it is asked for once more
     cost = sum(maps.shape[0] * maps.shape[1] for maps in trace.weights.values())
-    return studies().ask(key, partial(measuring, checkpoint, trace), visitor=visitor, cost=float(cost))
+    work = partial(study, loading.runner(), partial(measuring, checkpoint, trace), float(cost))
+    return studies().ask(key, work, visitor=visitor).seen
 
 
 def look(trace: Trace, *, patience: float = 0.0) -> Seen | None:

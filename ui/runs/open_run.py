@@ -24,9 +24,9 @@ from ui.runs.step_rows import Looking, fit_view, own_choice
 from ui.runs.stepper_run import stepper_run
 from ui.server.work import BusyError
 from ui.shared import drawing, menu
-from ui.shared.compare_this import of_what_is_looked_at
 from ui.shared.door import st
-from ui.state import session, tried
+from ui.state import session
+from ui.state.comparing import of_what_is_looked_at
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.session import Standing
 from ui.state.view import MAIN, Slot
@@ -59,7 +59,7 @@ class OpenRun(Seen):
         An address says the main slot only.
         """
         if not self.earlier and self.slot == MAIN:
-            known = tried.tried_on(self.slot, own_choice(self.trace.query))
+            known = session.tried_on(self.slot, own_choice(self.trace.query))
             publish(self.checkpoint, replace(self.link, view=self.view, tried=known))
 
 

@@ -1,23 +1,23 @@
-"""Many draws of a sentence that are being made, or were: in the background, some at a time (`background_jobs`).
+"""Many draws of a sentence that are being made, or were: jobs in the background.
 
 Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
 
-from transformer.analysis.draws import Draw, draws
+from transformer.analysis.draws import draws
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
-from ui.runs.background_jobs import AT_ONCE, ROWS, Kept, Part, Standing
-from ui.runs.background_jobs import Job as AnyJob
+from ui.server.jobs import ROWS, Job, Jobs
 from ui.server.queue import cost_of
 from ui.server.work import BusyError, Runner
 
 MOST_KEPT = 64  # of 200 draws each about 100 kB
+AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -30,48 +30,24 @@ class Wanted:
     first_seed: int  # of the first draw; the others count up from it
 
 
-@dataclass(frozen=True)
-class Progress(Standing):
-    """How far a job is, and the draws that are there."""
-
-    found: tuple[Draw, ...]
-
-
-class Job(AnyJob[Draw]):
-    """Many draws of one sentence."""
-
-    def __init__(self, wanted: Wanted, checkpoint: Checkpoint) -> None:
-        super().__init__(wanted, checkpoint)
-        self.wanted = wanted
-
-    def progress(self) -> Progress:
-        """How far it is."""
-        standing, found = self.stands()
-        return Progress(standing.state, standing.problem, found)
-
-    def parts(self, checkpoint: Checkpoint) -> Iterator[Part[Draw]]:
-        """The seeds, some together."""
-        query, first, n = self.wanted.query, self.wanted.first_seed, self.wanted.n
-        for start in range(first, first + n, ROWS):
-            seeds = range(start, min(start + ROWS, first + n))
-            yield Part(cost_of(query) * len(seeds), partial(_drawn, checkpoint, query, seeds))
-
-
-def _drawn(checkpoint: Checkpoint, query: Query, seeds: range, pause: Callable[[], None]) -> Iterator[Draw]:
-    return iter(draws(checkpoint, query, seeds, pause=pause))
-
-
-class Jobs(Kept[Wanted, Job]):
-    """The jobs of a server: of `most` that are kept the one looked at longest ago goes first."""
+class Draws(Jobs[Wanted]):
+    """The draws of a server; each job tells those that are there, a tuple of `Draw`."""
 
     def __init__(self, runner: Callable[[], Runner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
-        super().__init__(
-            runner,
-            lambda n: BusyError("{n} visitors are drawing many times. Try again in a moment.", n=n),
-            most=most,
-            at_once=at_once,
-        )
+        super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
+        self._runner = runner
 
     def start(self, wanted: Wanted, checkpoint: Checkpoint) -> Job:
-        """Begin a job, unless the same is under way or done; a `BusyError`, if as many as are kept have not ended."""
-        return self.begin(wanted, lambda: Job(wanted, checkpoint))
+        """Begin, unless the same is under way or done; raises `BusyError` where too many are under way."""
+        return self.ask(wanted, partial(self._drawn, wanted, checkpoint))
+
+    def _drawn(self, wanted: Wanted, checkpoint: Checkpoint, job: Job) -> None:
+        seeds = range(wanted.first_seed, wanted.first_seed + wanted.n)
+        for start in range(0, wanted.n, ROWS):
+            some, runner = seeds[start : start + ROWS], self._runner()
+            cost = cost_of(wanted.query) * len(some)
+            job.gather(runner, partial(draws, checkpoint, wanted.query, some), cost=cost)
+
+
+def _too_many(n: int) -> BusyError:
+    return BusyError("{n} visitors are drawing many times. Try again in a moment.", n=n)

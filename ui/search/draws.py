@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from transformer.analysis.draws import Outcome
+from transformer.analysis.draws import Draw, Outcome
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import MAX_SEED, Sampling
 from ui.runs import loading
@@ -16,9 +16,10 @@ from ui.runs.measured import takes_about
 from ui.runs.open_run import OpenRun, address, publish
 from ui.runs.show import show
 from ui.search import search_pictures
-from ui.search.draw_jobs import Jobs, Progress, Wanted
+from ui.search.draw_jobs import Draws, Wanted
 from ui.search.sampling import NOT_TRIED, is_tried, sliders
 from ui.search.search_pictures import COUNTS, NO_TEXT, QUICK_SECONDS, USUAL_COUNT, Outputs
+from ui.server.jobs import Seen
 from ui.shared import choices, drawing, menu
 from ui.shared.door import frame, here, st
 from ui.state import session
@@ -32,9 +33,9 @@ _MOST_SEEDS: Final = 12
 
 
 @st.cache_resource(show_spinner=False)
-def jobs() -> Jobs:
+def jobs() -> Draws:
     """All of the server's."""
-    return Jobs(loading.runner)  # not the runner itself, which holds all finished runs
+    return Draws(loading.runner)  # not the runner itself, which holds all finished runs
 
 
 def draw(run: OpenRun, row: Any) -> None:
@@ -52,12 +53,11 @@ def draw(run: OpenRun, row: Any) -> None:
     wanted = Wanted(loading.visitor(), *search_pictures.to_draw(run), run.view.first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
-    job = jobs().find(wanted)
-    progress = None if job is None else job.progress()
-    _start(run, wanted, progress)
-    if progress is None:
+    seen = jobs().look(wanted)
+    _start(run, wanted, seen)
+    if seen is None:
         return
-    every = None if progress.over else _LOOK_SECONDS
+    every = _LOOK_SECONDS if seen.is_under_way else None
     st.fragment(_follow, run_every=every)(wanted, run.slot, run.checkpoint, run.link)
 
 
@@ -67,11 +67,11 @@ def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
     return as_opened and jobs().find(wanted) is None and search_pictures.seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
-def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
+def _start(run: OpenRun, wanted: Wanted, seen: Seen | None) -> None:
     """Draw the button that begins, and which seeds it takes."""
     first, last = wanted.first_seed, wanted.first_seed + wanted.n - 1
     with st.container(horizontal=True, vertical_alignment="center"):
-        if progress is None or progress.state in ("cancelled", "failed"):
+        if seen is None or seen.state in ("cancelled", "failed"):
             st.button(
                 say_n("Draw {n} time", "Draw {n} times", wanted.n),
                 key=run.key(START),
@@ -82,7 +82,7 @@ def _start(run: OpenRun, wanted: Wanted, progress: Progress | None) -> None:
             if (seconds := search_pictures.seconds_of(run, wanted.n)) > QUICK_SECONDS:
                 st.caption(takes_about(seconds), width="content")
         st.caption(say("Seeds {first:,} to {last:,}: the same seeds draw the same outputs.", first=first, last=last))
-        if progress is not None and progress.over:
+        if seen is not None and not seen.is_under_way:
             further = first + wanted.n if last + MOST_DRAWS < MAX_SEED - MOST_DRAWS else 0
             st.button(
                 say("Take other seeds"),
@@ -98,42 +98,41 @@ def _begin(wanted: Wanted, checkpoint: Checkpoint) -> None:
 
 def _cancel(wanted: Wanted) -> None:
     """Callback; a session keeps it, so that it does not hold the job."""
-    job = jobs().find(wanted)
-    if job is not None:
-        job.cancel()
+    jobs().withdraw(wanted)
 
 
 def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
     """How far it is, and what is there; a session keeps what a fragment is given, which must not be the run."""
-    job = jobs().find(wanted)
-    if job is None:
+    seen = jobs().look(wanted)
+    if seen is None:
         return
-    found, running = job.progress(), f"{slot}search_running"
-    if not found.over:
+    there: tuple[Draw, ...] = seen.so_far or ()
+    running = f"{slot}search_running"
+    if seen.is_under_way:
         st.session_state[running] = wanted
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.progress(len(found.found) / wanted.n, text=_state(found, wanted.n))
+            st.progress(len(there) / wanted.n, text=_state(seen, wanted.n))
             st.button(say("Cancel"), key=f"{slot}{CANCEL}", icon=":material/stop:", on_click=partial(_cancel, wanted))
     elif st.session_state.get(running) is not None:
         st.session_state[running] = None
         st.rerun()  # without looking again and again
-    elif found.state != "done":
-        st.caption(_state(found, wanted.n))
-    if found.problem is not None:
-        st.error(drawing.plain(found.problem))
-    if found.found:
-        there = replace(link.view, step=0, **NOT_TRIED)
-        drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=there)
-        _outputs(search_pictures.outputs(found.found, slot, session.view(slot)), checkpoint, drawn)
+    elif seen.state != "done":
+        st.caption(_state(seen, wanted.n))
+    if seen.problem is not None:
+        st.error(drawing.plain(seen.problem))
+    if there:
+        view = replace(link.view, step=0, **NOT_TRIED)
+        drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=view)
+        _outputs(search_pictures.outputs(there, slot, session.view(slot)), checkpoint, drawn)
     if slot == MAIN:  # a click runs this alone again, and not the page around it
         publish(checkpoint, replace(link, view=session.view(slot)))
 
 
-def _state(found: Progress, n: int) -> str:
-    if found.state == "waiting":
+def _state(seen: Seen, n: int) -> str:
+    if seen.state == "waiting":
         return say("Waiting for the draws of others.")
-    done = say("{done} of {n} draws.", done=len(found.found), n=n)
-    stopped = found.state in ("cancelled", "failed")
+    done = say("{done} of {n} draws.", done=len(seen.so_far or ()), n=n)
+    stopped = seen.state in ("cancelled", "failed")
     return joined(" ", [say("Stopped."), done]) if stopped else done
 
 
@@ -226,12 +225,7 @@ def _table(scene: Outputs) -> None:
     slot, seeds = scene.slot, [one.seeds[0] for one in scene.every]
     key = f"{slot}search_draws_open"
 
-    def go() -> None:
-        click = st.session_state.get(key)
-        if click is not None and int(click["row"]) < len(seeds):
-            _open(slot, seeds[int(click["row"])])
-
-    columns = _columns(key, go)
+    columns = _columns(drawing.opening(key, "№", seeds, partial(_open, slot), type="tertiary", width=56))
     rows = [_row(place, one, place == scene.chosen) for place, one in enumerate(scene.every)]
     st.container(key=f"{slot}search_draws_table").dataframe(
         frame(rows, columns=list(columns)),
@@ -243,20 +237,20 @@ def _table(scene: Outputs) -> None:
     st.caption(say("Press a number to open its draw."))
 
 
-def _columns(key: str, go: Any) -> dict[str, Any]:
+def _columns(number: Any) -> dict[str, Any]:
     kinds = st.column_config
-    number = partial(kinds.NumberColumn, width=84)
+    figure = partial(kinds.NumberColumn, width=84)
     return {
-        say("Output number"): kinds.ButtonColumn("№", type="tertiary", width=56, pinned=True, on_click=go, key=key),
+        say("Output number"): number,
         say("Output"): kinds.TextColumn(width=260),
-        say("Draws"): number(format="%d"),
-        say("Share"): number(format="%.3f", help=here(say("Of all draws."))),
-        say("Drawn from"): number(
+        say("Draws"): figure(format="%d"),
+        say("Share"): figure(format="%.3f", help=here(say("Of all draws."))),
+        say("Drawn from"): figure(
             format="%.3g", help=here(say("Its probability in the distribution that was drawn from."))
         ),
-        say("Model's own"): number(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
-        say("From"): number(format="%.3f", help=here(say("The lower end of the 95 % interval of its probability."))),
-        say("To"): number(format="%.3f", help=here(say("The upper end of the 95 % interval of its probability."))),
+        say("Model's own"): figure(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
+        say("From"): figure(format="%.3f", help=here(say("The lower end of the 95 % interval of its probability."))),
+        say("To"): figure(format="%.3f", help=here(say("The upper end of the 95 % interval of its probability."))),
         say("Seeds"): kinds.TextColumn(width=120),
     }
 

@@ -49,25 +49,14 @@ _WORSE: Final[Mapping[LineOrder, Measure]] = {
 
 
 def listed(results: Sequence[LineResult], which: Listed, order: LineOrder, holding: str) -> list[LineResult]:
-    """Some lines in some order; those without a number for it come last.
-
-    Args:
-        results: All of them.
-        which: What they have to be.
-        order: How they stand.
-        holding: A text that they have, in large or small letters; empty for all.
-    """
+    """Some lines in some order, each `holding` a text in any case; those without a number for the order come last."""
     found = [one for one in results if _IS[which](one) and _holds(one, holding.casefold())]
-    return sorted(found, key=lambda one: (_or_last(_WORSE[order](one)), one.line.number))
+    worse = ((_WORSE[order](one), one.line.number, one) for one in found)
+    return [one for *_, one in sorted(worse, key=lambda of: (math.inf if of[0] is None else of[0], of[1]))]
 
 
 def choices_of(results: Sequence[LineResult], *, counted: bool) -> dict[Listed, str]:
-    """The choices that list some line, said.
-
-    Args:
-        results: All of them.
-        counted: Whether it is said how many.
-    """
+    """The choices that list some line, said, with how many where they are `counted`."""
     counts = {name: sum(map(is_one, results)) for name, is_one in _IS.items()}
     return {
         name: say("{what} · {n:,}", what=said, n=counts[name]) if counted else said
@@ -89,7 +78,3 @@ def _holds(one: LineResult, wanted: str) -> bool:
 
 def _minus(value: float | None) -> float | None:
     return None if value is None else -value
-
-
-def _or_last(value: float | None) -> float:
-    return math.inf if value is None else value

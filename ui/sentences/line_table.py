@@ -1,21 +1,27 @@
-"""The table of lines: which are listed, their numbers, a button for each that opens it, and a file of them."""
+"""The table of lines: which are listed, their numbers, a button for each that opens it, and a file of them.
+
+The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
 
 from transformer.analysis.line_table import columns
 from transformer.analysis.many import LineResult
+from ui.runs.open_run import REVISION_LENGTH
 from ui.sentences import line_order
 from ui.sentences.overview import open_line
-from ui.sentences.sentence_runs import Job
-from ui.shared import choices, drawing
+from ui.sentences.sentence_runs import SentenceFile
+from ui.shared import choices, drawing, menu
 from ui.shared.door import here, st
 from ui.shared.saving import Origin, decoding_of
 from ui.state import session
+from ui.state.link import Link
 from ui.state.view import LONGEST_NAME, MAIN, Listed
 from words import Sentence, joined, say, say_n
 
@@ -45,14 +51,8 @@ _BEHIND: Final[_Numbers] = {
 }
 
 
-def table(job: Job, results: Sequence[LineResult], *, over: bool) -> None:
-    """Draw the lines that are listed.
-
-    Args:
-        job: What they are of.
-        results: Those that are there.
-        over: Whether no others will come.
-    """
+def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> None:
+    """Draw the lines that are listed; `over` says that no others will come."""
     found = _asked_for(results, over=over)
     if not found:
         st.info(say("No line is listed: choose others above."), icon=":material/filter_list:")
@@ -61,7 +61,7 @@ def table(job: Job, results: Sequence[LineResult], *, over: bool) -> None:
     count = say_n("{n:,} line.", "{n:,} lines.", len(found))
     how = say("Press a number to open its line; press a heading to sort by it, point at it for what it is.")
     st.caption(joined(" ", [count, how]))
-    _file(job, found)
+    _file(file, found)
 
 
 def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
@@ -82,17 +82,10 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
 def _rows(found: Sequence[LineResult]) -> None:
     numbers = [one.line.number for one in found]
 
-    def go() -> None:
-        click = st.session_state.get(OPEN)
-        if click is not None and int(click["row"]) < len(numbers):
-            open_line(numbers[int(click["row"])])
-
     chosen = session.view().line
     opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
     cells = columns(found, ordered=False)
-    button = st.column_config.ButtonColumn(
-        here(say("Line")), type="tertiary", width=_OPEN_WIDTH, pinned=True, on_click=go, key=OPEN
-    )
+    button = drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
     shown = {"open": button} | _columns(cells)
     st.container(key=TABLE).dataframe(
         pd.DataFrame(here(cells)).assign(open=here(opens))[list(shown)],
@@ -123,7 +116,59 @@ def _numbers(named: _Numbers) -> dict[str, Any]:
     }
 
 
-def _file(job: Job, found: Sequence[LineResult]) -> None:
+def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
     title = say("lines of a file of sentences")
-    origin = Origin(checkpoint=job.checkpoint_name, decoding=decoding_of(job.how), chart=here(title))
+    origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
     drawing.csv_button(pd.DataFrame(here(columns(found, ordered=False))), key=CSV, title=title, of=origin)
+
+
+# ------------------------------------------------------------------------------------------------ one line
+
+
+OPENED = "sentences_opened"
+_PAGES: Final = {
+    "step": (say("Step through decoding"), ":material/play_arrow:"),
+    "attention": (say("Attention"), ":material/grid_on:"),
+    "positions": (say("Positions"), ":material/waves:"),
+    "masks": (say("Masks"), ":material/border_clear:"),
+    "inside": (say("Inside the model"), ":material/account_tree:"),
+    "forcing": (say("Teacher forcing"), ":material/school:"),
+}
+_WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
+
+
+def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
+    """Draw the line that the view names, if it is there."""
+    line = session.view().line
+    one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
+    if one is None:
+        return
+    with st.container(border=True, key=OPENED):
+        st.markdown(_texts(one))
+        if one.problem is not None:
+            st.error(drawing.plain(one.problem))
+            return
+        link = leads_to(file, one)
+        with st.container(horizontal=True, gap="medium"):
+            for path, (name, icon) in _PAGES.items():
+                if path != _WITH_REFERENCE or link.reference:
+                    menu.link(path, name, link, icon=icon)
+
+
+def leads_to(file: SentenceFile, one: LineResult) -> Link:
+    """What other pages shall show: the run of this line."""
+    view = replace(session.view(), step=0, query=None, key=None)
+    line, revision = one.line, file.how.checkpoint[:REVISION_LENGTH]
+    return replace(file.link, source=line.source, reference=line.reference or None, revision=revision, view=view)
+
+
+def _texts(one: LineResult) -> str:
+    said = [
+        say("**Line {n}**", n=one.line.number),
+        say("**Source:** {text}", text=drawing.plain(one.line.source)),
+    ]
+    if one.output:
+        said.append(say("**Output:** {text}", text=drawing.plain(one.output)))
+    if one.line.reference is not None:
+        said.append(say("**Reference:** {text}", text=drawing.plain(one.line.reference)))
+    return joined("  \n", said)

@@ -68,24 +68,18 @@ def overview(results: Sequence[LineResult]) -> None:
 
 def _numbers(found: Summary) -> list[tuple[str, str, str | None]]:
     """Label, value and explanation of each number that there is."""
-    said: list[tuple[str, str, str | None]] = []
-    if found.chrf is not None:
-        said.append((say("chrF of all"), f"{found.chrf:.1f}", say("Of all outputs together, 0 to 100.")))
-    if found.log_prob is not None:
-        help = say("Mean over all pieces, in nats; nearer to 0 is surer.")
-        said.append((say("Log-probability a piece"), f"{found.log_prob:.3f}", help))
-    if found.entropy is not None:
-        said.append((say("Entropy"), f"{found.entropy:.2f}", say("Mean of the lines, in bits.")))
-    if found.length_ratio is not None:
-        said.append((say("Length ratio"), f"{found.length_ratio:.2f}", say("Pieces written for each piece read.")))
-    if found.ended is not None:
-        said.append((say("Ended"), f"{found.ended:.1%}", say("Outputs that ended by themselves.")))
-    if found.unknown is not None:
-        help = say("Of the sources' pieces; lines with one: {n:,}.", n=found.n_unknown_lines)
-        said.append((say("Unknown pieces"), f"{found.unknown:.2%}", help))
-    if found.n_failed:
-        said.append((say("Not run"), f"{found.n_failed:,}", None))
-    return said
+    surer = say("Mean over all pieces, in nats; nearer to 0 is surer.")
+    unknown = say("Of the sources' pieces; lines with one: {n:,}.", n=found.n_unknown_lines)
+    every: list[tuple[str, float | None, str, str | None]] = [
+        (say("chrF of all"), found.chrf, ".1f", say("Of all outputs together, 0 to 100.")),
+        (say("Log-probability a piece"), found.log_prob, ".3f", surer),
+        (say("Entropy"), found.entropy, ".2f", say("Mean of the lines, in bits.")),
+        (say("Length ratio"), found.length_ratio, ".2f", say("Pieces written for each piece read.")),
+        (say("Ended"), found.ended, ".1%", say("Outputs that ended by themselves.")),
+        (say("Unknown pieces"), found.unknown, ".2%", unknown),
+        (say("Not run"), found.n_failed or None, ",", None),
+    ]
+    return [(label, format(value, form), help) for label, value, form, help in every if value is not None]
 
 
 def _has(measure: _Measure, results: Sequence[LineResult]) -> int:

@@ -1,4 +1,4 @@
-"""The box for sentences, and what begins to run them."""
+"""The box for sentences, what begins to run them, and the file of them that a session looks at."""
 
 from __future__ import annotations
 
@@ -8,32 +8,51 @@ from transformer.analysis.line_file import Line, read_bytes, read_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.runs.attempt import attempt
-from ui.sentences import sentence_files
-from ui.sentences.sentence_runs import LIMITS, Job
+from ui.runs.loading import runner
+from ui.sentences.sentence_runs import LIMITS, SentenceRuns
 from ui.server import switch
+from ui.server.jobs import Job
 from ui.shared.choices import KEEP
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
 from ui.state import session
+from ui.state.view import MAIN
 from words import joined, say
 
 TEXT, FILE, START = "sentences_text", "sentences_file", "sentences_start"
 ARROW: Final = "=>"  # nobody can type a tab into a box
 _MEGABYTES: Final = 1
+GONE: Final = say(
+    "The file of sentences in this address is not kept any more: the server was started anew, or others took its "
+    "place. Run it again."
+)
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> SentenceRuns:
+    """All of the server's."""
+    return SentenceRuns(runner())
+
+
+def current() -> Job | None:
+    """The one that the session looks at; says so if it is gone."""
+    asked = str(st.session_state.get(session.JOB) or "")
+    found = jobs().find(asked) if asked else None
+    if asked and found is None:
+        st.session_state[session.JOB] = ""
+        st.info(GONE, icon=":material/info:")
+    return found
 
 
 def ask(checkpoint: Checkpoint, job: Job | None) -> None:
-    """Draw the box; below results it is folded away.
-
-    Args:
-        checkpoint: What the sentences will be run on.
-        job: What is looked at already.
-    """
+    """Draw the box; below results, those of `job`, it is folded away."""
     if TEXT not in st.session_state:  # another tab, or the same one loaded again
-        st.session_state[TEXT] = "" if job is None else _as_text(job.lines)
-    running = job is not None and not job.progress().over
+        st.session_state[TEXT] = "" if job is None else _as_text(job.about.lines)
+    running = job is not None and job.seen.is_under_way
     with st.container() if job is None else st.expander(say("Other sentences, or the same once more")):
-        st.caption(joined(" ", [_what_is_given(checkpoint), _how_much()]))
+        lines, characters = LIMITS.lines, LIMITS.characters
+        most = say("At most {lines:,} lines, {characters:,} characters in each.", lines=lines, characters=characters)
+        st.caption(joined(" ", [_what_is_given(checkpoint), most]))
         st.text_area(
             say("Sentences, one a line"),
             key=TEXT,
@@ -51,21 +70,16 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         said, about = say("Run them"), checkpoint.content_hash
         help = say("Cancel those that are being run first.") if running else None
         with pressed(st.button, said, key=START, about=about, type="primary", disabled=running, help=help) as asked:
-            begun = (
-                attempt(lambda: sentence_files.jobs().start(checkpoint, _lines(), session.asked())) if asked else None
-            )
+            begun = attempt(lambda: jobs().start(checkpoint, _lines(), session.asked())) if asked else None
             if begun is not None:
-                sentence_files.look_at(begun)
+                st.session_state[session.JOB] = begun.about.id
+                session.replace(MAIN, line=None, listed="all", holding="")  # of another file
     if begun is not None:
         st.rerun()
 
 
 def _lines() -> tuple[Line, ...]:
-    """What shall be run.
-
-    Raises:
-        DataError: It cannot be taken.
-    """
+    """What shall be run. Raises `DataError`: it cannot be taken."""
     file = st.session_state.get(FILE)
     if file is not None:
         return read_bytes(file.getvalue(), LIMITS, label=say("The file {name}", name=file.name))
@@ -91,11 +105,3 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
             arrow=ARROW,
         )
     return say("A source a line; a reference may follow behind a tab or “{arrow}”.", arrow=ARROW)
-
-
-def _how_much() -> str:
-    return say(
-        "At most {lines:,} lines, {characters:,} characters in each.",
-        lines=LIMITS.lines,
-        characters=LIMITS.characters,
-    )

@@ -1,4 +1,4 @@
-"""Files of sentences that are being run, or were: in the background, a few lines at a time (`background_jobs`).
+"""Files of sentences that are being run, or were: jobs in the background, a few lines at a time.
 
 Knows nothing of Streamlit.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,98 +15,65 @@ from transformer.analysis.line_file import Limits, Line
 from transformer.analysis.many import LineResult, batches, check_can_run, run_batch_of_lines
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
-from ui.runs.background_jobs import AT_ONCE, ROWS, Kept, Part, Standing
-from ui.runs.background_jobs import Job as AnyJob
+from ui.server.jobs import ROWS, Job, Jobs
 from ui.server.queue import cost_of
 from ui.server.work import BusyError, Runner
 from ui.state.link import Link
 
 LIMITS = Limits(n_bytes=1_000_000, lines=2_000, characters=1_000)
-MOST_KEPT = 16  # jobs; of 2,000 lines each about 10 MB
+MOST_KEPT = 16  # of 2,000 lines each about 10 MB
+AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Progress(Standing):
-    """How far a job is."""
+class SentenceFile:
+    """A file of sentences on one model, which its job is about."""
 
-    results: tuple[LineResult, ...]  # what is there, in the order of the file
-    n_lines: int  # how many there will be
-    rest: float | None  # seconds that the others will take, about; None if that cannot be said
+    id: str  # whoever knows it may see the results
+    link: Link  # what opens a line of it elsewhere, but for the line itself
+    checkpoint_name: str
+    how: Query  # how each line is run; its source is none of them
+    lines: tuple[Line, ...]
 
+    def results(self, job: Job) -> tuple[LineResult, ...]:
+        """What is there, in the order of the file."""
+        return tuple(sorted(job.seen.so_far or (), key=lambda one: one.line.number))
 
-class Job(AnyJob[LineResult]):
-    """A file of sentences on one model.
-
-    Attributes:
-        id: Whoever knows it may see the results.
-        link: What opens a line of it elsewhere, but for the line itself.
-        checkpoint_name: Name of the model.
-        how: How each line is run; its source is none of them.
-        lines: The file.
-    """
-
-    def __init__(self, checkpoint: Checkpoint, lines: Sequence[Line], link: Link) -> None:
-        self.id = secrets.token_urlsafe(12)
-        super().__init__(self.id, checkpoint)
-        most = min(link.max_new, checkpoint.config.max_len)
-        self.link = replace(link, max_new=most, forced=(), hypothesis=0, tried=(), companions=None)
-        self.checkpoint_name = checkpoint.name
-        self.how = replace(self.link, source="").query(checkpoint.content_hash)
-        self.lines = tuple(lines)
-        self._began = 0.0
-
-    def progress(self) -> Progress:
-        """How far it is."""
-        standing, found = self.stands()
-        results = tuple(sorted(found, key=lambda one: one.line.number))
-        left = len(self.lines) - len(results)
-        running = results and standing.state == "running"
-        rest = (time.monotonic() - self._began) * left / len(results) if running else None
-        return Progress(standing.state, standing.problem, results, len(self.lines), rest)
-
-    def parts(self, checkpoint: Checkpoint) -> Iterator[Part[LineResult]]:
-        """The lines, some together."""
-        self._began = time.monotonic()
-        for batch in batches(checkpoint, self.lines, rows=ROWS):
-            cost = sum(cost_of(replace(self.how, source=line.source)) for line in batch)
-            yield Part(cost, partial(_lines, checkpoint, batch, self.how))
+    def rest(self, job: Job) -> float | None:
+        """Seconds that the other lines will take, about; None if that cannot be said."""
+        done = len(job.seen.so_far or ())
+        if not done or job.seen.state != "running":
+            return None
+        return (time.monotonic() - job.began) * (len(self.lines) - done) / done
 
 
-def _lines(
-    checkpoint: Checkpoint, batch: Sequence[Line], how: Query, pause: Callable[[], None]
-) -> Iterator[LineResult]:
-    return iter(run_batch_of_lines(checkpoint, batch, how, pause=pause))
-
-
-class Jobs(Kept[str, Job]):
-    """The jobs of a server.
-
-    Args:
-        runner: The queue in front of the model.
-        most: Jobs that are kept; the one looked at longest ago goes first.
-        at_once: Jobs that run at the same time.
-    """
+class SentenceRuns(Jobs[str]):
+    """The files of a server; each job is about a `SentenceFile`, and tells the results that are there."""
 
     def __init__(self, runner: Runner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
-        super().__init__(lambda: runner, _too_many, most=most, at_once=at_once)
+        super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
+        self._runner = runner
 
     def start(self, checkpoint: Checkpoint, lines: Sequence[Line], link: Link) -> Job:
-        """Begin a job.
+        """Begin to run lines as a session asks for its sentence.
 
-        Args:
-            checkpoint: What to run the lines on.
-            lines: The file.
-            link: How: what the session asks for.
-
-        Raises:
-            QueryError: The model has nothing to say of sentences, or cannot be changed as the link says.
-            BusyError: As many jobs as are kept have not ended yet.
+        Raises `QueryError`: the model has nothing to say of sentences, or cannot be changed as the link says. Raises
+        `BusyError`: as many files as are kept have not ended yet.
         """
         check_can_run(checkpoint)
         for change in link.interventions:
             change.check(checkpoint.config)
-        job = Job(checkpoint, lines, link)
-        return self.begin(job.id, lambda: job)
+        most = min(link.max_new, checkpoint.config.max_len)
+        link = replace(link, max_new=most, forced=(), hypothesis=0, tried=(), companions=None)
+        how = replace(link, source="").query(checkpoint.content_hash)
+        file = SentenceFile(secrets.token_urlsafe(12), link, checkpoint.name, how, tuple(lines))
+        return self.ask(file.id, partial(self._run, checkpoint, file), about=file)
+
+    def _run(self, checkpoint: Checkpoint, file: SentenceFile, job: Job) -> None:
+        """The lines, some together."""
+        for batch in batches(checkpoint, file.lines, rows=ROWS):
+            cost = sum(cost_of(replace(file.how, source=line.source)) for line in batch)
+            job.gather(self._runner, partial(run_batch_of_lines, checkpoint, batch, file.how), cost=cost)
 
 
 def _too_many(n: int) -> BusyError:

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from ui.server.public import LEAST_VOTES, Public, RefusedError, Round
+from ui.server.public import LEAST_VOTES, Public, RefusedError
 from ui.server.registry import Registry
 
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
@@ -28,12 +28,8 @@ SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random momen
 async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: str = "") -> AsyncIterator[bytes]:
     """The events of a room until it ends.
 
-    Args:
-        rooms: All rooms.
-        code: The room.
-        token: A student's; "" for whoever only looks on.
-        counts: Whether to tell how many there are and voted.
-        last: What the browser heard last, as it says when it comes again.
+    The token is a student's, "" that of whoever only looks on; with `counts` it is told how many there are and voted.
+    `last` is what the browser heard last, as it says when it comes again.
     """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
@@ -47,13 +43,10 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
             async for part in _told(rooms, code, changed, counts=counts, last=last):
                 yield part
     except RefusedError as refused:
-        yield event(*_refusal(rooms, refused))
-
-
-def _refusal(rooms: Registry, refused: RefusedError) -> tuple[str, dict[str, Any]]:
-    if refused.why == "no-room":
-        return "ended", {"boot": rooms.boot}
-    return "refused", {"why": refused.why}
+        if refused.why == "no-room":
+            yield event("ended", {"boot": rooms.boot})
+        else:
+            yield event("refused", {"why": refused.why})
 
 
 async def _told(
@@ -87,10 +80,8 @@ async def _told(
 def plain(public: Public, students: int, *, left: float = 0.0) -> dict[str, Any]:
     """What everybody may know of a room, as JSON values.
 
-    Args:
-        public: What that is.
-        students: How many there are: the more, the longer their redrawing is spread.
-        left: Seconds of what is timed; a browser's clock may be another.
+    The more students there are, the longer their redrawing is spread. `left` are the seconds of what is timed, as a
+    browser's clock may be another.
     """
     question = public.question
     return {
@@ -103,7 +94,7 @@ def plain(public: Public, students: int, *, left: float = 0.0) -> dict[str, Any]
         "aloud": question.aloud if question else False,
         "round": public.round,
         "taken": public.taken,
-        "shown": [_round(one) for one in public.shown],
+        "shown": [asdict(one) for one in public.shown],
         "answered": public.answered,
         "own": public.own,
         "few": public.least < LEAST_VOTES,
@@ -111,10 +102,6 @@ def plain(public: Public, students: int, *, left: float = 0.0) -> dict[str, Any]
         "left": left,
         "at": public.at,
     }
-
-
-def _round(one: Round) -> dict[str, Any]:
-    return {"voted": one.voted, "counts": one.counts}
 
 
 def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:

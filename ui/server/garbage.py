@@ -49,10 +49,7 @@ def begin() -> None:
 def is_time(*, since: float, rested: float, cost: float) -> bool:
     """Whether there may be something to find and nobody waits for a page, or somebody always has.
 
-    Args:
-        since: Seconds since the last look.
-        rested: Seconds for which nothing was drawn.
-        cost: Seconds that the last look took.
+    In seconds: since the last look, for which nothing was drawn, and what the last look took.
     """
     if rested >= since or since * SHARE < cost:  # nothing was drawn since, or it is too soon
         return False

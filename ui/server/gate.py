@@ -37,12 +37,7 @@ _SLOW = say("The file took too long to arrive.")
 
 
 class Gate:
-    """The middleware.
-
-    Args:
-        app: What it stands before.
-        base: The path that the app is served under.
-    """
+    """The middleware; `base` is the path that the app is served under."""
 
     def __init__(self, app: ASGIApp, base: str = "") -> None:
         self._app = app

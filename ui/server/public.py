@@ -1,13 +1,18 @@
 """What is known of a room outside: where its teacher is, what is asked, the votes that were shown, what is timed.
 
+Its record is a table of what was asked and how often each choice was chosen, of nobody in particular; rounds with too
+few votes to be counted by choice have only their number of votes there, too.
+
 Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from words import say
 
 MOST_CHOICES: Final = 8
 LEAST_VOTES: Final = 5  # fewer are not counted by choice: who voted what could be guessed
@@ -21,11 +26,7 @@ Phase = Literal["", "vote", "discuss"]
 
 
 class RefusedError(Exception):
-    """What was asked for is not done.
-
-    Attributes:
-        why: A plain word for it.
-    """
+    """What was asked for is not done; `why` is a plain word for it."""
 
     def __init__(self, why: Why) -> None:
         super().__init__(why)
@@ -88,3 +89,34 @@ class Public:
     least: int = LEAST_VOTES  # so many votes of this round are needed to be counted by choice
     phase: Phase = ""  # what is timed; "" for nothing
     until: float = 0.0  # when that ends, by the clock of the rooms
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A round that has ended."""
+
+    question: Question  # what was asked
+    number: int  # of the round in its room, from 1
+    round: Round  # its votes
+    right: int | None = None  # which choice is right; None where that was not shown, or choices are not compared
+
+
+def table(record: Sequence[Kept]) -> dict[str, list[Any]]:
+    """The columns by their names: a row for each choice of each round."""
+    rows: list[tuple[Any, ...]] = []
+    for one in record:
+        counts = one.round.counts or (None,) * len(one.question.choices)
+        for place, (choice, votes) in enumerate(zip(one.question.choices, counts, strict=True)):
+            right = "" if one.right is None else int(place == one.right)
+            step = "" if one.question.aloud else ".".join(one.question.name.split(".")[:2])
+            rows.append((one.number, one.question.text, step, one.round.voted, choice, votes, right))
+    names = [
+        say("round"),
+        say("question"),
+        say("step of a lesson"),
+        say("votes in the round"),
+        say("choice"),
+        say("votes for it"),
+        say("right (1) or not (0)"),
+    ]
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}

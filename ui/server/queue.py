@@ -73,11 +73,7 @@ class FairQueue:
         self._waiting.append(request)
 
     def take(self, *, before: float = math.inf) -> list[Request]:
-        """The next request and those that are decoded together with it, the next first.
-
-        Args:
-            before: Only if its mark is smaller.
-        """
+        """The next request, if its mark is smaller than `before`, and those that are decoded together with it."""
         first = min(self._waiting, key=lambda request: request.mark, default=None)  # of equal ones, who came first
         if first is None or first.mark >= before:
             return []

@@ -11,15 +11,13 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from ui.server import codes
-from ui.server.public import Counted, Opened, Public, Question, RefusedError
-from ui.server.rates import Bucket
-from ui.server.record import Kept
-from ui.server.room import MOST_STREAMS, Room
+from ui.server.public import Counted, Kept, Opened, Public, RefusedError
+from ui.server.room import MOST_STREAMS, Bucket, Room
 
 MOST_ROOMS: Final = 20
 IDLE_SECONDS: Final = 4 * 3600.0
@@ -29,11 +27,7 @@ MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's
 
 
 class Registry:
-    """The rooms.
-
-    Args:
-        clock: Says what time it is, in seconds.
-    """
+    """The rooms."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.boot = secrets.token_urlsafe(6)  # tells this start of the server from others
@@ -47,11 +41,7 @@ class Registry:
     # ---------------------------------------------------------------- the teacher
 
     def open(self) -> Opened:
-        """Open a room.
-
-        Raises:
-            RefusedError: There are too many, or too many were opened at once.
-        """
+        """Open a room. Raises `RefusedError`: there are too many, or too many were opened at once."""
         with self._lock:
             self.sweep()
             if len(self._rooms) >= MOST_ROOMS:
@@ -76,92 +66,26 @@ class Registry:
             room = self._found(code)
             return room is not None and codes.alike(room.secret, secret)
 
-    def move(self, taught: Opened, page: str, parameters: Mapping[str, str]) -> None:
-        """Have the class go where its teacher is.
+    def do(self, taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
+        """Have a room do what its teacher alone may have it do, such as `Room.ask`, and tell those who listen.
 
-        Args:
-            taught: The teacher's room.
-            page: Path of the page.
-            parameters: Of its address.
-
-        Raises:
-            RefusedError: The room is gone, or the address is too long to be sent.
-        """
-        self.do(taught, lambda room: room.move(page, parameters))
-
-    def ask(self, taught: Opened, question: Question | None) -> None:
-        """Put a question to the class, and take votes; None takes it back.
-
-        Raises:
-            RefusedError: The room is gone, or the question has too few or too many choices.
-        """
-        self.do(taught, lambda room: room.ask(question))
-
-    def show(self, taught: Opened) -> None:
-        """End the round and show its votes.
-
-        Raises:
-            RefusedError: The room is gone, or takes no votes.
-        """
-        self.do(taught, Room.show)
-
-    def again(self, taught: Opened) -> None:
-        """Take new votes on the same question.
-
-        Raises:
-            RefusedError: The room is gone, or no votes were shown.
-        """
-        self.do(taught, Room.again)
-
-    def answer(self, taught: Opened, *, right: int | None = None, told: str = "") -> None:
-        """Let everybody see the answer; of a question with choices, `right` is the right one.
-
-        Raises:
-            RefusedError: The room is gone, or has no question.
-        """
-        self.do(taught, lambda room: room.answer(right, told))
-
-    def let_own(self, taught: Opened, own: bool) -> None:
-        """Have students keep sentences of their own, or look at the teacher's.
-
-        Raises:
-            RefusedError: The room is gone.
-        """
-        self.do(taught, lambda room: room.let_own(own))
-
-    def do(self, taught: Opened, act: Callable[[Room], bool | None]) -> None:
-        """Have a room do what its teacher alone may have it do, and tell those who listen.
-
-        Args:
-            taught: The teacher's room.
-            act: Does it; returns False if it is no news.
-
-        Raises:
-            RefusedError: The room is gone, or does not do it.
+        `act`, given the room and `of`, returns False if it is no news. Raises `RefusedError`: the room is gone, or
+        does not do it.
         """
         with self._taught(taught) as room:
-            news = act(room)
+            news = act(room, *of)
         if news is not False:
             self._tell(room)
 
     def record(self, taught: Opened) -> tuple[Kept, ...]:
-        """The rounds of a room so far.
-
-        Raises:
-            RefusedError: The room is gone.
-        """
+        """The rounds of a room so far. Raises `RefusedError`: the room is gone."""
         with self._taught(taught) as room:
             return room.record
 
     def end(self, taught: Opened) -> None:
-        """End a room, and everything that is known of it.
-
-        Raises:
-            RefusedError: The room is gone.
-        """
+        """End a room, and everything that is known of it. Raises `RefusedError`: the room is gone."""
         with self._taught(taught) as room:
-            del self._rooms[room.code]
-        self._tell(room)
+            self._end([room])
 
     # ---------------------------------------------------------------- everybody
 
@@ -175,7 +99,7 @@ class Registry:
         """How many are in a room and voted; none of a room that is not there."""
         with self._lock:
             room = self._found(code)
-            return Counted(0, 0, 0) if room is None else Counted(room.students, room.voted, room.expected)
+            return Counted(0, 0, 0) if room is None else room.counted()
 
     def left(self, public: Public) -> float:
         """How many seconds are left of what is timed; 0 where nothing is."""
@@ -187,13 +111,9 @@ class Registry:
             return self._missing.take()
 
     def join(self, code: str) -> str:
-        """Let a student in.
+        """Let a student in; returns the student's token.
 
-        Returns:
-            The student's token.
-
-        Raises:
-            RefusedError: There is no such room, it is full, or too many come at once.
+        Raises `RefusedError`: there is no such room, it is full, or too many come at once.
         """
         with self._asked(code) as room:
             token = codes.new_token()
@@ -201,39 +121,18 @@ class Registry:
             return token
 
     def vote(self, code: str, token: str, *, round_: int, choice: int) -> None:
-        """Take a student's vote.
-
-        Args:
-            code: The room.
-            token: The student's.
-            round_: Which round it is meant for.
-            choice: Place of what was chosen, from 0.
-
-        Raises:
-            RefusedError: It is not taken.
-        """
+        """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
         with self._asked(code) as room:
             room.vote(token, round_=round_, choice=choice)
         self._tell(room, counts=True)
-
-    def knows(self, code: str, token: str) -> bool:
-        """Whether a student was let in."""
-        with self._lock:
-            room = self._found(code)
-            return room is not None and room.knows(token)
 
     @contextmanager
     def listening(self, code: str, token: str, wake: Callable[[], None], *, counts: bool) -> Iterator[None]:
         """Be told of changes.
 
-        Args:
-            code: The room.
-            token: A student's, who is there as long as this lasts; "" for nobody.
-            wake: Called after each change, from any thread; it has to be quick. What there is to know it asks itself.
-            counts: Whether it is also told when somebody comes, leaves or votes.
-
-        Raises:
-            RefusedError: There is no such room, or too many listen.
+        The token is that of a student, who is there as long as this lasts; "" is nobody's. `wake` is called after
+        each change, from any thread, with `counts` also when somebody comes, leaves or votes; it has to be quick, and
+        what there is to know it asks itself. Raises `RefusedError`: there is no such room, or too many listen.
         """
         with self._asked(code) as room:
             if len(room.listeners) >= MOST_STREAMS:
@@ -257,19 +156,17 @@ class Registry:
         """Let go of rooms that nobody used for long."""
         with self._lock:
             now = self._clock()
-            old = [room for room in self._rooms.values() if now - room.used > IDLE_SECONDS]
-            for room in old:
-                del self._rooms[room.code]
-        for room in old:
-            self._tell(room)
+            self._end([room for room in self._rooms.values() if now - room.used > IDLE_SECONDS])
 
     def close(self) -> None:
         """Have all that listen leave, as the server ends."""
         with self._lock:
             self.closed = True
-            rooms = list(self._rooms.values())
-            self._rooms.clear()
+            self._end(list(self._rooms.values()))
+
+    def _end(self, rooms: Sequence[Room]) -> None:
         for room in rooms:
+            del self._rooms[room.code]
             self._tell(room)
 
     def __len__(self) -> int:

@@ -10,9 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from ui.server.public import LEAST_OF_FEW, LEAST_VOTES, MOST_CHOICES, Phase, Public, Question, RefusedError, Round
-from ui.server.rates import Bucket
-from ui.server.record import Kept
+from ui.server.public import (
+    LEAST_OF_FEW,
+    LEAST_VOTES,
+    MOST_CHOICES,
+    Counted,
+    Kept,
+    Phase,
+    Public,
+    Question,
+    RefusedError,
+    Round,
+)
 
 MOST_TOKENS: Final = 200
 MOST_STREAMS: Final = 300  # open streams of events: one for each token, some for teachers and projectors
@@ -23,14 +32,26 @@ MOST_KEPT: Final = 200  # rounds
 FORGOTTEN_SECONDS: Final = 60.0  # a token that is needed for another may be dropped when unseen for so long
 
 
-class Room:
-    """A room.
+class Bucket:
+    """Tokens that refill, of which `most` may be taken at once; not locked, whoever holds it is."""
 
-    Args:
-        code: Its code.
-        secret: What its teacher knows.
-        clock: Says what time it is, in seconds.
-    """
+    def __init__(self, most: float, *, per_second: float, clock: Callable[[], float]) -> None:
+        self._most, self._per_second, self._clock = most, per_second, clock
+        self._left, self._since = most, clock()
+
+    def take(self) -> bool:
+        """Take one; whether there was one."""
+        now = self._clock()
+        self._left = min(self._most, self._left + (now - self._since) * self._per_second)
+        self._since = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Room:
+    """A room, whose teacher knows the secret."""
 
     def __init__(self, code: str, secret: str, clock: Callable[[], float]) -> None:
         self.code, self.secret, self._clock = code, secret, clock
@@ -45,27 +66,12 @@ class Room:
         self._ahead: list[tuple[Phase, float]] = []  # what is timed after what is timed now, and for how long
         self.record: tuple[Kept, ...] = ()
 
-    @property
-    def students(self) -> int:
-        """How many are there now: tokens that listen."""
-        return len(self._streams)
-
-    @property
-    def voted(self) -> int:
-        """How many voted in this round."""
-        return len(self._votes)
-
-    @property
-    def expected(self) -> int:
-        """How many could have voted in this round: who is there, and who voted and left."""
-        return len({*self._streams, *self._votes})
+    def counted(self) -> Counted:
+        """How many listen now, voted in this round, and could have: who listens, and who voted and left."""
+        return Counted(len(self._streams), len(self._votes), len({*self._streams, *self._votes}))
 
     def join(self, token: str) -> None:
-        """Let somebody in.
-
-        Raises:
-            RefusedError: The room is full, or too many come at once.
-        """
+        """Let somebody in. Raises `RefusedError`: the room is full, or too many come at once."""
         if not self._joins.take():
             raise RefusedError("too-often")
         if len(self._seen) >= MOST_TOKENS:
@@ -104,8 +110,7 @@ class Room:
     def move(self, page: str, parameters: Mapping[str, str]) -> bool:
         """The teacher is somewhere; whether that is news.
 
-        Raises:
-            RefusedError: The address is too long to be sent.
+        Raises `RefusedError`: the address is too long to be sent.
         """
         before = self.public
         self.used = self._clock()
@@ -119,8 +124,7 @@ class Room:
     def ask(self, question: Question | None) -> bool:
         """Put a question, and take votes on it; None: no question any more. Whether that is news.
 
-        Raises:
-            RefusedError: The question has too few choices, or too many.
+        Raises `RefusedError`: the question has too few choices, or too many.
         """
         self.used = self._clock()
         if question == self.public.question:
@@ -133,8 +137,7 @@ class Room:
     def again(self) -> None:
         """Take new votes on the same question; those before stay to be compared with.
 
-        Raises:
-            RefusedError: There is no question, its votes were not shown, or its answer was.
+        Raises `RefusedError`: there is no question, its votes were not shown, or its answer was.
         """
         here = self.public
         if here.phase == "discuss":
@@ -157,11 +160,7 @@ class Room:
         )  # fmt: skip
 
     def show(self) -> None:
-        """End the round, and show its votes.
-
-        Raises:
-            RefusedError: No votes are taken.
-        """
+        """End the round, and show its votes. Raises `RefusedError`: no votes are taken."""
         self.used = self._clock()
         if self.public.phase == "discuss":
             self.stop()
@@ -186,15 +185,11 @@ class Room:
         if question is not None:
             self.record = (*self.record, Kept(question, self.public.round, latest))[-MOST_KEPT:]
 
-    def answer(self, right: int | None, told: str = "") -> None:
+    def answer(self, right: int | None = None, told: str = "") -> None:
         """Let everybody see the answer; no votes are taken from then on.
 
-        Args:
-            right: Which choice is right; None where choices are not compared.
-            told: What is right, where there are no choices.
-
-        Raises:
-            RefusedError: There is no question.
+        No choice is right where choices are not compared; what is right is told where there are no choices. Raises
+        `RefusedError`: there is no question.
         """
         here = self.public
         if here.question is None:
@@ -214,14 +209,10 @@ class Room:
         self._change(few=few, **({"least": LEAST_OF_FEW if few else LEAST_VOTES} if between else {}))
 
     def start(self, vote: float, discuss: float) -> None:
-        """Take votes for so long; then have the class discuss, and vote again for as long.
+        """Take votes for so many seconds; then have the class discuss for others, and vote again for as long.
 
-        Args:
-            vote: Seconds.
-            discuss: Seconds; 0 for one vote alone, which is shown at its end.
-
-        Raises:
-            RefusedError: There is no question, or its answer was shown.
+        With 0 seconds to discuss there is one vote alone, which is shown at its end. Raises `RefusedError`: there is
+        no question, or its answer was shown.
         """
         if not self.public.taken:
             self.again()
@@ -264,11 +255,7 @@ class Room:
         return True
 
     def vote(self, token: str, *, round_: int, choice: int) -> None:
-        """Take a vote.
-
-        Raises:
-            RefusedError: It is not taken.
-        """
+        """Take a vote. Raises `RefusedError`: it is not taken."""
         here = self.public
         if token not in self._seen:
             raise RefusedError("no-token")

@@ -48,12 +48,9 @@ class _BadRequestError(Exception):
 def routes(
     base: str = "", rooms: Registry = ROOMS, *, origins: Callable[[], Collection[str]] = frozenset
 ) -> list[Route]:
-    """The routes.
+    """The routes; `base` is the path that the app is served under.
 
-    Args:
-        base: The path that the app is served under.
-        rooms: All rooms.
-        origins: What pages of ours are called beside the host that is asked for, such as "https://glass.example".
+    `origins` are what pages of ours are called beside the host that is asked for, such as "https://glass.example".
     """
 
     async def posted(request: Request, do: Callable[[str, dict[str, Any]], Response]) -> Response:
@@ -63,7 +60,7 @@ def routes(
         return _events(rooms, request)
 
     async def join(request: Request) -> Response:
-        return await posted(request, lambda code, _: _join(rooms, code))
+        return await posted(request, lambda code, _: JSONResponse({"token": rooms.join(code)}, headers=_PLAIN))
 
     async def vote(request: Request) -> Response:
         return await posted(request, lambda code, said: _vote(rooms, code, said))
@@ -106,10 +103,6 @@ async def _posted(
     return answer
 
 
-def _join(rooms: Registry, code: str) -> Response:
-    return JSONResponse({"token": rooms.join(code)}, headers=_PLAIN)
-
-
 def _vote(rooms: Registry, code: str, said: dict[str, Any]) -> Response:
     token = said.get("token")
     if not codes.is_token(token):
@@ -126,11 +119,7 @@ def _whole(said: dict[str, Any], name: str) -> int:
 
 
 def _check_origin(request: Request, origins: Collection[str]) -> None:
-    """Look whether something was posted by a page of ours.
-
-    Raises:
-        _BadRequestError: It was not.
-    """
+    """Look whether something was posted by a page of ours. Raises `_BadRequestError`: it was not."""
     origin = request.headers.get("origin", "")
     host = urlsplit(origin).netloc
     if not host or (host != request.headers.get("host") and origin not in origins):
@@ -138,11 +127,7 @@ def _check_origin(request: Request, origins: Collection[str]) -> None:
 
 
 async def _said(request: Request) -> dict[str, Any]:
-    """What was posted.
-
-    Raises:
-        _BadRequestError: It is nothing that a page of ours sends.
-    """
+    """What was posted. Raises `_BadRequestError`: it is nothing that a page of ours sends."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise _BadRequestError(415, "no-json")
     body = b""

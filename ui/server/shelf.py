@@ -24,11 +24,7 @@ Open = Callable[[Progress], Checkpoint]
 
 
 class Opening:
-    """A checkpoint on its way into memory.
-
-    Attributes:
-        done, whole: Bytes of its values that are there, and of all of them; 0 before that is known.
-    """
+    """A checkpoint on its way into memory: `done` of `whole` bytes of its values are there; 0 if not known."""
 
     def __init__(self) -> None:
         self.done, self.whole = 0, 0
@@ -61,11 +57,7 @@ class Opening:
 
 
 class Shelf:
-    """What is in memory.
-
-    Args:
-        most: Checkpoints that are kept.
-    """
+    """What is in memory."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most, self._lock = most, threading.Lock()
@@ -82,10 +74,7 @@ class Shelf:
     def open(self, which: Hashable, work: Open, *, n_bytes: int) -> Opening:
         """Begin to open a checkpoint, unless somebody has.
 
-        Args:
-            which: Says all that decides what is opened.
-            work: Opens it.
-            n_bytes: What it will take in memory, about.
+        `which` says all that decides what is opened, `n_bytes` what it will take in memory, about.
         """
         with self._lock:
             if which in self._under_way:
@@ -95,11 +84,7 @@ class Shelf:
         return opening
 
     def let_go(self, gone: Callable[[Hashable], bool]) -> None:
-        """Let go of checkpoints; whoever runs one now still has it.
-
-        Args:
-            gone: Whether one of them is meant, by what says what it is.
-        """
+        """Let go of the checkpoints that are `gone`, by what says what each is; who runs one now still has it."""
         with self._lock:
             for which in [one for one in self._open if gone(one)]:
                 del self._open[which]

@@ -24,11 +24,7 @@ MODES: tuple[str, ...] = get_args(Mode)
 
 
 def mode(arguments: Sequence[str] | None = None) -> Mode:
-    """What may be handed in.
-
-    Args:
-        arguments: The app's command line; the real one when not given.
-    """
+    """What may be handed in, by the app's command line; the real one when none is given."""
     asked = said(arguments)
     if not can_limit() or asked not in (*MODES, None):
         return "off"
@@ -39,10 +35,15 @@ def mode(arguments: Sequence[str] | None = None) -> Mode:
 
 def said(arguments: Sequence[str] | None = None) -> str | None:
     """What whoever runs the server said, as it was written; None if nothing. The command line comes first."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    given = [after for word, after in itertools.pairwise(arguments) if word == OPTION]
-    given += [word.removeprefix(OPTION + "=") for word in arguments if word.startswith(OPTION + "=")]
+    given = values(OPTION, arguments)
     return given[-1] if given else os.environ.get(ENVIRONMENT) or None
+
+
+def values(option: str, arguments: Sequence[str] | None = None) -> list[str]:
+    """What the app's command line says of an option, each time; the real one when none is given."""
+    words = sys.argv[1:] if arguments is None else arguments
+    given = [after for word, after in itertools.pairwise(words) if word == option]
+    return given + [word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}=")]
 
 
 def is_local() -> bool:

@@ -24,12 +24,7 @@ class Turns:
     """Turns of threads, first come, first served."""
 
     def __init__(self, *, at_once: int = 1, lease: float = 0.1) -> None:
-        """Begin with nobody.
-
-        Args:
-            at_once: How many have a turn at a time.
-            lease: For how many seconds a turn keeps others out.
-        """
+        """Begin with nobody: so many have a turn at a time, each of which keeps others out for `lease` seconds."""
         self._at_once, self._lease = at_once, lease
         self._lock, self._own = threading.Lock(), threading.local()
         self._since: dict[int, float] = {}  # of each thread that has a turn

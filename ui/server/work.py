@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -67,13 +68,8 @@ class Runs(Protocol):
 class Runner:
     """Gives traces and whatever else needs the model: from the cache, from work under way, or by new work.
 
-    Args:
-        max_waiting: Most requests in the queue, those under way included.
-        max_places: Most of them that one visitor may have.
-        max_seconds: Longest time to wait for an answer.
-        cache_bytes: Most memory for finished results.
-        runs: What makes traces; `run_together`, which keeps all maps, unless somebody says otherwise.
-        visitor: Says who asks, in the thread that asks; None is nobody in particular.
+    Of the requests in the queue, those under way included, one visitor may have `max_places`. `visitor` says who
+    asks, in the thread that asks; None is nobody in particular.
     """
 
     def __init__(
@@ -88,7 +84,10 @@ class Runner:
     ) -> None:
         self._runs, self._visitor = runs, visitor
         self._max_waiting, self._max_places, self._max_seconds = max_waiting, max_places, max_seconds
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=_one_thread)
+        # The matrices of one sentence are too small to share: a second thread costs more than it brings.
+        self._pool = ThreadPoolExecutor(
+            1, thread_name_prefix="model", initializer=torch.set_num_threads, initargs=(1,)
+        )
         self._lock = threading.Lock()
         self._queue = FairQueue()
         self._under_way: dict[Hashable, Request] = {}
@@ -103,51 +102,39 @@ class Runner:
     def trace(self, checkpoint: Checkpoint, query: Query) -> Trace:
         """The trace of a query.
 
-        Raises:
-            QueryError: The query does not fit the checkpoint.
-            BusyError: The queue is full, or the answer took too long.
+        Raises `QueryError`: the query does not fit the checkpoint. Raises `BusyError`: the queue is full, or the
+        answer took too long.
         """
-        request = Request(query, self._visitor(), cost_of(query), _trace_bytes, checkpoint=checkpoint, query=query)
+        size = attrgetter("nbytes")
+        request = Request(query, self._visitor(), cost_of(query), size, checkpoint=checkpoint, query=query)
         trace: Trace = self._answer(request)
         return trace
 
     def compute(self, key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
         """The result of any work with the model.
 
-        Args:
-            key: Says all that decides the result, the checkpoint's content hash included.
-            work: Makes the result; runs in the model's thread. Its errors are raised here and not kept.
-            nbytes: Memory of a result, in bytes, about.
-
-        Raises:
-            BusyError: The queue is full, or the answer took too long.
+        The key says all that decides the result, the checkpoint's content hash included. `work` runs in the model's
+        thread; its errors are raised here and not kept. `nbytes` is the memory of a result, about. Raises
+        `BusyError`: the queue is full, or the answer took too long.
         """
         result: _Result = self._answer(Request(key, self._visitor(), OTHER_COST, nbytes, work=work))
         return result
 
-    def part(self, work: Callable[[Callable[[], None]], object], *, visitor: Hashable, cost: float) -> None:
+    def part(self, work: Callable[[Callable[[], None]], _Result], *, visitor: Hashable, cost: float) -> _Result:
         """Do a part of work that is too long to be one request; whoever has more asks again, behind the others.
 
-        Args:
-            work: Given a function; whatever waits and is shorter is done when it calls that. What it returns is not
-                kept; what it raises is raised here.
-            visitor: Whose work it is, for the order of service.
-            cost: How long it takes, about; see `cost_of`.
-
-        Raises:
-            BusyError: The queue is full.
+        `work` is given a function: whatever waits and is shorter is done when it calls that. What it returns is not
+        kept. `visitor` says whose work it is, for the order of service, and `cost` how long it takes, as `cost_of`.
+        Raises `BusyError`: the queue is full.
         """
         request = Request(object(), visitor, cost, lambda _: sys.maxsize, pausing=work)  # too large to be kept
         with self._lock:
             future = self._admitted(request)
-        future.result()
+        result: _Result = future.result()
+        return result
 
     def kept(self, key: Hashable) -> Any:
-        """A result that is still in memory; None if there is none, and nothing is begun.
-
-        Args:
-            key: As `compute` was given it.
-        """
+        """A result that is still in memory, by the key of `compute`; None if there is none, and nothing is begun."""
         with self._lock:
             found = self._cache.get(key)
         return None if found is None else found.result
@@ -246,12 +233,3 @@ class Runner:
     def _log(self, trace: Trace) -> None:
         self.n_runs += 1
         _LOG.info("model run %d: %s, %d steps, %.3f s", self.n_runs, trace.checkpoint, trace.n_steps, trace.seconds)
-
-
-def _trace_bytes(trace: Trace) -> int:
-    return trace.nbytes
-
-
-def _one_thread() -> None:
-    """The matrices of one sentence are too small to share: a second thread costs more than it brings."""
-    torch.set_num_threads(1)

@@ -41,11 +41,8 @@ class Kept:
 def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> Kept:
     """A field of the view.
 
-    Args:
-        slot: Whose view.
-        name: Of the field.
-        key: Of the widget without its slot, if it is another than the field's name.
-        forgets: Fields that go back to their defaults when this one changes.
+    The key is that of the widget without its slot, if it is another than the field's name. Fields that it `forgets`
+    go back to their defaults when this one changes.
     """
     return Kept(f"{slot}{key or name}", getattr(session.view(slot), name), partial(put, slot, name, tuple(forgets)))
 
@@ -104,12 +101,7 @@ def bar(slot: Slot) -> Any:
 
 
 def more(slot: Slot, *names: str) -> Any:
-    """A menu at the end of a row for what is rarely changed; it says how much of it is not as at first.
-
-    Args:
-        slot: Where.
-        names: Fields of the view that are changed in it.
-    """
+    """A menu at the end of a row for what is rarely changed; it says how much of it is not as at first."""
     view = session.view(slot)
     count = sum(getattr(view, name) != getattr(View, name) for name in names)
     return st.popover(
@@ -136,20 +128,10 @@ def choose(
     help: str | None = None,
     width: int = 120,
 ) -> _Value:
-    """Draw a choice of a few as a row of buttons, of many as a menu.
+    """Draw a choice of a few as a row of buttons, of many as a menu; returns what is chosen.
 
-    Args:
-        kept: What is chosen.
-        label: Above it.
-        options: Each value with its label.
-        otherwise: What is shown if `kept` is none of them; the first if this is none either.
-        bare: The label is for screen readers only.
-        disabled: It cannot be changed now.
-        help: What points at the label.
-        width: Of a menu, in pixels.
-
-    Returns:
-        What is chosen.
+    Where `kept` is none of the options, `otherwise` is shown, or the first. A `bare` label is for screen readers
+    only; the width is that of a menu, in pixels.
     """
     if len(options) - (None in options) > MOST_SEGMENTS:
         return menu(kept, label, options, otherwise=otherwise, bare=bare, disabled=disabled, help=help, width=width)

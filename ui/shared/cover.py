@@ -32,32 +32,18 @@ def waits() -> bool:
 
 
 def covered(key: str) -> bool:
-    """Whether something is covered.
-
-    Args:
-        key: Of a chart or of a part; it may begin with its slot.
-    """
+    """Whether something is covered, by the key of a chart or of a part, which may begin with its slot."""
     words = predictions.covered_here()
     return predictions.WHOLE in words or key.removeprefix(SECOND) in words
 
 
 def met(key: str, title: str = "") -> None:
-    """Remember that the page draws something that can be covered.
-
-    Args:
-        key: Of a chart or of a part; it may begin with its slot.
-        title: Of a chart.
-    """
+    """Remember that the page draws something that can be covered, by its key; a chart has a title."""
     covering.met(st.session_state.get(session.URL_PAGE, ""), key.removeprefix(SECOND), title)
 
 
 def stands_for(key: str, *, height: int = HEIGHT) -> bool:
-    """Draw the box in the place of something that is covered; tells whether it is.
-
-    Args:
-        key: Of a chart or of a part; it may begin with its slot.
-        height: Of what is not drawn, in pixels.
-    """
+    """Draw the box in the place of something that is covered, by its key; tells whether it is."""
     met(key)
     if not covered(key):
         return False
@@ -94,9 +80,7 @@ def pieces(rows: Mapping[Sentence, Sequence[str]]) -> None:
 def part(draw: Callable[[], object], *, rows: Mapping[Sentence, Sequence[str]] | None = None) -> None:
     """Draw the chosen part of a page, unless it is covered.
 
-    Args:
-        draw: Draws it.
-        rows: Rows of pieces that are drawn when it is covered, on a page that shows them nowhere else.
+    Rows of pieces are drawn when it is covered, on a page that shows them nowhere else.
     """
     met(PART)
     if not covered(PART):

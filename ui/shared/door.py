@@ -93,23 +93,13 @@ if not TYPE_CHECKING:
 
 
 def here(said_later: _Text) -> _Text:
-    """A text, or plain data such as a figure, in the session's language; for what reaches a browser without `st`.
-
-    Args:
-        said_later: A sentence, or dictionaries and lists with sentences among them.
-    """
+    """A text, or plain data such as a figure, in the session's language; for what reaches a browser without `st`."""
     language = current()
     return said_later if language == ENGLISH else said_throughout(said_later, language)
 
 
 def frame(data: Any, *, columns: list[str] | None = None, index: list[str] | None = None) -> pd.DataFrame:
-    """A table whose cells, columns and index are in the session's language; draw it, never cache it.
-
-    Args:
-        data: What `pandas.DataFrame` takes, of dictionaries, lists and tuples.
-        columns: Names of the columns.
-        index: Names of the rows.
-    """
+    """A table whose cells, columns and index are in the session's language; draw it, never cache it."""
     return pd.DataFrame(here(data), columns=here(columns), index=here(index))
 
 
@@ -117,10 +107,7 @@ def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """A table whose names and cells are in the session's language, packed as Streamlit sends it; to be drawn only.
 
     Packing takes longer than the rest of drawing it, and a class that follows its teacher sees the same table a
-    hundred times: equal tables are packed once.
-
-    Args:
-        columns: The cells of each, all strings or all numbers, by its name.
+    hundred times: equal tables are packed once. The cells of a column are all strings or all numbers.
     """
     told = here(columns)
     return _packed(tuple((str(name), tuple(cells)) for name, cells in told.items()))

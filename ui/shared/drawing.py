@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
@@ -21,6 +21,7 @@ from ui.state.language import current
 from ui.state.view import MAIN, SECOND
 from words import joined, say, through
 
+_Opened = TypeVar("_Opened")
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 # Escapes do not keep Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c", "->"
 # and ":streamlit:". A word joiner inside, which nobody sees, does.
@@ -68,26 +69,14 @@ def notes(sentences: Sequence[str]) -> None:
 def beside(
     *draw: Callable[[], object], widths: Sequence[int] = (), gap: Literal["medium", "large"] = "large"
 ) -> None:
-    """Draw things beside each other.
-
-    Args:
-        draw: What draws each.
-        widths: Of the columns, relative to each other; alike if not given.
-        gap: Between them.
-    """
+    """Draw things beside each other, in columns of such widths relative to each other; alike if not given."""
     for column, one in zip(st.columns(widths or len(draw), gap=gap), draw, strict=True):
         with column:
             one()
 
 
 def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
-    """What a chart or a table is of, for the files that it is saved to.
-
-    Args:
-        key: Names it on the page; begins with its slot.
-        title: Of the chart or table.
-        of_sentence: Whether it is of the sentence at hand, and not of the model alone.
-    """
+    """What a chart or a table is of, for its files: the sentence or the model alone. Its key begins with its slot."""
     slot = SECOND if key.startswith(SECOND) else MAIN
     stands = session.standing(slot)
     query = stands.last_query if of_sentence else None
@@ -108,13 +97,9 @@ def csv_button(
 ) -> None:
     """Draw the button under a table that saves its numbers.
 
-    Args:
-        table: What is saved, or what makes its columns once somebody saves it, so that a page which is drawn at every
-            step need not write it each time. A session keeps that: it must not hold a run.
-        key: Of the button.
-        title: What the table is of.
-        of_sentence: Whether it is of the sentence at hand, and not of the model alone.
-        of: What it is of, where it is neither.
+    The table may also be what makes its columns once somebody saves it, so that a page which is drawn at every step
+    need not write it each time. A session keeps that: it must not hold a run. `of` is what the table is of, where
+    that is neither the sentence at hand nor the model alone.
     """
     if cover.covered(key):
         return
@@ -130,18 +115,26 @@ def csv_button(
     )
 
 
+def opening(key: str, heading: str, opens: Sequence[_Opened], take: Callable[[_Opened], object], **look: Any) -> Any:
+    """A column of buttons, each of which opens what stands in its place in `opens`.
+
+    A session keeps `take`: it must not hold a run.
+    """
+    order = tuple(opens)
+
+    def go() -> None:
+        click = st.session_state.get(key)
+        if click is not None and int(click["row"]) < len(order):
+            take(order[int(click["row"])])
+
+    return st.column_config.ButtonColumn(here(heading), pinned=True, on_click=go, key=key, **look)
+
+
 def table_behind(make: Table, of: Origin, *, key: str) -> str:
-    """Draw a button that nobody sees, for the CSV button of a chart of ours to press.
+    """Draw a button that nobody sees, for the CSV button of a chart of ours to press; returns its CSS selector.
 
     What a browser has of a chart may be rounded or a part; this writes the whole table, here, once somebody saves it.
-
-    Args:
-        make: Makes the table's columns. A session keeps it: it must not hold a run.
-        of: What the table is of.
-        key: Of the chart.
-
-    Returns:
-        A CSS selector of the button.
+    A session keeps `make`: it must not hold a run.
     """
     name = f"{key}{TABLE_BEHIND}"
     st.download_button(

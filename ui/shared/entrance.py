@@ -34,11 +34,7 @@ class Entrance:
 
 
 def leads_to(query: str) -> str:
-    """The page that a bare address opens, relative to it.
-
-    Args:
-        query: The address' parameters as they were sent.
-    """
+    """The page that a bare address opens, relative to it."""
     names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
     if ROOM in names:
         return f"{ROOM}?{query}"

@@ -23,10 +23,7 @@ class Heard:
     def __init__(self, name: str, args: Sequence[Any], named: dict[str, Any]) -> None:
         """Look at a call that draws a choice, and put an option in the place of a label that is known for it.
 
-        Args:
-            name: Of Streamlit's function.
-            args: Given to it.
-            named: Given to it by name; its callback is replaced by this.
+        The call is of Streamlit's function `name`; a callback among what it is given by name is replaced by this.
         """
         self._key = str(named.get("key", "")) if name in SENT_AS_SHOWN else ""
         self._options = list(args[1] if len(args) > 1 else named.get("options", ()))

@@ -45,13 +45,7 @@ class Menu:
 
 
 def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: Callable[[], None]) -> None:
-    """Draw the menu; call it before the page runs.
-
-    Args:
-        pages: The pages of each section; hidden ones are not drawn.
-        current: The path of the one that is shown.
-        beside_name: Draws what stands beside the name, on every page.
-    """
+    """Draw the menu, and beside the name what stands there on every page; call it before the page runs."""
     with st.sidebar.container(key="top", gap=None):
         chosen = st.container(key="chosen", horizontal=True, vertical_alignment="center", gap=None)
         with chosen:  # never empty: Streamlit drops an empty container, and the next moves into its place
@@ -64,12 +58,10 @@ def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: C
 
 
 def carry(link: Link, *, compare: Link | None = None) -> None:
-    """Have the links lead to what is looked at now.
+    """Have the links lead to what is looked at now, as this page publishes it, and "Compare this" to `compare`.
 
-    Args:
-        link: As this page publishes it. A cell is one of this page's own map, so links to others leave it out; a file
-            of sentences is not for whoever gets a link to a sentence of it.
-        compare: Where "Compare this" leads; None where there is nothing to compare, as no run is shown.
+    A cell is one of this page's own map, so links to others leave it out; a file of sentences is not for whoever gets
+    a link to a sentence of it. There is nothing to compare where no run is shown.
     """
     there = write_link(replace(link, job="", view=replace(link.view, query=None, key=None)))
     session.link_to(there)
@@ -114,11 +106,7 @@ def href(path: str, leads_to: Link) -> str:
 
 
 def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
-    """The addresses of pages behind the app's own.
-
-    Args:
-        places: Of each the path of the page, and what it shall show.
-    """
+    """The addresses of pages behind the app's own, by the path of each page and what it shall show."""
     beside = apart.beside({})  # what a session says of each, looked up once
     return [path + _query(write_link(leads_to) | beside) for path, leads_to in places]
 
@@ -126,10 +114,8 @@ def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
 def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
     """Draw links of a lesson in a row, which `common/links.js` follows in place as it does those of the menu.
 
-    A page link of Streamlit's to the page that is shown leaves the address bar as it was.
-
-    Args:
-        links: Of each the path of a page, what it says, and the parameters of the address but for the language.
+    A page link of Streamlit's to the page that is shown leaves the address bar as it was. Of each link there are the
+    path of a page, what it says, and the parameters of the address but for the language.
     """
     lines = [
         f'<a href="{escape(path + _query(apart.beside(said)))}">{escape(here(label))}</a>'
@@ -156,17 +142,14 @@ def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare:
             if page.visibility != "hidden"
         ]
         paths = [page.url_path for page in pages]
-        is_group = bool(section) and len(links) > 1
-        lines += _group(section, links, is_open=menu.current in paths) if is_group else links
+        if section and len(links) > 1:  # they fold into one entry
+            is_open = " open" if menu.current in paths else ""
+            links = [f"<details{is_open}><summary>{escape(here(section))}</summary>", *links, "</details>"]
+        lines += links
         if COMPARE in paths:
             lines.append(_compare_this(None if menu.current == COMPARE else compare))
     with _as_for_all_pages():
         menu.place.html(f"<nav>{''.join(lines)}</nav>")
-
-
-def _group(section: str, links: Sequence[str], *, is_open: bool) -> list[str]:
-    """Pages that fold into one entry."""
-    return [f"<details{' open' if is_open else ''}><summary>{escape(here(section))}</summary>", *links, "</details>"]
 
 
 def _compare_this(compare: Link | None) -> str:

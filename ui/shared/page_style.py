@@ -5,7 +5,7 @@ the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-ca
 
 No rule asks with `:has()` what the whole page holds: whenever something comes, and Plotly puts every label that it
 measures into the page, the browser would look at all elements anew, 10 ms a time. What holds in a room or a lesson is
-put into the page with it (`ui/room/bar.py`, `ui/lessons/lesson_style.py`).
+put into the page with it (`ui/room/projector_style.py`, `ui/lessons/lesson_style.py`).
 """
 
 from __future__ import annotations

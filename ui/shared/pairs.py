@@ -14,15 +14,7 @@ CARRIED: Final = "carried_pairs"  # the name of a model, and what its answers we
 
 
 def box(*, key: str, persist: Literal["session"] | None = None) -> str:
-    """Draw the box.
-
-    Args:
-        key: Of the widget.
-        persist: Whether it is kept while another page is looked at.
-
-    Returns:
-        What was typed.
-    """
+    """Draw the box; returns what was typed."""
     typed = st.text_area(
         say("Sentences"),
         key=key,

@@ -71,9 +71,7 @@ def decoding_of(query: Query) -> str:
 def slug(text: str, most: int) -> str:
     """A text as a part of a file name: letters and numbers of any script, joined by hyphens.
 
-    Args:
-        text: Any text.
-        most: Bytes that it may take; a longer one is cut and ends in a checksum, so that two stay apart.
+    One of more bytes than `most` is cut and ends in a checksum, so that two stay apart.
     """
     letters = (c if unicodedata.category(c)[0] in "LMN" else "-" for c in unicodedata.normalize("NFC", text.lower()))
     whole = re.sub("-+", "-", "".join(letters)).strip("-")
@@ -95,13 +93,7 @@ def csv_bytes(table: pd.DataFrame) -> bytes:
 
 
 def saved(make: Table, origin: Origin, language: str) -> Callable[[], bytes]:
-    """What writes a table later, when somebody saves it; it must not hold a run.
-
-    Args:
-        make: Makes its columns.
-        origin: What it is of.
-        language: Of the names of its columns.
-    """
+    """What writes a table later, when somebody saves it, its columns named in a language; it must not hold a run."""
     return partial(_written, make, origin, language)
 
 

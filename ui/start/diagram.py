@@ -13,7 +13,7 @@ from ui.shared.door import st
 from ui.start import start_style, thumbnails
 from ui.start.lanes import Block, Lane, lanes
 from ui.state import session
-from words import joined, say, say_n, through
+from words import joined, say, say_n
 
 MOST_PIECES = 200
 
@@ -38,7 +38,7 @@ def _lane(run: OpenRun, lane: Lane) -> None:
         with st.container(
             key=run.key(f"{page_style.LANE}_head_{name}"), horizontal=True, vertical_alignment="center"
         ):
-            st.markdown(_strong(lane.title), width="content")
+            st.markdown(drawing.strong(lane.title), width="content")
             if name == "decoder" and not run.view.guess:
                 with st.container(key=run.key(f"text_{name}"), width="content"):
                     st.markdown(drawing.plain(run.trace.output_text))
@@ -66,11 +66,6 @@ def _block(run: OpenRun, lane: Lane, block: Block) -> None:
 def _of(run: OpenRun) -> str:
     """Names a run in a key: pieces of another one are other elements, which come in one after the other again."""
     return f"{zlib.crc32(run.run_id.encode()):08x}{'_guess' if run.view.guess else ''}"
-
-
-@through
-def _strong(text: str) -> str:
-    return f"**{text}**"
 
 
 def _pieces(run: OpenRun, lane: Lane) -> None:

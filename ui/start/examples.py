@@ -1,11 +1,13 @@
-"""The examples on the start page: some of the checkpoint at hand, and the first one of each other."""
+"""The examples on the start page, some of the checkpoint at hand and the first one of each other, and the ways on."""
 
 from __future__ import annotations
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
 from ui.frame.source_box import EXAMPLE, glossed
 from ui.runs import loading
-from ui.shared import drawing
+from ui.runs.open_run import address
+from ui.shared import drawing, menu, page_style
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -39,3 +41,19 @@ def _example(model: str, example: str, label: str, place: int) -> None:
     )
     if taken:
         st.rerun()  # the whole page: it may be another checkpoint's
+
+
+def ways(checkpoint: Checkpoint) -> None:
+    """Draw the three ways on from the page."""
+    link = session.asked()
+    steps = say("Step through a translation") if checkpoint.card.source_code else say("Step through a run")
+    with st.container(key=page_style.WAYS, horizontal=True):
+        if anatomy(checkpoint.config).writes:
+            menu.link("step", steps, address(checkpoint, link), icon=":material/play_circle:")
+        menu.link("attention", say("Look at attention"), address(checkpoint, link), icon=":material/visibility:")
+        menu.link(
+            "checkpoints",
+            say("Examine a checkpoint of your own"),
+            address(checkpoint, link),
+            icon=":material/folder_open:",
+        )

@@ -140,14 +140,10 @@ def _cells(
     source: bool = False,
     mask: np.ndarray | None = None,
 ) -> Picture:
-    """Cells as dark as their numbers, from 0 to 1.
+    """Cells as dark as their numbers, from 0 to 1 [row, column].
 
-    Args:
-        shades: [row, column].
-        alt: What they are.
-        first: The row of the first output step, where rows come one after the other.
-        source: Columns are source pieces.
-        mask: Which are open; the others are hatched.
+    `first` is the row of the first output step, where rows come one after the other. With `source` the columns are
+    source pieces; what the mask does not have open is hatched.
     """
     body = []
     for row, line in enumerate(shades.tolist()):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from ui.state import covering, in_room, language, lesson
+
+NAMES: Final = {*language.NAMES, *in_room.NAMES, *lesson.NAMES, covering.PARAMETER}
 
 
 def begin() -> None:
@@ -16,11 +19,7 @@ def begin() -> None:
 
 
 def beside(parameters: Mapping[str, str]) -> dict[str, str]:
-    """A whole address: parameters, and what stands beside them, unless they say it themselves.
-
-    Args:
-        parameters: Of a link, or of a step of a lesson.
-    """
+    """A whole address: parameters of a link or of a step of a lesson, and what stands beside them."""
     place = {} if lesson.PARAMETER in parameters else lesson.in_address()
     covered = {} if covering.PARAMETER in parameters else covering.in_address()
     return dict(parameters) | language.in_address() | in_room.in_address() | covered | place
@@ -28,4 +27,4 @@ def beside(parameters: Mapping[str, str]) -> dict[str, str]:
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """The parameters of an address that are a link's."""
-    return covering.without(lesson.without(in_room.without(language.without(parameters))))
+    return {name: values for name, values in parameters.items() if name not in NAMES}

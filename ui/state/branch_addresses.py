@@ -27,12 +27,7 @@ def write(branches: Sequence[Branch]) -> str:
 
 
 def read(text: str, *, longest: int) -> tuple[Branch, ...] | None:
-    """What `write` wrote; None for anything else.
-
-    Args:
-        text: Of an address.
-        longest: How many pieces a branch may have.
-    """
+    """What `write` wrote, of branches with so many pieces at most; None for anything else."""
     found: list[Branch] = []
     for item in text.split("_") if text else ():
         common, mark, rest = item.rpartition("~")

@@ -28,7 +28,7 @@ OF: Final[dict[Compared, tuple[str, ...]]] = {
 }
 """What the second run of each comparison differs in; where it differs in several, the first one here names it."""
 
-
+HEADS: Final = "attention"  # the page on which a head that was chosen is what is looked at
 _BELONGS: Final[dict[str, tuple[str, ...]]] = {
     "rev": ("model",),
     "answers": ("model",),
@@ -45,13 +45,8 @@ _FIELDS: Final = {"rev": "revision", "answers": "answers", "do": "interventions"
 def comparing(link: Link, *, with_: Link | None = None) -> Link:
     """What the page Compare is opened with: give it to `menu.link`.
 
-    Args:
-        link: The first run, which stands on the left, and all that both look at.
-        with_: The second one, on the right; None where it is still to be chosen. If the two differ in nothing but
-            that one of them has no interventions, it is that one which stands on the left.
-
-    Returns:
-        A link that says both.
+    The first run stands on the left, `with_` on the right; None where it is still to be chosen. If the two differ in
+    nothing but that one of them has no interventions, it is that one which stands on the left.
     """
     link = replace(link, beside="", view=replace(link.view, compared="auto"))
     if with_ is None:
@@ -60,6 +55,22 @@ def comparing(link: Link, *, with_: Link | None = None) -> Link:
     if set(said) == {"do"} and not (link.interventions and with_.interventions):
         return replace(link, interventions=link.interventions or with_.interventions, hypothesis=with_.hypothesis)
     return replace(link, beside=nested.write(said))
+
+
+def of_what_is_looked_at(link: Link, page: str) -> Link:
+    """What "Compare this" leads to: a changed run and its control, a branch and the own choice, a head and another.
+
+    The link is as the page publishes it. Where there is none of these, Compare leads on itself.
+    """
+    link = replace(link, job="", beside="", view=replace(link.view, query=None, key=None, compared="auto"))
+    if link.interventions:
+        return comparing(link)
+    if link.forced:
+        return comparing(replace(link, forced=(), hypothesis=0), with_=link)
+    if page == HEADS and link.view.layer is not None and link.view.head is not None:
+        said = {"kind": link.view.kind, "layer": str(link.view.layer + 1), "head": str(link.view.head + 1)}
+        return replace(link, beside=nested.write(said), view=replace(link.view, compared="heads"))
+    return link
 
 
 def differences(first: Link, second: Link) -> dict[str, str]:
@@ -72,11 +83,7 @@ def differences(first: Link, second: Link) -> dict[str, str]:
 
 
 def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
-    """The second run of a link, and a note for everything in it that had to be put right.
-
-    Args:
-        link: Its `beside` says what differs.
-    """
+    """The second run of a link, and a note for everything in it that had to be put right."""
     said = nested.read(link.beside) or {}
     first = write_link(replace(link, beside="", tried=(), job="", companions=None))
     both = {name: (value,) for name, value in {**first, **said}.items() if value or name not in said}
@@ -97,7 +104,7 @@ def control_of(link: Link) -> Link:
 def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
     """What a link compares, never "auto", and a note if what it says contradicts itself."""
     said, asked = nested.read(link.beside) or {}, link.view.compared
-    found = _told(said)
+    found = next((one for one, names in OF.items() if any(name in said for name in names)), None)
     if asked == "auto":
         return found or "changed", ()
     if found is None or (asked != "changed" and any(name in said for name in OF[asked])):
@@ -107,15 +114,6 @@ def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
 
 
 def with_said(text: str, **changes: str | None) -> str:
-    """What a second run differs in, changed; None takes a name out.
-
-    Args:
-        text: As in an address.
-        changes: By the names of `nested.NAMES`.
-    """
+    """What a second run differs in, changed, by the names of `nested.NAMES`; None takes a name out."""
     said = {**(nested.read(text) or {}), **changes}
     return nested.write({name: value for name, value in said.items() if value is not None})
-
-
-def _told(said: dict[str, str]) -> Compared | None:
-    return next((one for one, names in OF.items() if any(name in said for name in names)), None)

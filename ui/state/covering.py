@@ -25,11 +25,7 @@ _WORD = re.compile(r"\*|[a-z][a-z_]{0,30}", re.ASCII)
 
 
 def read(written: str) -> tuple[str, ...]:
-    """The words that an address says; what is no word is left out.
-
-    Args:
-        written: Words with points between them.
-    """
+    """The words that an address says, with points between them; what is no word is left out."""
     return tuple(dict.fromkeys(word for word in written[:400].split(".") if _WORD.fullmatch(word)))[:MOST]
 
 
@@ -46,13 +42,7 @@ def begin() -> None:
 
 
 def met(page: str, key: str, title: str) -> None:
-    """Remember what a page draws that can be covered, for a teacher who builds a link to it.
-
-    Args:
-        page: The path of the page.
-        key: Of a chart or of a part.
-        title: Of a chart; "" where that is not known.
-    """
+    """Remember what a page draws that can be covered, for a teacher who builds a link to it."""
     pages: dict[str, dict[str, str]] = st.session_state.setdefault(MET, {})
     known = pages.pop(page, {})
     if _WORD.fullmatch(key) and (key in known or len(known) < MOST_MET):
@@ -86,8 +76,3 @@ def show_all() -> None:
 def in_address() -> dict[str, str]:
     """What the address says of it."""
     return {PARAMETER: write(words())} if words() else {}
-
-
-def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that say nothing of what is covered."""
-    return {name: values for name, values in parameters.items() if name != PARAMETER}

@@ -25,17 +25,17 @@ class Spelling:
     # Reads the parameter of a name, given the words that the field's type allows; None if the address does not say
     # it, or says nonsense.
     read: Callable[[Reader, str, tuple[str, ...]], Any]
-    write: Callable[[Any], object] = str  # A value as the address has it
+    # A value as the address has it; of a field that takes several parameters, those by their names.
+    write: Callable[[Any], object] = str
+
+
+def spelled(name: str, default: Any, read: Callable[[Reader, str], Any], write: Callable[[Any], object] = str) -> Any:
+    """Anything else, which says itself how it is read and written."""
+    return _field(default, Spelling(name, lambda reader, said, _: read(reader, said), write))
 
 
 def place(name: str, most: int, default: int | None = None) -> Any:
-    """A number that the address counts from 1.
-
-    Args:
-        name: In the address.
-        most: The largest that an address may say.
-        default: From 0.
-    """
+    """A number that the address counts from 1; its default is from 0."""
     return _field(default, Spelling(name, lambda reader, said, _: reader.place(said, most), lambda value: value + 1))
 
 
@@ -89,22 +89,19 @@ def places(name: str, *, most: int, count: int) -> Any:
 
 
 def read_fields(record: type, reader: Reader) -> dict[str, Any]:
-    """The fields that an address says; what is wrong there is put right and noted in the reader.
-
-    Args:
-        record: A dataclass whose fields were declared with the functions above.
-        reader: Of the address.
-    """
+    """The fields of a record declared so that an address says; what is wrong is put right and noted in the reader."""
     found = {name: spelling.read(reader, spelling.name, words) for name, _, spelling, words in _declared(record)}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def write_fields(record: Any) -> dict[str, object]:
     """The query parameters of a record; None where it is at its default."""
-    return {
-        spelling.name: None if getattr(record, name) == default else spelling.write(getattr(record, name))
-        for name, default, spelling, _ in _declared(record.__class__)
-    }
+    found: dict[str, object] = {}
+    for name, default, spelling, _ in _declared(record.__class__):
+        value = getattr(record, name)
+        said = None if value == default else spelling.write(value)
+        found |= said if isinstance(said, dict) else {spelling.name: said}
+    return found
 
 
 def words_of(record: type, name: str) -> tuple[str, ...]:

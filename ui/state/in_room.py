@@ -17,10 +17,12 @@ import streamlit as st
 from ui.server import codes
 from ui.server.public import Opened, Public, RefusedError
 from ui.server.registry import ROOMS
+from ui.server.room import Room
 from words import say
 
 PARAMETER: Final = "room"  # in the address
 SECRET: Final = "teacher"  # in a teacher's own link
+NAMES: Final = (PARAMETER, SECRET)
 PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to which a class does not follow
 CODE, TAUGHT, VOTE, LEFT = "room_code", "room_taught", "room_vote", "room_left"  # in the session
 NOTES: Final = "room_notes"
@@ -106,7 +108,7 @@ def tell(page: str, parameters: Mapping[str, str]) -> None:
     opened = taught()
     if opened is not None and page not in (PAGE, PROJECTOR):
         with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
-            ROOMS.move(opened, page, parameters)
+            ROOMS.do(opened, Room.move, page, parameters)
 
 
 def public() -> Public | None:
@@ -121,11 +123,7 @@ def vote_given() -> tuple[int, int] | None:
 
 
 def vote(choice: int) -> None:
-    """Callback: vote in the round that is open.
-
-    Args:
-        choice: Which, from 0.
-    """
+    """Callback: vote in the round that is open, for a choice from 0."""
     here = public()
     if here is not None and here.taken:
         st.session_state[VOTE] = here.round, choice
@@ -138,22 +136,12 @@ def has_voted() -> bool:
 
 
 def name_of(step: str, run: str) -> str:
-    """The name of the question that a step of a lesson is.
-
-    Args:
-        step: The step's name.
-        run: The run that it is about; "" where everybody has their own.
-    """
+    """The name of the question that a step of a lesson is; the run is "" where everybody has their own."""
     return f"{step}.{run}" if run else step
 
 
 def asks(step: str, run: str) -> Public | None:
-    """Where the session's room stands, if it asks the question of this step of a lesson; else None.
-
-    Args:
-        step: The step's name.
-        run: The run that the session is about.
-    """
+    """Where the session's room stands, if it asks the question of this step of a lesson; else None."""
     here = public()
     name = here.question.name if here is not None and here.question is not None else ""
     return here if name and name in (name_of(step, run), name_of(step, "")) else None
@@ -163,8 +151,3 @@ def in_address() -> dict[str, str]:
     """What the address says of the room."""
     code = current()
     return {PARAMETER: code} if code else {}
-
-
-def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that say nothing of a room."""
-    return {name: values for name, values in parameters.items() if name not in (PARAMETER, SECRET)}

@@ -6,7 +6,6 @@ test of a function) it is English, so nothing that is cached can take a reader's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import streamlit as st
@@ -16,6 +15,7 @@ from words import ENGLISH, PSEUDO, languages, negotiated
 
 PARAMETER = "lang"  # in the address
 PRESENT = "present"  # in the address, too; the browser alone reads and writes it (`common/present.js`)
+NAMES: Final = (PARAMETER, PRESENT)  # no link's: they are of the reader alone
 LANGUAGE = "language"  # in the session: the language spoken now
 CHOSEN = "language_chosen"  # in the session: what the address shall say of it, else None
 LEFT = "language_left"  # in the session: what the address says until the browser has heard of another choice
@@ -67,11 +67,6 @@ def in_address() -> dict[str, str]:
     return {PARAMETER: chosen} if chosen else {}
 
 
-def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that are a link's: not the reader's language, nor that the app is presented."""
-    return {name: values for name, values in parameters.items() if name not in (PARAMETER, PRESENT)}
-
-
 def choose(language: str) -> None:
     """Speak another language from now on; only in a callback.
 
@@ -80,9 +75,6 @@ def choose(language: str) -> None:
 
     A browser sends the label that a widget of choices showed, which nobody would know any more: set once more, its
     value stays. A session does not tell its widgets from what else it keeps, which setting once more does not harm.
-
-    Args:
-        language: One of `words.languages()`.
     """
     state = st.session_state
     state[LEFT] = st.query_params.get(PARAMETER)

@@ -61,14 +61,7 @@ def known() -> Mapping[str, Lesson]:
 
 
 def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[str, ...]]:
-    """Read what an address says of a lesson.
-
-    Args:
-        parameters: Each name with all its values.
-
-    Returns:
-        The place; None where there is none such. And a note for everything that had to be left out.
-    """
+    """The place that an address says, None where there is none such, and a note for everything that was left out."""
     written = next(iter(parameters.get(PARAMETER, ())), "")
     if not written:
         return None, ()
@@ -133,11 +126,6 @@ def in_address() -> dict[str, str]:
     """What the address says of the lesson; nothing outside of lessons."""
     here = place()
     return {} if here is None else here.in_address()
-
-
-def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The parameters of an address that are a link's."""
-    return {name: values for name, values in parameters.items() if name not in NAMES}
 
 
 def gave(parameters: Mapping[str, tuple[str, ...]]) -> None:

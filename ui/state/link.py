@@ -10,8 +10,8 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 from transformer.errors import QueryError
 from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, write
@@ -19,7 +19,8 @@ from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam,
 from ui.state import answers, branch_addresses, nested
 from ui.state.address import Reader
 from ui.state.answers import Answers
-from ui.state.view import MOST_COMPANIONS, View, read_view, write_view
+from ui.state.fields import integer, read_fields, spelled, text, write_fields
+from ui.state.view import MOST_COMPANIONS, View
 from words import say
 
 MAX_NAME = 100
@@ -27,40 +28,130 @@ MAX_JOB = 40
 DEFAULT_NEW = 128
 
 
+class Setting(NamedTuple):
+    """A number of a way of decoding."""
+
+    field: str  # of its record
+    name: str  # in an address
+    key: str  # of its widget
+    least: Any
+    most: Any
+    always: bool = True  # an address says it even where it is the default
+
+
+WAYS: Final[dict[str, tuple[type[Any], tuple[Setting, ...]]]] = {
+    "beam": (
+        Beam,
+        (
+            Setting("size", "beam", "beam_size", 1, MAX_BEAM),
+            Setting("length_penalty", "lp", "length_penalty", 0.0, 2.0),
+        ),
+    ),
+    "sampling": (
+        Sampling,
+        (
+            Setting("temperature", "temp", "temperature", 0.05, 5.0),
+            Setting("top_k", "k", "top_k", 0, MAX_TOP_K, always=False),
+            Setting("top_p", "p", "top_p", 0.01, 1.0, always=False),
+            Setting("seed", "seed", "seed", 0, MAX_SEED),
+        ),
+    ),
+}
+"""Each way of decoding but the greedy one."""
+
+
+def _decoding(reader: Reader, name: str) -> Decoding:
+    how = reader.text(name, MAX_NAME)
+    if how in WAYS:
+        kind, settings = WAYS[how]
+        read = ((one, reader.integer if isinstance(one.least, int) else reader.number) for one in settings)
+        found = {one.field: ask(one.name, one.least, one.most) for one, ask in read}
+        decoding: Decoding = kind(**{field: value for field, value in found.items() if value is not None})
+        return decoding
+    if how not in (None, "greedy"):
+        note = say("The link asks for the unknown way of decoding “{how}”; greedy was taken.", how=how[:40])
+        reader.notes.append(note)
+    return Greedy()
+
+
+def _written(decoding: Decoding) -> dict[str, object]:
+    how, settings = way_of(decoding)
+    said: dict[str, object] = {"how": how}
+    for one in settings:
+        value = getattr(decoding, one.field)
+        if one.always or value != getattr(type(decoding), one.field):  # as few digits as give the same number again
+            said[one.name] = repr(value).removesuffix(".0")
+    return said
+
+
+def way_of(decoding: Decoding) -> tuple[str, tuple[Setting, ...]]:
+    """What a way of decoding is called, and its numbers."""
+    return next(((how, ones) for how, (kind, ones) in WAYS.items() if type(decoding) is kind), ("greedy", ()))
+
+
+def _interventions(reader: Reader, name: str) -> tuple[Intervention, ...]:
+    try:
+        return parse(reader.text(name, MAX_CHARACTERS) or "")
+    except QueryError as error:
+        note = say(
+            "The link's changes of the model were left out: {problem} The unchanged run is shown.",
+            problem=error.sentence,
+        )
+        reader.notes.append(note)
+        return ()
+
+
+def _beside(reader: Reader, name: str) -> str:
+    said = nested.read(reader.text(name, nested.LONGEST) or "")
+    if said is None:
+        reader.notes.append(say("What the link says of a second run could not be read; it was left out."))
+    return nested.write(said or {})
+
+
+def _answers(reader: Reader, name: str) -> Answers | None:
+    found = answers.read(reader.text(name, answers.LONGEST) or "")
+    if found is None:
+        reader.notes.append(say("The link's answers about the model could not be read; they were left out."))
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """Everything that an address can say."""
+    """Everything that an address can say, in this order."""
 
-    model: str = ""  # name of a checkpoint; empty for the default one
-    revision: str = ""  # beginning of the content hash that the link was made with; empty if not said
-    answers: Answers = ()  # what the reader said of a model of another program that its files do not say
-    source: str | None = None  # the sentence; None for the checkpoint's first example
-    reference: str | None = None  # what should come out for it; None if nobody said
-    decoding: Decoding = field(default_factory=Greedy)  # as in `transformer.Query`
-    max_new: int = DEFAULT_NEW  # as in `transformer.Query`
-    forced: tuple[int, ...] = ()  # as in `transformer.Query`
-    hypothesis: int = 0  # as in `transformer.Query`
-    interventions: tuple[Intervention, ...] = ()  # what is changed inside the model, as in `transformer.Query`
-    # Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
-    companions: tuple[str, ...] | None = None
+    model: str = text("model", most=MAX_NAME)  # name of a checkpoint; empty for the default one
+    # Beginning of the content hash that the link was made with; empty if not said.
+    revision: str = text("rev", most=MAX_NAME)
+    # What the reader said of a model of another program that its files do not say.
+    answers: Answers = spelled("answers", (), _answers, answers.write)
+    source: str | None = spelled("src", None, Reader.source)  # the sentence; None for the checkpoint's first example
+    # What should come out for it; None if nobody said.
+    reference: str | None = spelled("ref", None, Reader.reference, lambda text: text or None)
+    # These are as in `transformer.Query`, as are `forced`, `hypothesis` and `interventions`.
+    max_new: int = integer("max", MAX_NEW, DEFAULT_NEW)
+    decoding: Decoding = spelled("how", Greedy(), _decoding, _written)
+    forced: tuple[int, ...] = spelled("forced", (), Reader.ids, lambda ids: ".".join(map(str, ids)))
     # Every branch that was tried, oldest first; nothing if there is only the one that is shown.
-    tried: tuple[branch_addresses.Branch, ...] = ()
+    tried: tuple[branch_addresses.Branch, ...] = spelled(
+        "tried", (), Reader.branches, lambda tried: branch_addresses.write(tried) or None
+    )
+    # Only beam search has several; `read_link` reads which.
+    hypothesis: int = spelled("result", 0, lambda reader, name: None, lambda place: place + 1)
+    interventions: tuple[Intervention, ...] = spelled("do", (), _interventions, write)
     # A file of sentences that is run in the background; whoever knows its name may see it, so that only the address
     # of its own page says it.
-    job: str = ""
+    job: str = text("job", most=MAX_JOB)
+    # Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
+    companions: tuple[str, ...] | None = spelled(
+        "with", None, lambda reader, name: reader.sentences(name, most=MOST_COMPANIONS), "\n".join
+    )
     # What the second run of a comparison differs in, as `ui.state.nested` writes it; nothing for no second.
-    beside: str = ""
-    view: View = field(default_factory=View)  # what is looked at
+    beside: str = spelled("b", "", _beside)
+    # What is looked at.
+    view: View = spelled("", View(), lambda reader, name: View(**read_fields(View, reader)), write_fields)
 
     def query(self, content_hash: str) -> Query:
-        """The query on a checkpoint.
-
-        Args:
-            content_hash: Of the checkpoint that `model` means.
-
-        Raises:
-            QueryError: The source is too long.
-        """
+        """The query on the checkpoint that `model` means; raises `QueryError` where the source is too long."""
         return Query(
             checkpoint=content_hash,
             source=self.source or "",
@@ -74,52 +165,13 @@ class Link:
 
 def write_link(link: Link) -> dict[str, str]:
     """The query parameters of a link; what is at its default is left out."""
-    values: dict[str, object] = {
-        "model": link.model or None,
-        "rev": link.revision or None,
-        "answers": answers.write(link.answers) or None,
-        "src": link.source,
-        "ref": link.reference or None,
-        "max": None if link.max_new == DEFAULT_NEW else link.max_new,
-        **_decoding_values(link.decoding),
-        "forced": ".".join(map(str, link.forced)) or None,
-        "tried": branch_addresses.write(link.tried) or None,
-        "result": link.hypothesis + 1 if link.hypothesis else None,
-        "do": write(link.interventions) or None,
-        "job": link.job or None,
-        "with": None if link.companions is None else "\n".join(link.companions),
-        "b": link.beside or None,
-        **write_view(link.view),
-    }
-    return {key: str(value) for key, value in values.items() if value is not None}
+    return {name: str(value) for name, value in write_fields(link).items() if value is not None}
 
 
 def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]:
-    """Read query parameters.
-
-    Args:
-        parameters: Each name with all its values.
-
-    Returns:
-        The link, and a note for everything that had to be put right.
-    """
+    """The link that query parameters say, each with all its values, and a note for what had to be put right."""
     reader = Reader(parameters)
-    link = Link(
-        model=reader.text("model", MAX_NAME) or "",
-        revision=reader.text("rev", MAX_NAME) or "",
-        answers=_read_answers(reader),
-        source=reader.source("src"),
-        reference=reader.reference("ref"),
-        decoding=_read_decoding(reader),
-        max_new=reader.integer("max", 1, MAX_NEW) or DEFAULT_NEW,
-        forced=reader.ids("forced"),
-        tried=reader.branches("tried"),
-        interventions=_read_interventions(reader),
-        job=reader.text("job", MAX_JOB) or "",
-        companions=reader.sentences("with", most=MOST_COMPANIONS),
-        beside=_read_beside(reader),
-        view=read_view(reader),
-    )
+    link = Link(**read_fields(Link, reader))
     if isinstance(link.decoding, Beam):
         result = (reader.integer("result", 1, link.decoding.size) or 1) - 1
         link = replace(link, hypothesis=result)
@@ -127,74 +179,3 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         link = replace(link, forced=())
         reader.notes.append(say("The link forces more pieces than the output may have; they were left out."))
     return link, tuple(reader.notes)
-
-
-def _read_interventions(reader: Reader) -> tuple[Intervention, ...]:
-    try:
-        return parse(reader.text("do", MAX_CHARACTERS) or "")
-    except QueryError as error:
-        note = say(
-            "The link's changes of the model were left out: {problem} The unchanged run is shown.",
-            problem=error.sentence,
-        )
-        reader.notes.append(note)
-        return ()
-
-
-def _read_beside(reader: Reader) -> str:
-    said = nested.read(reader.text("b", nested.LONGEST) or "")
-    if said is None:
-        reader.notes.append(say("What the link says of a second run could not be read; it was left out."))
-    return nested.write(said or {})
-
-
-def _read_answers(reader: Reader) -> Answers:
-    found = answers.read(reader.text("answers", answers.LONGEST) or "")
-    if found is None:
-        reader.notes.append(say("The link's answers about the model could not be read; they were left out."))
-    return found or ()
-
-
-def _decoding_values(decoding: Decoding) -> dict[str, object]:
-    match decoding:
-        case Beam():
-            return {"how": "beam", "beam": decoding.size, "lp": _digits(decoding.length_penalty)}
-        case Sampling():
-            return {
-                "how": "sampling",
-                "temp": _digits(decoding.temperature),
-                "k": decoding.top_k or None,
-                "p": None if decoding.top_p == 1 else _digits(decoding.top_p),
-                "seed": decoding.seed,
-            }
-        case _:
-            return {}
-
-
-def _digits(number: float) -> str:
-    """As few digits as give the same number again."""
-    return repr(float(number)).removesuffix(".0")
-
-
-def _read_decoding(reader: Reader) -> Decoding:
-    how = reader.text("how", MAX_NAME)
-    if how == "beam":
-        return Beam(
-            size=_or(reader.integer("beam", 1, MAX_BEAM), Beam().size),
-            length_penalty=_or(reader.number("lp", 0.0, 2.0), Beam().length_penalty),
-        )
-    if how == "sampling":
-        return Sampling(
-            temperature=_or(reader.number("temp", 0.05, 5.0), 1.0),
-            top_k=_or(reader.integer("k", 0, MAX_TOP_K), 0),
-            top_p=_or(reader.number("p", 0.01, 1.0), 1.0),
-            seed=_or(reader.integer("seed", 0, MAX_SEED), 0),
-        )
-    if how not in (None, "greedy"):
-        note = say("The link asks for the unknown way of decoding “{how}”; greedy was taken.", how=how[:40])
-        reader.notes.append(note)
-    return Greedy()
-
-
-def _or(value: Any, default: Any) -> Any:
-    return default if value is None else value

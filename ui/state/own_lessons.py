@@ -7,15 +7,14 @@ They are read again when a file changes, so that a lesson can be written while t
 
 from __future__ import annotations
 
-import itertools
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from transformer.lessons import Lesson, read_folder
+from ui.server.switch import values
 from words import Sentence
 
 ENVIRONMENT: Final = "GLASSFORMER_LESSONS"
@@ -25,24 +24,13 @@ _Stamp = tuple[tuple[str, int, int], ...]
 
 
 def folder(arguments: Sequence[str] | None = None) -> Path | None:
-    """The folder of lessons; None if none was named.
-
-    Args:
-        arguments: The app's command line; the real one when not given.
-    """
-    arguments = sys.argv[1:] if arguments is None else arguments
-    given = [after for word, after in itertools.pairwise(arguments) if word == OPTION]
-    given += [word.removeprefix(OPTION + "=") for word in arguments if word.startswith(OPTION + "=")]
-    named = given[-1] if given else os.environ.get(ENVIRONMENT, "")
+    """The folder of lessons that the command line names, the real one when none is given; None if none was named."""
+    named = [os.environ.get(ENVIRONMENT, ""), *values(OPTION, arguments)][-1]
     return Path(named).expanduser() if named else None
 
 
 def read(arguments: Sequence[str] | None = None) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
-    """The lessons of that folder by name, and a sentence for each file that cannot be used.
-
-    Args:
-        arguments: As for `folder`.
-    """
+    """The lessons of that folder by name, and a sentence for each file that cannot be used."""
     where = folder(arguments)
     return ({}, ()) if where is None else _read(where, _stamp(where))
 

@@ -63,13 +63,7 @@ def keep(more: Mapping[Key, Prediction]) -> None:
 
 
 def predict(place: Place, choice: str, *, right: bool) -> None:
-    """Remember what the learner predicts at a step of the run at hand.
-
-    Args:
-        place: The step.
-        choice: The word of a choice, or what was typed.
-        right: Whether it is.
-    """
+    """Remember what the learner predicts at a step of the run at hand: the word of a choice, or what was typed."""
     text = lesson.known()[place.lesson].steps[place.step - 1].fingerprint
     keep({(place.name, run_at_hand()): Prediction(choice, right, text)})
 

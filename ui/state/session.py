@@ -20,19 +20,21 @@ from typing import Any, Final, get_args
 import streamlit as st
 
 from transformer.runs.interventions import Intervention
-from transformer.runs.query import Beam, Decoding, Greedy, Query, Sampling
-from ui.state import answered, apart, covering, in_room, lesson, nested, right_output
+from transformer.runs.query import Decoding, Greedy, Query
+from ui.state import apart, covering, in_room, lesson, nested
 from ui.state import branch_addresses as branches
-from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
+from ui.state.answers import Answers
+from ui.state.link import DEFAULT_NEW, WAYS, Link, read_link, way_of, write_link
 from ui.state.view import MAIN, Slot, View
 
 # The request: keys of its widgets, and of what has none.
 MODEL, SOURCE, HOW, MAX_NEW = "model", "source", "how", "max_new"
-BEAM_SIZE, LENGTH_PENALTY = "beam_size", "length_penalty"
 TEMPERATURE, TOP_K, TOP_P, SEED = "temperature", "top_k", "top_p", "seed"
 COMPANIONS, JOB = "companions", "job"
+ANSWERS: Final = "answers"  # of models of other programs; of several, as a reader may go to and fro
+REFERENCE: Final = "reference"  # the sentence that it is for, and the right output that a reader gave
 DEFAULT_MODEL, BARE_MODEL = "default_model", "bare_model"  # what an address means that names no checkpoint
-WIDGETS: Final = (MODEL, SOURCE, HOW, BEAM_SIZE, LENGTH_PENALTY, TEMPERATURE, TOP_K, TOP_P, SEED, MAX_NEW)
+WIDGETS: Final = (MODEL, SOURCE, HOW, *(one.key for _, settings in WAYS.values() for one in settings), MAX_NEW)
 # The address bar.
 URL_WRITTEN, URL_MEANT, URL_OPENED, URL_PAGE = "url_written", "url_meant", "url_opened", "url_page"
 URL_ON_ITS_WAY, WHEN_WRITTEN, URL_LINKED = "url_on_its_way", "when_written", "url_linked"
@@ -115,11 +117,7 @@ def replace(slot: Slot, **changes: Any) -> None:
 
 
 def begin(page: str) -> None:
-    """Take over the address if it changed from outside; call it once, before any widget.
-
-    Args:
-        page: Name of the page that is about to be drawn.
-    """
+    """Take over the address if it changed from outside; call it once, before any widget of the page."""
     apart.begin()
     _take_over(page, apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
     for note in (*lesson.take_notes(), *in_room.take_notes()):
@@ -207,26 +205,18 @@ def _asked() -> tuple[object, ...]:
 
 def apply(link: Link) -> None:
     """Make the session say what a link says; only before the widgets are drawn, or in a callback."""
+    how, settings = way_of(link.decoding)
     st.session_state.update(
         {
             MODEL: link.model, SOURCE: link.source, MAX_NEW: link.max_new, COMPANIONS: link.companions,
-            **_decoding_widgets(link.decoding), **({JOB: link.job} if link.job else {}),
+            HOW: how, **{one.key: getattr(link.decoding, one.field) for one in settings},
+            **({JOB: link.job} if link.job else {}),
         }
     )  # fmt: skip
-    answered.keep(link.model, link.answers)
-    right_output.keep(link.source, link.reference)
+    keep_answers(link.model, link.answers)
+    keep_reference(link.source, link.reference)
     stand(MAIN, view=link.view, revision=link.revision, interventions=link.interventions, beside=link.beside)
     go_to_output(MAIN, link.forced, link.hypothesis, link.view.step)
-
-
-def _decoding_widgets(decoding: Decoding) -> dict[str, object]:
-    match decoding:
-        case Beam():
-            return {HOW: "beam", BEAM_SIZE: decoding.size, LENGTH_PENALTY: decoding.length_penalty}
-        case Sampling():
-            return {HOW: "sampling", TEMPERATURE: decoding.temperature, TOP_K: decoding.top_k,
-                    TOP_P: decoding.top_p, SEED: decoding.seed}  # fmt: skip
-    return {HOW: "greedy"}
 
 
 def asked(slot: Slot = MAIN) -> Link:
@@ -237,19 +227,15 @@ def asked(slot: Slot = MAIN) -> Link:
 
     here = standing(slot)
     decoding: Decoding = Greedy()
-    if said(HOW) == "beam":
-        own = Beam()
-        decoding = Beam(size=said(BEAM_SIZE, own.size), length_penalty=said(LENGTH_PENALTY, own.length_penalty))
-    elif said(HOW) == "sampling":
-        decoding = Sampling(
-            temperature=said(TEMPERATURE, 1.0), top_k=said(TOP_K, 0), top_p=said(TOP_P, 1.0), seed=said(SEED, 0)
-        )
+    if said(HOW) in WAYS:
+        kind, settings = WAYS[said(HOW)]
+        decoding = kind(**{one.field: said(one.key, getattr(kind, one.field)) for one in settings})
     return Link(
         model=said(MODEL) or "",
         revision=here.revision,
-        answers=answered.of(said(MODEL) or ""),
+        answers=answers_of(said(MODEL) or ""),
         source=said(SOURCE),
-        reference=right_output.of(said(SOURCE)),
+        reference=reference_of(said(SOURCE)),
         decoding=decoding,
         max_new=said(MAX_NEW, DEFAULT_NEW),
         forced=here.forced,
@@ -260,6 +246,50 @@ def asked(slot: Slot = MAIN) -> Link:
         beside=here.beside,
         view=here.view,
     )
+
+
+def answers_of(model: str) -> Answers:
+    """What the reader said of a model of another program."""
+    found: Answers = st.session_state.get(ANSWERS, {}).get(model, ())
+    return found
+
+
+def keep_answers(model: str, answers: Answers) -> None:
+    """Remember what the reader says of a model."""
+    st.session_state[ANSWERS] = {**st.session_state.get(ANSWERS, {}), model: answers}
+
+
+def reference_of(source: str | None) -> str | None:
+    """The right output that was given for a sentence; None if there is none.
+
+    Another sentence has none, and who goes back to it finds it again, unless a newer one was given. The sentence is
+    None for the checkpoint's first example, which a page is about to set.
+    """
+    whose, text = st.session_state.get(REFERENCE) or (None, None)
+    if text is not None and whose is None and source is not None:
+        keep_reference(source, text)  # of a link that names no sentence
+        return text
+    return text if whose == source else None
+
+
+def keep_reference(source: str | None, text: str | None) -> None:
+    """Callback: the right output for a sentence; None or an empty one for none."""
+    st.session_state[REFERENCE] = (source, text) if text else None
+
+
+def tried_on(slot: Slot, base: Query) -> tuple[branches.Branch, ...]:
+    """The forced beginnings that were tried on a query, for a slot's list of outputs."""
+    family, tried = standing(slot).branches
+    return tried if family in (None, base) else ()
+
+
+def remember(slot: Slot, base: Query, forced: branches.Branch) -> tuple[branches.Branch, ...]:
+    """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
+    tried = tried_on(slot, base)
+    if forced and forced not in tried:
+        tried = (*tried, forced)[-branches.MOST :]
+    stand(slot, branches=(base, tried))
+    return tried
 
 
 def new_run() -> None:

@@ -14,7 +14,6 @@ from typing import Final, Literal
 from transformer.analysis.mask_checks import MaskName
 from transformer.runs.query import MAX_SEED, MAX_TOP_K
 from transformer.runs.trace import Kind
-from ui.state.address import Reader
 from ui.state.fields import (
     choice,
     count,
@@ -25,9 +24,7 @@ from ui.state.fields import (
     parameters,
     place,
     places,
-    read_fields,
     text,
-    write_fields,
 )
 
 Aggregate = Literal["mean", "max", "rollout"]
@@ -168,13 +165,3 @@ class View:
 
 NAMES = parameters(View)
 """The parameters of an address that belong to the view."""
-
-
-def read_view(reader: Reader) -> View:
-    """Read the view's query parameters; what is wrong is put right and noted in the reader."""
-    return View(**read_fields(View, reader))
-
-
-def write_view(view: View) -> dict[str, object]:
-    """The query parameters of a view; None where it is at its default."""
-    return write_fields(view)

@@ -18,9 +18,9 @@ from ui.runs.step_rows import HIDDEN, branch_at, own_choice
 from ui.runs.typed import find_piece, judge, pieces_like
 from ui.server.work import BusyError
 from ui.shared import cover, drawing
+from ui.shared.clicks import pressed
 from ui.shared.door import st
-from ui.shared.pressing import pressed
-from ui.state import session, tried
+from ui.state import session
 from words import joined, say
 
 FORCE_CHOICE = "force_choice"
@@ -176,7 +176,7 @@ def branches(run: OpenRun) -> None:
     if cover.covered(run.key(RESULTS)):
         return
     forced = run.trace.query.forced
-    known = tried.remember(run.slot, own_choice(run.trace.query), forced)
+    known = session.remember(run.slot, own_choice(run.trace.query), forced)
     texts = {one: _text_of(run, one) for one in ((), *known)}
     options = {
         (one, run.trace.query.hypothesis if one == forced else 0): joined(" ", [_branch_name(run, one), text])

@@ -23,9 +23,8 @@ from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.runs.trace import Trace
-from ui.runs.groups import mask_reason, prompt_row
 from ui.maps.seen_map import seen_map
-from ui.runs.groups import prompt_row
+from ui.runs.groups import mask_reason, prompt_row
 from ui.runs.picture import Page, Part, Plot
 from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES

@@ -5,11 +5,13 @@ import time
 
 import pytest
 
+from tests.ui.waiting import until
 from transformer.doctor.findings import Measured
 from transformer.doctor.patient import Test
 from transformer.trying.samples import Samples
 from ui.doctor import examinations as module
 from ui.doctor.examinations import Asked, Examinations
+from ui.server import jobs
 from ui.server.work import BusyError
 from words import say
 
@@ -41,20 +43,7 @@ class Gate:
 
 def over(examinations, asked, visitor="a"):
     """What becomes of an examination."""
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        seen = examinations.look(asked, visitor)
-        if seen is None or not seen.is_under_way:
-            return seen
-        time.sleep(0.002)
-    raise AssertionError("the examination does not end")
-
-
-def until(holds):
-    end = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.002)
+    return examinations.look(asked, visitor, patience=SECONDS)
 
 
 @pytest.fixture
@@ -71,23 +60,23 @@ def idle():
 def test_a_report_has_one_finding_a_test_in_their_order_and_is_kept(reverse):
     examinations = Examinations(is_busy=idle, tests=[made("one", well), made("two", well)])
     asked = Asked.of(reverse)
-    examinations.ask(asked, reverse, "a")
+    examinations.examine(asked, reverse, "a")
     seen = over(examinations, asked)
-    assert [one.test for one in seen.report.findings] == ["one", "two"]
-    assert (seen.report.checkpoint, seen.report.origin, seen.report.n_sentences) == ("reverse", "examples", 5)
-    assert examinations.ask(asked, reverse, "b") is examinations.kept(asked), "who asks later gets the same"
+    assert [one.test for one in seen.result.findings] == ["one", "two"]
+    assert (seen.result.checkpoint, seen.result.origin, seen.result.n_sentences) == ("reverse", "examples", 5)
+    assert examinations.examine(asked, reverse, "b") == examinations.look(asked), "who asks later gets the same"
 
 
 def test_who_asks_for_the_same_shares_it_and_others_wait_their_turn(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
     first, second, third = (Asked.of(reverse, seed=seed) for seed in range(3))
-    examinations.ask(first, reverse, "a")
-    examinations.ask(first, reverse, "b")
+    examinations.examine(first, reverse, "a")
+    examinations.examine(first, reverse, "b")
     assert gate.reached.wait(SECONDS)
     for asked, ahead in ((second, 1), (third, 2)):
-        seen = examinations.ask(asked, reverse, "c")
-        assert (seen.state, seen.ahead) == ("waiting", ahead)
-    assert examinations.look(first, "a").testing == "The test"
+        seen = examinations.examine(asked, reverse, "c")
+        assert (seen.state, examinations.before(asked)) == ("waiting", ahead)
+    assert examinations.look(first, "a").so_far.testing == "The test"
     gate.opened.set()
     assert over(examinations, third).state == "done"
     assert gate.begun == [0, 1, 2], "each ran once, in the order in which they were asked for"
@@ -96,24 +85,24 @@ def test_who_asks_for_the_same_shares_it_and_others_wait_their_turn(reverse, gat
 def test_too_many_are_refused_in_a_sentence(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)], most_waiting=2)
     for seed in range(2):
-        examinations.ask(Asked.of(reverse, seed=seed), reverse, "a")
+        examinations.examine(Asked.of(reverse, seed=seed), reverse, "a")
     with pytest.raises(BusyError, match="2 examinations are waiting"):
-        examinations.ask(Asked.of(reverse, seed=2), reverse, "b")
-    assert examinations.ask(Asked.of(reverse, seed=1), reverse, "b").is_under_way, "one that is there has room"
+        examinations.examine(Asked.of(reverse, seed=2), reverse, "b")
+    assert examinations.examine(Asked.of(reverse, seed=1), reverse, "b").is_under_way, "one that is there has room"
 
 
 def test_one_that_nobody_wants_stops_and_the_next_has_its_turn(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
     first, second = Asked.of(reverse), Asked.of(reverse, seed=1)
-    examinations.ask(first, reverse, "a")
+    examinations.examine(first, reverse, "a")
     assert gate.reached.wait(SECONDS)
-    examinations.ask(second, reverse, "a")
+    examinations.examine(second, reverse, "a")
     examinations.withdraw(first, "a")
     assert examinations.look(first, "a") is None
     until(lambda: gate.begun == [0, 1])
-    assert examinations.kept(first) is None
+    assert examinations.look(first) is None
     examinations.withdraw(second, "a")
-    examinations.ask(second, reverse, "a")
+    examinations.examine(second, reverse, "a")
     gate.opened.set()
     assert over(examinations, second).state == "done", "who changes their mind gets a new one"
 
@@ -122,11 +111,11 @@ def test_one_that_another_watches_goes_on_unless_they_have_left(reverse, gate, m
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
     asked = Asked.of(reverse)
     for visitor in "ab":
-        examinations.ask(asked, reverse, visitor)
+        examinations.examine(asked, reverse, visitor)
     examinations.withdraw(asked, "a")
     assert examinations.look(asked, "b").is_under_way
-    examinations.ask(asked, reverse, "a")
-    monkeypatch.setattr(module, "AWAY_SECONDS", 0.0)
+    examinations.examine(asked, reverse, "a")
+    monkeypatch.setattr(jobs, "AWAY_SECONDS", 0.0)
     examinations.withdraw(asked, "a")
     assert examinations.look(asked, "b") is None
 
@@ -137,8 +126,8 @@ def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog
 
     examinations = Examinations(is_busy=idle, tests=[made("raises", raises), made("after", well)])
     asked = Asked.of(reverse)
-    examinations.ask(asked, reverse, "a")
-    first, second = over(examinations, asked).report.findings
+    examinations.examine(asked, reverse, "a")
+    first, second = over(examinations, asked).result.findings
     assert (first.verdict, second.verdict) == ("not_applicable", "well")
     assert "private" not in first.measured.said
     assert "ZeroDivisionError" in caplog.text
@@ -148,8 +137,8 @@ def test_what_takes_too_long_says_what_it_did_not_test(reverse, monkeypatch):
     monkeypatch.setattr(module, "MOST_SECONDS", -1.0)
     examinations = Examinations(is_busy=idle, tests=[made("one", well)])
     asked = Asked.of(reverse)
-    examinations.ask(asked, reverse, "a")
-    (finding,) = over(examinations, asked).report.findings
+    examinations.examine(asked, reverse, "a")
+    (finding,) = over(examinations, asked).result.findings
     assert "was not tested" in finding.measured.said
 
 
@@ -158,9 +147,9 @@ def test_it_waits_while_somebody_waits_for_the_model(reverse):
     busy.set()
     examinations = Examinations(is_busy=busy.is_set, tests=[made("one", well)])
     asked = Asked.of(reverse)
-    examinations.ask(asked, reverse, "a")
+    examinations.examine(asked, reverse, "a")
     time.sleep(0.1)
-    assert not examinations.look(asked, "a").findings
+    assert not examinations.look(asked, "a").so_far.findings
     busy.clear()
     assert over(examinations, asked).state == "done"
 
@@ -170,10 +159,10 @@ def test_a_model_that_was_put_away_meanwhile_is_a_failure_not_a_wait_for_ever(re
         """Stands for a checkpoint that nothing else holds."""
 
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
-    examinations.ask(Asked.of(reverse), reverse, "a")
+    examinations.examine(Asked.of(reverse), reverse, "a")
     assert gate.reached.wait(SECONDS)
     asked = Asked("gone", "0", ())
-    examinations.ask(asked, Put(), "a")
+    examinations.examine(asked, Put(), "a")
     gate.opened.set()
     assert over(examinations, asked).state == "failed"
 
@@ -193,8 +182,8 @@ def test_when_the_process_ends_so_does_the_thread(reverse, gate):
     examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
     asked = [Asked.of(reverse, seed=seed) for seed in range(2)]
     for one in asked:
-        examinations.ask(one, reverse, "a")
+        examinations.examine(one, reverse, "a")
     assert gate.reached.wait(SECONDS)
-    examinations.end()
+    examinations.end(SECONDS)
     assert [examinations.look(one, "a") for one in asked] == [None, None]
     assert gate.begun == [0]

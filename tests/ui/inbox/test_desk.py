@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ui.waiting import until
 from transformer.errors import CheckpointError
 from transformer.importers.handed_in.handed_folder import Read
 from transformer.importers.handed_in.workers import Done
@@ -58,17 +59,9 @@ def submit(desk, title):
     return desk.submit([], Path(title), title=title, pickles=True)
 
 
-def wait_for(condition):
-    for _ in range(500):
-        if condition():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it never happened")
-
-
 def test_one_after_the_other_in_their_order(desk, slow):
     jobs = [submit(desk, title) for title in "a"]
-    wait_for(lambda: slow.begun == ["a"])
+    until(lambda: slow.begun == ["a"])
     jobs += [submit(desk, title) for title in "bcd"]
     assert [desk.before(job) for job in jobs] == [None, 1, 2, 3]
     assert jobs[0].done == Done(1, 2, "a")
@@ -96,7 +89,7 @@ def test_what_fails_says_why_and_the_next_is_read(desk, slow):
 
 def test_jobs_that_nobody_waits_for(desk, slow):
     running = submit(desk, "running")
-    wait_for(lambda: slow.begun == ["running"])
+    until(lambda: slow.begun == ["running"])
     waiting, last = submit(desk, "waiting"), submit(desk, "last")
     desk.stop(waiting)
     desk.stop(running)
@@ -109,5 +102,5 @@ def test_jobs_that_nobody_waits_for(desk, slow):
 
 def test_the_process_ends_when_there_is_nothing_to_read(slow):
     desk = Desk(idle=0.02, worker=slow)
-    wait_for(lambda: slow.ended)
+    until(lambda: slow.ended)
     desk.close()

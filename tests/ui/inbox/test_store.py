@@ -6,24 +6,15 @@ import sys
 
 import pytest
 
+from tests.ui.waiting import Clock
 from transformer.errors import CheckpointError
 from ui.inbox import store as module
 from ui.inbox.store import KEPT_SECONDS, PREFIX, RECEIVED, WAITING_SECONDS, Store
 
 
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(0.0)
 
 
 @pytest.fixture

@@ -7,21 +7,14 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
+from tests.ui.waiting import Clock
 from ui.server import codes
 from ui.server.public import MOST_CHOICES, Opened, Question, RefusedError
 from ui.server.registry import MOST_ROOMS, Registry
-from ui.server.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS
+from ui.server.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS, Room
 
 MOST_BYTES = 20_000_000
 LONG = "x" * 100_000
-
-
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 def parts(one):
@@ -58,24 +51,24 @@ def fill(rooms, opened, clock, number):
     taught = opened[number]
     for round_ in range(3):
         parameters = {f"p{place}": "y" * (MOST_ADDRESS // 40) for place in range(30)}
-        tried(rooms.move, taught, f"page-{round_}", parameters)
-        tried(rooms.move, taught, "page", {"src": LONG})
+        tried(rooms.do, taught, Room.move, f"page-{round_}", parameters)
+        tried(rooms.do, taught, Room.move, "page", {"src": LONG})
         for count in (1, MOST_CHOICES, MOST_CHOICES + 1):
-            tried(rooms.ask, taught, Question(f"q{round_}.{count}", "?", ("a",) * count))
+            tried(rooms.do, taught, Room.ask, Question(f"q{round_}.{count}", "?", ("a",) * count))
         tokens = [token for _ in range(MOST_TOKENS + 50) if (token := tried(rooms.join, taught.code))]
         public = rooms.public(taught.code)
         for token in tokens:
             for choice in (-1, 0, 1, MOST_CHOICES):
                 tried(rooms.vote, taught.code, token, round_=public.round, choice=choice)
         tried(rooms.vote, taught.code, LONG, round_=1, choice=1)
-        tried(rooms.show, taught)
+        tried(rooms.do, taught, Room.show)
         tried(rooms.do, taught, lambda room: room.start(60, 60))
         tried(rooms.do, taught, lambda room: room.let_few(True))
         for _ in range(MOST_KEPT if round_ == 1 else 5):
-            tried(rooms.again, taught)
-            tried(rooms.show, taught)
-        tried(rooms.answer, taught)
-        tried(rooms.let_own, taught, bool(round_ % 2))
+            tried(rooms.do, taught, Room.again)
+            tried(rooms.do, taught, Room.show)
+        tried(rooms.do, taught, Room.answer)
+        tried(rooms.do, taught, Room.let_own, bool(round_ % 2))
         clock.now += 100
     return tokens
 

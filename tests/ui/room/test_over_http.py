@@ -17,8 +17,8 @@ from streamlit.web.server.starlette.starlette_app import create_streamlit_middle
 from tools.serve import HOST, free_port
 from ui.server import codes
 from ui.server.public import Question
-from ui.server.rates import Bucket
 from ui.server.registry import MISSES_AT_ONCE, Registry
+from ui.server.room import Bucket, Room
 from ui.server.routes import MOST_BYTES, routes
 
 SITE = "https://glass.school.example"  # that a proxy serves the app as
@@ -128,7 +128,7 @@ def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, p
         assert stream.next()[:2] == ("hello", {"boot": rooms.boot})
         assert stream.next()[1]["page"] == ""
         began = time.perf_counter()
-        rooms.move(taught, "masks", {"src": "a b&c", "mask": "causal"})
+        rooms.do(taught, Room.move, "masks", {"src": "a b&c", "mask": "causal"})
         kind, state, name = stream.next()
         assert time.perf_counter() - began < 1
         assert (kind, state["page"], state["query"]) == ("room", "masks", "src=a+b%26c&mask=causal")
@@ -141,7 +141,7 @@ def test_a_move_is_heard_at_once_through_the_middleware(rooms, taught, listen, p
 
 def test_votes_are_taken_once_and_stay_hidden_until_they_are_shown(rooms, taught, listen, post):
     tokens = [joined(post, taught.code) for _ in range(6)]
-    rooms.ask(taught, ASKED)
+    rooms.do(taught, Room.ask, ASKED)
     path = f"/class/{taught.code}/vote"
     with listen(f"/class/{taught.code}/events") as onlooker, listen(f"/class/{taught.code}/events?counts=1") as wall:
         onlooker.next()
@@ -157,14 +157,14 @@ def test_votes_are_taken_once_and_stay_hidden_until_they_are_shown(rooms, taught
             heard.append(wall.next())
         assert all("counts" not in said for _, said, _ in heard)
         assert all(said.get("shown", []) == [] for _, said, _ in heard)
-        rooms.show(taught)
+        rooms.do(taught, Room.show)
         shown = onlooker.next()[1]  # the next that is heard: no vote was
         assert shown["shown"] == [{"voted": 6, "counts": [3, 3, 0]}]
         assert not shown["taken"]
 
 
 def test_what_is_posted_has_to_come_from_a_page_of_ours(taught, rooms, post, port):
-    rooms.ask(taught, ASKED)
+    rooms.do(taught, Room.ask, ASKED)
     token = joined(post, taught.code)
     vote = {"token": token, "round": 1, "choice": 0}
     path = f"/class/{taught.code}/vote"
@@ -200,7 +200,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize("said", MALFORMED)
 def test_what_is_malformed_is_refused(said, taught, rooms, post):
-    rooms.ask(taught, ASKED)
+    rooms.do(taught, Room.ask, ASKED)
     assert post(f"/class/{taught.code}/vote", said) == (400, {"why": "malformed"})
 
 
@@ -210,7 +210,7 @@ def test_what_is_no_json_of_ours_is_refused(body, taught, post):
 
 
 def test_what_is_long_is_refused_and_what_is_foreign_too(taught, rooms, post):
-    rooms.ask(taught, ASKED)
+    rooms.do(taught, Room.ask, ASKED)
     path = f"/class/{taught.code}/vote"
     assert post(path, None, body=b" " * (MOST_BYTES + 1))[0] == 413
     round_ = rooms.public(taught.code).round
@@ -241,7 +241,7 @@ def test_a_token_of_another_room_is_none(rooms, taught, listen, post):
 
 
 def test_nothing_that_is_sent_moves_the_class_or_shows_votes(rooms, taught, post):
-    rooms.ask(taught, ASKED)
+    rooms.do(taught, Room.ask, ASKED)
     before, token = rooms.public(taught.code), joined(post, taught.code)
     for what in ("move", "show", "again", "ask", "end", "events"):
         said = {"token": token, "page": "masks", "secret": taught.secret}

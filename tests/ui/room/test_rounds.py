@@ -5,9 +5,10 @@ import io
 
 import pytest
 
-from ui.server.public import LEAST_VOTES, Opened, Question, RefusedError
-from ui.server.record import table
+from tests.ui.waiting import Clock
+from ui.server.public import LEAST_VOTES, Opened, Question, RefusedError, table
 from ui.server.registry import Registry
+from ui.server.room import Room
 from ui.shared.saving import Origin, saved
 
 
@@ -15,7 +16,7 @@ def asked():
     """A room in which a lesson's question is asked."""
     rooms = Registry()
     taught = rooms.open()
-    rooms.ask(taught, Question("masks.1", "How many?", ("one", "two", "three")))
+    rooms.do(taught, Room.ask, Question("masks.1", "How many?", ("one", "two", "three")))
     return rooms, taught
 
 
@@ -27,23 +28,23 @@ def vote_all(rooms, taught, choices):
 def test_the_answer_ends_the_votes_and_says_which_was_right():
     rooms, taught = asked()
     vote_all(rooms, taught, [1] * LEAST_VOTES)
-    rooms.answer(taught, right=2)
+    rooms.do(taught, Room.answer, 2)
     public = rooms.public(taught.code)
     assert (public.taken, public.answered, public.right) == (False, True, 2)
     with pytest.raises(RefusedError, match="no-question"):
-        rooms.again(taught)
-    rooms.ask(taught, Question("masks.2", "And now?", ("a", "b")))
+        rooms.do(taught, Room.again)
+    rooms.do(taught, Room.ask, Question("masks.2", "And now?", ("a", "b")))
     assert rooms.public(taught.code).right is None
 
 
 def test_own_sentences_begin_a_lessons_question_anew_and_leave_one_asked_aloud():
     rooms, taught = asked()
     vote_all(rooms, taught, [0, 1])
-    rooms.let_own(taught, True)
+    rooms.do(taught, Room.let_own, True)
     assert (rooms.public(taught.code).question, rooms.counted(taught.code).voted) == (None, 0)
     aloud = Question("aloud.2", "Which?", ("A", "B"), aloud=True)
-    rooms.ask(taught, aloud)
-    rooms.let_own(taught, False)
+    rooms.do(taught, Room.ask, aloud)
+    rooms.do(taught, Room.let_own, False)
     assert rooms.public(taught.code).question == aloud
 
 
@@ -51,24 +52,17 @@ def test_few_votes_are_counted_by_choice_where_the_teacher_wants_it_and_who_vote
     rooms, taught = asked()
     vote_all(rooms, taught, [0, 1])
     rooms.do(taught, lambda room: room.let_few(True))  # not this round
-    rooms.show(taught)
+    rooms.do(taught, Room.show)
     assert rooms.public(taught.code).shown[-1].counts is None
-    rooms.again(taught)
+    rooms.do(taught, Room.again)
     for choice in (2, 2, 0):
         rooms.vote(taught.code, rooms.join(taught.code), round_=2, choice=choice)
-    rooms.show(taught)
+    rooms.do(taught, Room.show)
     assert rooms.public(taught.code).shown[-1].counts == (1, 0, 2)
-    rooms.again(taught)
+    rooms.do(taught, Room.again)
     rooms.vote(taught.code, rooms.join(taught.code), round_=3, choice=1)
-    rooms.show(taught)
+    rooms.do(taught, Room.show)
     assert rooms.public(taught.code).shown[-1].counts is None  # one vote alone is never a bar
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 def test_a_timer_closes_the_vote_lets_the_class_talk_and_takes_votes_again():
@@ -77,7 +71,7 @@ def test_a_timer_closes_the_vote_lets_the_class_talk_and_takes_votes_again():
     taught = rooms.open()
     with pytest.raises(RefusedError, match="no-question"):
         rooms.do(taught, lambda room: room.start(60, 120))
-    rooms.ask(taught, Question("masks.1", "How many?", ("one", "two", "three")))
+    rooms.do(taught, Room.ask, Question("masks.1", "How many?", ("one", "two", "three")))
     rooms.do(taught, lambda room: room.start(60, 120))
     vote_all(rooms, taught, [0, 0, 0, 1, 2])
     clock.now += 59
@@ -101,19 +95,19 @@ def timed(discuss=120):
     clock = Clock()
     rooms = Registry(clock)
     taught = rooms.open()
-    rooms.ask(taught, Question("masks.1", "How many?", ("one", "two", "three")))
+    rooms.do(taught, Room.ask, Question("masks.1", "How many?", ("one", "two", "three")))
     rooms.do(taught, lambda room: room.start(60, discuss))
     return clock, rooms, taught
 
 
 def test_a_teacher_need_not_wait_for_the_timer():
     clock, rooms, taught = timed()
-    rooms.show(taught)
+    rooms.do(taught, Room.show)
     public = rooms.public(taught.code)
     assert (public.phase, public.taken) == ("", False)  # shown at once, and nothing is timed
     rooms.do(taught, lambda room: room.start(60, 120))
     clock.now += 60
-    rooms.again(taught)  # enough talk
+    rooms.do(taught, Room.again)  # enough talk
     public = rooms.public(taught.code)
     assert (public.phase, public.taken, public.round, rooms.left(public)) == ("vote", True, 3, 60)
     rooms.do(taught, lambda room: room.stop())
@@ -121,7 +115,7 @@ def test_a_teacher_need_not_wait_for_the_timer():
     public = rooms.public(taught.code)
     assert (public.phase, public.taken) == ("", True)  # the vote goes on
     rooms.do(taught, lambda room: room.start(60, 120))
-    rooms.answer(taught, right=1)
+    rooms.do(taught, Room.answer, 1)
     clock.now += 1000
     public = rooms.public(taught.code)
     assert (public.phase, public.taken, public.answered) == ("", False, True)
@@ -134,7 +128,7 @@ def test_a_vote_alone_is_shown_when_its_time_is_up_and_votes_while_discussing_sh
     clock, rooms, taught = timed()
     clock.now += 60
     assert rooms.public(taught.code).phase == "discuss"
-    rooms.show(taught)
+    rooms.do(taught, Room.show)
     clock.now += 1000
     assert (rooms.public(taught.code).phase, rooms.public(taught.code).taken) == ("", False)
 
@@ -142,14 +136,14 @@ def test_a_vote_alone_is_shown_when_its_time_is_up_and_votes_while_discussing_sh
 def test_the_record_counts_and_names_nobody():
     rooms, taught = asked()
     vote_all(rooms, taught, [1] * 3 + [2] * 2)
-    rooms.show(taught)
-    rooms.again(taught)
+    rooms.do(taught, Room.show)
+    rooms.do(taught, Room.again)
     for choice in (1, 2):
         rooms.vote(taught.code, rooms.join(taught.code), round_=2, choice=choice)
-    rooms.answer(taught, right=1)
-    rooms.ask(taught, Question("aloud.3", '=HYPERLINK("http://evil","A")', ("A", "B"), aloud=True))
+    rooms.do(taught, Room.answer, 1)
+    rooms.do(taught, Room.ask, Question("aloud.3", '=HYPERLINK("http://evil","A")', ("A", "B"), aloud=True))
     rooms.vote(taught.code, rooms.join(taught.code), round_=3, choice=0)
-    rooms.ask(taught, None)  # votes that were never shown are kept, too
+    rooms.do(taught, Room.ask, None)  # votes that were never shown are kept, too
     columns = table(rooms.record(taught))
     named = {str(name): values for name, values in columns.items()}
     assert named["round"] == [1, 1, 1, 2, 2, 2, 3, 3]

@@ -3,12 +3,12 @@
 import threading
 from types import SimpleNamespace
 
+from tests.ui.waiting import WAIT, until
 from transformer.errors import QueryError
 from transformer.runs.query import Beam, Query
 from ui.server.work import Runner
 
 CHECKPOINT = SimpleNamespace(name="made up")
-WAIT = 120.0  # seconds; only a broken runner ever waits that long
 
 
 def query(text, **options):
@@ -50,6 +50,4 @@ def runner(model, **options):
 
 def until_waiting(runner, count):
     """Return once `count` requests are in the queue."""
-    done = threading.Event()
-    while len(runner._under_way) < count:
-        assert not done.wait(0.001)
+    until(lambda: len(runner._under_way) >= count)

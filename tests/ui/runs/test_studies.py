@@ -1,15 +1,15 @@
 """Measurements in the background: shared, kept, stopped when nobody wants them, behind shorter work."""
 
 import threading
-import time
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
-from tests.ui.runs.held import WAIT
+from tests.ui.waiting import WAIT, until
 from transformer.errors import QueryError
-from ui.runs import studies as studies_module
-from ui.runs.studies import Studies
+from ui.runs.measured import new_studies, study
+from ui.server import jobs
 from ui.server.work import BusyError, Runner
 
 RESULT = SimpleNamespace(nbytes=10)
@@ -36,17 +36,21 @@ class Work:
             self.closed.set()
 
 
+class Studies:
+    """Measurements of a server of their own."""
+
+    def __init__(self, runner=None, **room):
+        self.runner, self.jobs = runner or Runner(), new_studies(**room)
+        self.look = self.jobs.look
+        self.withdraw = self.jobs.withdraw
+
+    def ask(self, key, measuring, *, visitor, cost):
+        return self.jobs.ask(key, partial(study, self.runner, measuring, cost), visitor=visitor).seen
+
+
 @pytest.fixture
 def studies():
-    return Studies(Runner())
-
-
-def until(found):
-    """What becomes true after a while."""
-    end = time.monotonic() + WAIT
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.002)
+    return Studies()
 
 
 def test_a_measurement_is_done_once_for_all_who_ask(studies):
@@ -54,9 +58,9 @@ def test_a_measurement_is_done_once_for_all_who_ask(studies):
     for visitor in ("a", "b"):
         assert studies.ask("key", work, visitor=visitor, cost=1).is_under_way
     until(lambda: studies.look("key", "a").state == "running")
-    assert (studies.look("key", "a").done, studies.look("key", "a").whole) == (0, 3)
+    assert (studies.look("key", "a").so_far.done, studies.look("key", "a").so_far.whole) == (0, 3)
     work.go.release()
-    until(lambda: studies.look("key", "b").done == 1)
+    until(lambda: studies.look("key", "b").so_far.done == 1)
     work.go.release(2)
     seen = studies.look("key", "a", patience=WAIT)
     assert (seen.state, seen.result, work.begun) == ("done", RESULT, 1)
@@ -86,11 +90,11 @@ def test_what_everybody_has_left_ends(studies, monkeypatch):
     work = Work(parts=1_000, held=True)
     studies.ask("key", work, visitor="a", cost=1)
     until(lambda: studies.look("key", "a").state == "running")
-    monkeypatch.setattr(studies_module, "AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "AWAY_SECONDS", 0.0)
     work.go.release(1_000)
     assert work.closed.wait(WAIT)
     assert len(work.did) < 1_000
-    until(lambda: not studies._under_way)
+    until(lambda: not studies.jobs.n_under_way())
 
 
 def test_an_error_is_said_and_tried_again_when_it_is_asked_for_again(studies):
@@ -123,7 +127,7 @@ def test_shorter_work_goes_first_between_two_parts():
 
 
 def test_there_are_not_too_many_and_what_is_too_large_is_not_kept():
-    studies = Studies(Runner(), most=1, cache_bytes=5_000)
+    studies = Studies(most=1, cache_bytes=5_000)
     held = Work(held=True)
     studies.ask("one", held, visitor="a", cost=1)
     with pytest.raises(BusyError, match="1 measurement is under way"):
@@ -131,5 +135,5 @@ def test_there_are_not_too_many_and_what_is_too_large_is_not_kept():
     held.go.release(3)
     assert studies.look("one", "a", patience=WAIT).state == "done"
     studies.ask("large", Work(result=SimpleNamespace(nbytes=10_000)), visitor="a", cost=1)
-    until(lambda: not studies._under_way)
+    until(lambda: not studies.jobs.n_under_way())
     assert studies.look("large", "a") is None

@@ -7,7 +7,7 @@ import pytest
 from transformer import Sampling, load
 from transformer.analysis.draws import draws
 from ui.search import draw_jobs
-from ui.search.draw_jobs import Jobs, Wanted
+from ui.search.draw_jobs import Draws, Wanted
 from ui.server.work import BusyError, Runner
 
 SECONDS = 30
@@ -19,7 +19,7 @@ def checkpoint(checkpoint_folder):
 
 
 def jobs_of(runner, **more):
-    return Jobs(lambda: runner, **more)
+    return Draws(lambda: runner, **more)
 
 
 @pytest.fixture
@@ -33,19 +33,15 @@ def wanted(checkpoint, n=20, visitor="me", **more):
 
 
 def over(job):
-    end = threading.Event()
-    for _ in range(SECONDS * 50):
-        if job.progress().over:
-            break
-        end.wait(0.02)
-    return job.progress()
+    assert job.over.wait(SECONDS)
+    return job.seen
 
 
 def test_all_draws_come_and_are_those_of_their_seeds(checkpoint, jobs):
     asked = wanted(checkpoint)
     found = over(jobs.start(asked, checkpoint))
     assert found.state == "done"
-    assert found.found == tuple(draws(checkpoint, asked.query, range(5, 25)))
+    assert found.so_far == tuple(draws(checkpoint, asked.query, range(5, 25)))
     assert jobs.start(asked, checkpoint) is jobs.find(asked)  # nothing is drawn twice
 
 
@@ -72,12 +68,12 @@ def test_a_cancelled_job_keeps_what_is_there_and_can_begin_again(checkpoint, job
     asked = wanted(checkpoint)
     job = jobs.start(asked, checkpoint)
     assert reached.wait(SECONDS)
-    assert job.progress().state == "running"
-    job.cancel()
+    assert job.seen.state == "running"
+    jobs.withdraw(asked)
     go_on.set()
     found = over(job)
     assert found.state == "cancelled"
-    assert len(found.found) == 3
+    assert len(found.so_far) == 3
     again = jobs.start(asked, checkpoint)
     assert again is not job
     assert over(again).state == "done"
@@ -95,7 +91,7 @@ def test_another_visitor_goes_first_meanwhile_and_cancels_for_himself_only(check
     other.start()
     while not runner.is_busy or len(runner._under_way) < 2:
         pass
-    before = len(job.progress().found)
+    before = len(job.seen.so_far)
     go_on.set()
     other.join(SECONDS)
     assert found[0].query == query

@@ -13,7 +13,7 @@ from transformer.errors import QueryError
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam
 from transformer.runs.together import run_together
-from ui.sentences.sentence_runs import Jobs
+from ui.sentences.sentence_runs import SentenceRuns
 from ui.server.work import BusyError, Runner
 from ui.state.link import Link
 
@@ -37,26 +37,22 @@ def lines(text=TEXT):
 
 def until_over(job):
     """The last progress of a job that ends by itself."""
-    done = threading.Event()
-    for _ in range(int(WAIT / 0.01)):
-        if job.progress().over:
-            return job.progress()
-        done.wait(0.01)
-    raise AssertionError(job.progress())
+    assert job.over.wait(WAIT), job.seen
+    return job.seen
 
 
 @pytest.mark.parametrize(
     "link", [Link(), Link(decoding=Beam(size=2)), Link(interventions=(ZeroHead("encoder", 0, 1),))]
 )
 def test_a_job_has_what_the_library_gives(checkpoint, runner, link):
-    job = Jobs(runner).start(checkpoint, lines(), link)
-    found = until_over(job)
-    assert (found.state, found.n_lines, found.problem) == ("done", 4, None)
-    expected = {one.line.number: one for one in run_lines(checkpoint, lines(), job.how)}
-    assert [one.line.number for one in found.results] == [1, 2, 3, 4]
-    for one in found.results:
+    job = SentenceRuns(runner).start(checkpoint, lines(), link)
+    seen, file = until_over(job), job.about
+    assert (seen.state, len(file.lines), seen.problem) == ("done", 4, None)
+    expected = {one.line.number: one for one in run_lines(checkpoint, lines(), file.how)}
+    assert [one.line.number for one in file.results(job)] == [1, 2, 3, 4]
+    for one in file.results(job):
         assert (one.output, one.problem) == (expected[one.line.number].output, expected[one.line.number].problem)
-    assert "reads at most" in str(found.results[2].problem)
+    assert "reads at most" in str(file.results(job)[2].problem)
     assert not runner._under_way
     assert not runner._cache  # nothing is kept in the place of what visitors ask for
 
@@ -93,11 +89,11 @@ def test_whoever_asks_for_a_sentence_goes_first(checkpoint, gate):
     there = []
 
     def watched(*given, **about):
-        there.append(len(job.progress().results))
+        there.append(len(job.seen.so_far or ()))
         return run_together(*given, **about)
 
     runner = Runner(runs=watched)
-    job = Jobs(runner).start(checkpoint, lines("abcdefghijk\n" * 20), Link())
+    job = SentenceRuns(runner).start(checkpoint, lines("abcdefghijk\n" * 20), Link())
     assert gate.reached.wait(WAIT)
     asked = threading.Thread(target=runner.trace, args=(checkpoint, checkpoint.query("ab")))
     asked.start()
@@ -109,44 +105,33 @@ def test_whoever_asks_for_a_sentence_goes_first(checkpoint, gate):
 
 
 def test_a_job_that_is_cancelled_ends_in_its_batch_and_keeps_what_is_there(checkpoint, runner, gate):
-    job = Jobs(runner).start(checkpoint, lines("abcdefghijk\n" * 40), Link())
+    jobs = SentenceRuns(runner)
+    job = jobs.start(checkpoint, lines("abcdefghijk\n" * 40), Link())
     assert gate.reached.wait(WAIT)
-    job.cancel()
+    jobs.withdraw(job.about.id)
     gate.go.set()
     found = until_over(job)
     assert found.state == "cancelled"
-    assert len(found.results) < 16
+    assert len(found.so_far or ()) < 16
     assert runner.trace(checkpoint, checkpoint.query("abc")).output_text == "cba"
 
 
-def test_jobs_beyond_their_number_wait_and_one_that_waits_can_be_cancelled(checkpoint, runner, gate):
-    jobs = Jobs(runner, at_once=1)
-    first = jobs.start(checkpoint, lines(), Link())
-    assert gate.reached.wait(WAIT)
-    second = jobs.start(checkpoint, lines(), Link())
-    assert second.progress().state == "waiting"
-    second.cancel()
-    assert second.progress().over
-    gate.go.set()
-    assert until_over(first).state == "done"
-
-
 def test_only_so_many_are_kept_and_none_that_runs_is_let_go(checkpoint, runner, gate):
-    jobs = Jobs(runner, most=2)
+    jobs = SentenceRuns(runner, most=2)
     kept = [jobs.start(checkpoint, lines(), Link()) for _ in range(2)]
     with pytest.raises(BusyError, match="2 files of sentences are being run"):
         jobs.start(checkpoint, lines(), Link())
     gate.go.set()
     for job in kept:
         until_over(job)
-    jobs.find(kept[0].id)
+    jobs.find(kept[0].about.id)
     third = jobs.start(checkpoint, lines(), Link())
-    assert jobs.find(kept[0].id) is kept[0]
-    assert jobs.find(kept[1].id) is None
-    assert jobs.find(third.id) is third
+    assert jobs.find(kept[0].about.id) is kept[0]
+    assert jobs.find(kept[1].about.id) is None
+    assert jobs.find(third.about.id) is third
     assert until_over(third).state == "done"
 
 
 def test_what_a_model_cannot_do_is_refused_at_once(checkpoint, runner):
     with pytest.raises(QueryError, match="layer"):
-        Jobs(runner).start(checkpoint, lines(), Link(interventions=(ZeroHead("encoder", 9, 0),)))
+        SentenceRuns(runner).start(checkpoint, lines(), Link(interventions=(ZeroHead("encoder", 9, 0),)))

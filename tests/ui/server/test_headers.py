@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from ui.server.headers import HEADERS, Preload, SecurityHeaders
+from ui.server.headers import HEADERS, MoreHeaders
 
 
-def answer(app_headers, kind="http", wrap=SecurityHeaders, path="/"):
+def answer(app_headers, kind="http", path="/"):
     """What a client gets from an app with these headers."""
 
     async def app(scope, receive, send):
@@ -19,7 +19,7 @@ def answer(app_headers, kind="http", wrap=SecurityHeaders, path="/"):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(wrap(app)({"type": kind, "path": path}, None, send))
+    asyncio.run(MoreHeaders(app, "<a.js>; rel=modulepreload")({"type": kind, "path": path}, None, send))
     return sent
 
 
@@ -51,5 +51,5 @@ def test_nobody_may_frame_the_app():
 )  # fmt: skip
 def test_a_page_tells_which_scripts_it_will_ask_for(kind, path, is_told):
     given = [(b"content-type", kind.encode())]
-    headers = dict(answer(given, wrap=lambda app: Preload(app, "<a.js>; rel=modulepreload"), path=path)[0]["headers"])
+    headers = dict(answer(given, path=path)[0]["headers"])
     assert headers.get(b"link") == (b"<a.js>; rel=modulepreload" if is_told else None)

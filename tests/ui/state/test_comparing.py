@@ -10,7 +10,7 @@ from tests.ui.state.test_link import links, read
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam, Sampling
 from ui.state import nested
-from ui.state.comparing import comparing, control_of, differences, second_of, settled
+from ui.state.comparing import comparing, control_of, differences, of_what_is_looked_at, second_of, settled
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import View
 
@@ -174,3 +174,40 @@ def test_no_text_breaks_a_link(text):
     assert nested.read(link.beside) is not None
     assert settled(link)[0] != "auto"
     assert isinstance(second.decoding, Beam | Sampling | type(Link().decoding))
+
+
+# ---------------------------------------------------------------- "Compare this"
+
+
+AT_A_CELL = replace(LINK, view=replace(LINK.view, query=4, key=5))
+
+
+def looked_at(**changes):
+    return of_what_is_looked_at(replace(AT_A_CELL, **changes), "attention")
+
+
+def test_a_changed_run_is_compared_with_its_control():
+    link = looked_at(interventions=(HEAD,), forced=(5,))
+    assert (link.interventions, link.forced, link.beside) == ((HEAD,), (5,), "")
+    assert settled(link) == ("changed", ())
+
+
+def test_a_branch_is_compared_with_the_models_own_choice():
+    link = looked_at(forced=(5, 6), tried=((5, 6), (7,)), decoding=Beam(), hypothesis=1)
+    assert (link.forced, link.hypothesis, link.tried) == ((), 0, ((5, 6), (7,)))
+    assert settled(link) == ("branches", ())
+    second, notes = second_of(link)
+    assert (second.forced, second.hypothesis, notes) == ((5, 6), 1, ())
+
+
+def test_a_head_is_compared_with_another_on_the_page_about_heads_alone():
+    link = looked_at()
+    assert settled(link) == ("heads", ())
+    view = second_of(link)[0].view
+    assert (view.kind, view.layer, view.head) == ("cross", 1, 2)
+    assert settled(of_what_is_looked_at(AT_A_CELL, "step")) == ("changed", ())
+
+
+def test_what_was_compared_before_and_a_cell_of_a_map_stay_behind():
+    link = of_what_is_looked_at(replace(AT_A_CELL, beside="src=noon", job="secret"), "step")
+    assert (link.beside, link.job, link.view.query, link.view.key, link.view.step) == ("", "", None, None, 3)

@@ -1,7 +1,9 @@
 """Addresses: what is written is read again, and what strangers write is put right and said."""
 
 import unicodedata
-from dataclasses import replace
+from dataclasses import fields, replace
+from types import UnionType
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from transformer.errors import QueryError
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
-from ui.state.view import MAX_DIMS, NAMES, View
+from ui.state.view import MAX_DIMS, MOST_COMPANIONS, NAMES, View
 
 KEYS = (
     "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
@@ -26,51 +28,25 @@ SAMPLINGS = st.builds(
     top_p=st.floats(0.01, 1),
     seed=st.integers(0, MAX_SEED),
 )
-VIEWS = st.builds(
-    View,
-    step=st.integers(0, MAX_NEW),
-    layer=st.none() | st.integers(0, 20),
-    head=st.none() | st.integers(0, 20),
-    guess=st.booleans(),
-    kind=st.sampled_from(["encoder", "decoder", "cross"]),
-    aggregate=st.sampled_from(["mean", "max", "rollout"]),
-    query=st.none() | st.integers(0, 600),
-    key=st.none() | st.integers(0, 600),
-    try_temperature=st.none() | st.floats(0.05, 5).map(lambda number: round(number, 6)),
-    try_p=st.none() | st.floats(0.01, 1).map(lambda number: round(number, 6)),
-    log_scale=st.booleans(),
-    own_scale=st.booleans(),
-    words=st.booleans(),
-    hide_special=st.booleans(),
-    panel=st.sampled_from(["overview", "head", "flow", "walk", "table"]),
-    positions_panel=st.sampled_from(["table", "similarity", "shift", "sentence"]),
-    side=st.sampled_from(["source", "target"]),
-    shift=st.integers(1, 600),
-    dims=st.lists(st.integers(0, 600), unique=True, max_size=MAX_DIMS).map(tuple),
-    masks_panel=st.sampled_from(["masks", "one_row", "checks"]),
-    mask=st.sampled_from(["source", "target", "causal", "decoder", "cross"]),
-    sentence=st.integers(0, 3),
-    inside_panel=st.sampled_from(["model", "stream", "lens", "ffn", "pieces"]),
-    matters_panel=st.sampled_from(["heads", "pieces", "logit"]),
-    mistake=st.sampled_from(["leak", "scale", "embedding"]),
-    effect=st.sampled_from(["log_prob", "probability", "kl", "pieces"]),
-    effect_at=st.sampled_from(["output", "step"]),
-    neuron=st.none() | st.integers(0, 4000),
-    cosine=st.booleans(),
-    pads=st.integers(1, 16),
-    measure=st.sampled_from(["entropy_share", "distance", "self"]),
-    fold=st.booleans(),
-    drawn=st.none() | st.integers(1, 600),
-    changed=st.none() | st.integers(0, 600),
-    tokens=st.none() | st.integers(1, 600),
-    norm=st.integers(0, 12),
-    depths=st.sampled_from(["layer", "sublayer"]),
-    lens_colour=st.sampled_from(["probability", "rank"]),
-    nearness=st.sampled_from(["cosine", "distance"]),
-    piece=st.sampled_from(["", "source.0", "target.4711", "shared.12"]),
-    at=st.none() | st.integers(0, 600),
-    ends=st.booleans(),
-)
+
+
+def values_of(name, hint, default):
+    """Values that a field of the view may have, by its type."""
+    kinds = {
+        bool: st.booleans(),
+        int: st.integers(1, MOST_COMPANIONS if name == "sentence" else 200),
+        float: st.floats(0.05, 1).map(lambda number: round(number, 6)),
+        str: st.sampled_from([default, "source.0", "target.4711", "a b&c"]),
+        type(None): st.none(),
+        tuple[int, ...]: st.lists(st.integers(0, 600), unique=True, max_size=MAX_DIMS).map(tuple),
+    }
+    if get_origin(hint) is Literal:
+        return st.sampled_from(get_args(hint))
+    return st.one_of(*(kinds[one] for one in (get_args(hint) if get_origin(hint) is UnionType else (hint,))))
+
+
+HINTS = get_type_hints(View)
+VIEWS = st.builds(View, **{one.name: values_of(one.name, HINTS[one.name], one.default) for one in fields(View)})
 CHANGES = st.builds(
     ZeroHead,
     kind=st.sampled_from(["encoder", "decoder", "cross"]),

@@ -20,10 +20,11 @@ _FIELD = re.compile(r"[A-Za-z_]\w{0,40}(:[<>#0]{0,2}\d?,?(\.\d)?[A-Za-z%]?)?")
 def as_data(value: object) -> Any:
     """A sentence, or a value in one, as what JSON knows; of no error is it said what a word of it is `about`."""
     if isinstance(value, Template):
-        values = {name: as_data(one) for name, one in value.values.items()}
-        return {"say": [value.template, value.plural], "values": values}
+        english, plural, _, values = value.made_of
+        return {"say": [english, plural], "values": {name: as_data(one) for name, one in values.items()}}
     if isinstance(value, Joined):
-        return {"joined": value.separator, "parts": [as_data(part) for part in value.parts]}
+        separator, parts = value.made_of
+        return {"joined": separator, "parts": [as_data(part) for part in parts]}
     if isinstance(value, float) and not math.isfinite(value):
         return {"number": str(value)}  # JSON has none such
     return value if isinstance(value, bool | int | float) or value is None else str(value)

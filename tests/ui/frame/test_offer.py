@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.frame.scripts import reader, scripts, share
+from ui.frame.offer import reader, scripts, share
 
 CHINESE = ("我喜欢喝咖啡。", "汤姆有两个孩子。")
 ENGLISH = ("I like coffee.", "Tom has two children.")
