@@ -18,7 +18,7 @@ from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import foreign_models, handed_in
 from ui.runs.loading import warm_up
-from ui.server.ending import closed_in_time
+from ui.server.events import closed_in_time
 from ui.server.gate import Gate
 from ui.server.headers import MoreHeaders
 from ui.server.routes import routes

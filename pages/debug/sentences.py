@@ -3,7 +3,7 @@
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head_without_run
 from ui.runs.open_run import publish
-from ui.sentences import sentence_box, sentence_results
+from ui.sentences import sentence_panels
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -12,11 +12,11 @@ session.begin("sentences")
 TITLE = say("A file of sentences")
 checkpoint = sidebar(TITLE, shows_run=True)
 head_without_run(TITLE)
-job = sentence_box.current()
+job = sentence_panels.current()
 if job is None:
     st.caption(say("Every line is run by itself in the background; then each opens on every page."))
-    sentence_box.ask(checkpoint, None)
+    sentence_panels.ask(checkpoint, None)
     publish(checkpoint, job="")
 else:
-    sentence_results.draw(job, checkpoint)
-    sentence_box.ask(checkpoint, job)
+    sentence_panels.draw(job, checkpoint)
+    sentence_panels.ask(checkpoint, job)

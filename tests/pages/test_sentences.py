@@ -14,7 +14,7 @@ from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer import load
 from ui.runs import loading
-from ui.sentences import line_table, overview, sentence_box
+from ui.sentences import line_table, overview, sentence_panels
 from ui.server import switch
 from ui.state import session
 
@@ -41,13 +41,13 @@ def open_model(folder, open_page, monkeypatch):
 
 def job_of(test):
     """What the session looks at; None for nothing."""
-    return sentence_box.jobs().find(test.session_state[session.JOB]) if session.JOB in test.session_state else None
+    return sentence_panels.jobs().find(test.session_state[session.JOB]) if session.JOB in test.session_state else None
 
 
 def run(test, text=TEXT):
     """Give sentences and wait until they were run."""
-    test.text_area(key=sentence_box.TEXT).set_value(text)
-    test.button(key=sentence_box.START).click()
+    test.text_area(key=sentence_panels.TEXT).set_value(text)
+    test.button(key=sentence_panels.START).click()
     check(test.run())
     job = job_of(test)
     if job is not None:
@@ -121,7 +121,7 @@ def test_another_session_sees_them_by_their_address_alone(open_model):
     assert "job" not in address(open_model())
     other = open_model(job=address(test)["job"])
     pd.testing.assert_frame_equal(rows(other), rows(test))
-    assert other.text_area(key=sentence_box.TEXT).value.splitlines()[0] == "abc\tcba"
+    assert other.text_area(key=sentence_panels.TEXT).value.splitlines()[0] == "abc\tcba"
     assert "is not kept any more" in said(open_model(job="nonsense"))
 
 
@@ -156,10 +156,10 @@ def test_what_cannot_be_taken_is_one_sentence(open_model, text, expected):
 
 def test_a_file_goes_before_what_is_typed(open_model):
     test = open_model()
-    test.file_uploader(key=sentence_box.FILE).upload("my.txt", b"\xef\xbb\xbfnm\tmn\r\n", "text/plain")
+    test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"\xef\xbb\xbfnm\tmn\r\n", "text/plain")
     assert list(rows(run(test))["source"]) == ["nm"]
     test = open_model()
-    test.file_uploader(key=sentence_box.FILE).upload("my.txt", b"ab\xff", "text/plain")
+    test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"ab\xff", "text/plain")
     assert "The file my.txt: not UTF-8 (byte 2: 0xff)" in sentences(run(test))
 
 

@@ -3,6 +3,10 @@
 Source: the HTML standard, section 9.2. A stream says where the room stands, not what happened: whoever was away for a
 while, or reads slowly, gets the latest state, and nothing has to be kept for anybody.
 
+All streams end when the server is told to end: it would wait for each of them for ever. It first waits until what it
+serves has ended, and only then tells the app. So the app listens for the signal itself, and passes it on. Source:
+uvicorn/server.py of 0.4x, `Server.shutdown`, which waits for open connections before the lifespan's end.
+
 Knows nothing of Streamlit.
 """
 
@@ -11,17 +15,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
+from types import FrameType
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from ui.server.public import LEAST_VOTES, Public, RefusedError
-from ui.server.registry import Registry
+from ui.server.registry import ROOMS, Registry
 
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
 RETRY_MS: Final = 2000
 TOGETHER_SECONDS: Final = 0.25  # votes and comings of so long are told at once
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random moments within
 
 
@@ -108,3 +116,27 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
     """An event as it travels; JSON holds no line breaks."""
     told = f"id: {name}\n" if name else ""
     return f"{told}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+@contextlib.contextmanager
+def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
+    """Close the rooms when the process is told to end, while this lasts."""
+    if threading.current_thread() is not threading.main_thread():  # as in a test; only this thread may listen
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def end(number: int, frame: FrameType | None) -> None:
+        # Not here: what the signal interrupted may hold the lock.
+        threading.Thread(target=rooms.close, daemon=True).start()
+        passed_on = before[signal.Signals(number)]
+        if callable(passed_on):
+            passed_on(number, frame)
+
+    for number in _SIGNALS:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -185,8 +185,8 @@ class Jobs(Generic[_Key]):
             if len(self._threads) < self._at_once:
                 # A daemon: a server that is stopped does not wait for it.
                 thread = threading.Thread(target=self._serve, daemon=True)
-                self._threads.add(thread)
                 thread.start()
+                self._threads.add(thread)
         return job
 
     def find(self, key: _Key, visitor: Hashable = None) -> Job | None:

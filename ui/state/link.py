@@ -17,9 +17,8 @@ from transformer.errors import QueryError
 from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
 from ui.state import answers, branch_addresses, nested
-from ui.state.address import Reader
 from ui.state.answers import Answers
-from ui.state.fields import integer, read_fields, spelled, text, write_fields
+from ui.state.fields import Reader, integer, read_fields, spelled, text, write_fields
 from ui.state.view import MOST_COMPANIONS, View
 from words import say
 

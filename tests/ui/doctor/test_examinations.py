@@ -148,6 +148,7 @@ def test_it_waits_while_somebody_waits_for_the_model(reverse):
     examinations = Examinations(is_busy=busy.is_set, tests=[made("one", well)])
     asked = Asked.of(reverse)
     examinations.examine(asked, reverse, "a")
+    until(lambda: examinations.look(asked, "a").so_far)
     time.sleep(0.1)
     assert not examinations.look(asked, "a").so_far.findings
     busy.clear()

@@ -57,7 +57,7 @@ def test_a_measurement_is_done_once_for_all_who_ask(studies):
     work = Work(held=True)
     for visitor in ("a", "b"):
         assert studies.ask("key", work, visitor=visitor, cost=1).is_under_way
-    until(lambda: studies.look("key", "a").state == "running")
+    until(lambda: studies.look("key", "a").so_far)
     assert (studies.look("key", "a").so_far.done, studies.look("key", "a").so_far.whole) == (0, 3)
     work.go.release()
     until(lambda: studies.look("key", "b").so_far.done == 1)
@@ -73,7 +73,7 @@ def test_nobody_stops_what_somebody_else_watches_and_the_last_one_does(studies):
     work = Work(held=True)
     for visitor in ("a", "b"):
         studies.ask("key", work, visitor=visitor, cost=1)
-    until(lambda: studies.look("key", "a").state == "running")
+    until(lambda: studies.look("key", "a").so_far)
     studies.withdraw("key", "a")
     assert studies.look("key", "b").is_under_way
     studies.withdraw("key", "b")
@@ -89,7 +89,7 @@ def test_nobody_stops_what_somebody_else_watches_and_the_last_one_does(studies):
 def test_what_everybody_has_left_ends(studies, monkeypatch):
     work = Work(parts=1_000, held=True)
     studies.ask("key", work, visitor="a", cost=1)
-    until(lambda: studies.look("key", "a").state == "running")
+    until(lambda: studies.look("key", "a").so_far)
     monkeypatch.setattr(jobs, "AWAY_SECONDS", 0.0)
     work.go.release(1_000)
     assert work.closed.wait(WAIT)
@@ -112,7 +112,7 @@ def test_shorter_work_goes_first_between_two_parts():
     runner = Runner()
     studies, work, done = Studies(runner), Work(held=True), []
     studies.ask("key", work, visitor="a", cost=100)
-    until(lambda: studies.look("key", "a").state == "running")
+    until(lambda: studies.look("key", "a").so_far)
 
     def short():
         done.append(list(work.did))

@@ -1,0 +1,206 @@
+"""The page A file of sentences: the box and what begins to run them, and the results, drawn while they come."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from transformer.analysis.line_file import Line, read_bytes, read_text
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import Beam, Greedy, Query
+from ui.runs.attempt import attempt
+from ui.runs.change_chips import told
+from ui.runs.loading import runner
+from ui.runs.open_run import publish
+from ui.sentences.line_table import opened, table
+from ui.sentences.overview import overview
+from ui.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
+from ui.server import switch
+from ui.server.jobs import Job, Seen
+from ui.shared import drawing
+from ui.shared.choices import KEEP
+from ui.shared.clicks import pressed
+from ui.shared.door import st
+from ui.state import session
+from ui.state.view import MAIN
+from words import joined, say, say_n
+
+TEXT, FILE, START = "sentences_text", "sentences_file", "sentences_start"
+ARROW: Final = "=>"  # nobody can type a tab into a box
+_MEGABYTES: Final = 1
+CANCEL: Final = "sentences_cancel"
+_LOOK_SECONDS: Final = 1.0
+_ROWS_A_SECOND: Final = 400  # of a table that is drawn again: a long one comes less often
+_MOST_SECONDS: Final = 90  # beyond, minutes are said
+GONE: Final = say(
+    "The file of sentences in this address is not kept any more: the server was started anew, or others took its "
+    "place. Run it again."
+)
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> SentenceRuns:
+    """All of the server's."""
+    return SentenceRuns(runner())
+
+
+def current() -> Job | None:
+    """The one that the session looks at; says so if it is gone."""
+    asked = str(st.session_state.get(session.JOB) or "")
+    found = jobs().find(asked) if asked else None
+    if asked and found is None:
+        st.session_state[session.JOB] = ""
+        st.info(GONE, icon=":material/info:")
+    return found
+
+
+def ask(checkpoint: Checkpoint, job: Job | None) -> None:
+    """Draw the box; below results, those of `job`, it is folded away."""
+    if TEXT not in st.session_state:  # another tab, or the same one loaded again
+        st.session_state[TEXT] = "" if job is None else _as_text(job.about.lines)
+    running = job is not None and job.seen.is_under_way
+    with st.container() if job is None else st.expander(say("Other sentences, or the same once more")):
+        lines, characters = LIMITS.lines, LIMITS.characters
+        most = say("At most {lines:,} lines, {characters:,} characters in each.", lines=lines, characters=characters)
+        st.caption(joined(" ", [_what_is_given(checkpoint), most]))
+        st.text_area(
+            say("Sentences, one a line"),
+            key=TEXT,
+            height=220,
+            placeholder=say("source {arrow} reference", arrow=ARROW),
+            persist_state=KEEP,
+        )
+        if switch.mode() != "off":
+            st.file_uploader(
+                say("Or a text file, which goes before what is typed"),
+                type=["txt", "tsv"],
+                key=FILE,
+                max_upload_size=_MEGABYTES,
+            )
+        said, about = say("Run them"), checkpoint.content_hash
+        help = say("Cancel those that are being run first.") if running else None
+        with pressed(st.button, said, key=START, about=about, type="primary", disabled=running, help=help) as asked:
+            begun = attempt(lambda: jobs().start(checkpoint, _lines(), session.asked())) if asked else None
+            if begun is not None:
+                st.session_state[session.JOB] = begun.about.id
+                session.replace(MAIN, line=None, listed="all", holding="")  # of another file
+    if begun is not None:
+        st.rerun()
+
+
+def _lines() -> tuple[Line, ...]:
+    """What shall be run. Raises `DataError`: it cannot be taken."""
+    file = st.session_state.get(FILE)
+    if file is not None:
+        return read_bytes(file.getvalue(), LIMITS, label=say("The file {name}", name=file.name))
+    text = str(st.session_state.get(TEXT) or "")
+    rows = (row if "\t" in row else "\t".join(row.split(ARROW, 1)) for row in text.split("\n"))
+    return read_text("\n".join(rows), LIMITS, label=say("What was typed"))
+
+
+def _as_text(lines: tuple[Line, ...]) -> str:
+    return "\n".join(joined("\t", filter(None, (line.source, line.reference))) for line in lines)
+
+
+def _what_is_given(checkpoint: Checkpoint) -> str:
+    parts = anatomy(checkpoint.config)
+    if not parts.writes:
+        return say(
+            "A text a line. This model writes nothing: each text gets its pseudo-log-likelihood, every piece hidden "
+            "alone."
+        )
+    if not parts.reads:
+        return say(
+            "A prompt a line, which the model goes on with; a reference may follow behind a tab or “{arrow}”.",
+            arrow=ARROW,
+        )
+    return say("A source a line; a reference may follow behind a tab or “{arrow}”.", arrow=ARROW)
+
+
+# ------------------------------------------------------------------------------------------------ results
+
+
+def draw(job: Job, checkpoint: Checkpoint) -> None:
+    """Draw how far a job is, and what is there; `checkpoint` is the one that is chosen, for the address."""
+    file: SentenceFile = job.about
+    if file.how.checkpoint != checkpoint.content_hash:
+        said = say(
+            "These lines were run on {name}, not on the checkpoint that is chosen now.", name=file.checkpoint_name
+        )
+        st.info(drawing.plain(said), icon=":material/info:")
+    if file.how.interventions:
+        st.warning(drawing.plain(told(file.how.interventions)), icon=":material/science:")
+    running = job.seen.is_under_way
+    st.fragment(_how_far, run_every=_LOOK_SECONDS if running else None)(file.id)
+    every = max(2.0, len(file.lines) / _ROWS_A_SECOND) if running else None
+    st.fragment(_what_is_there, run_every=every)(file.id, checkpoint)
+
+
+def _how_far(job_id: str) -> None:
+    """The first line; a session keeps what a fragment is given, which must not be the job itself."""
+    job = jobs().find(job_id)
+    if job is None:
+        return
+    seen, file = job.seen, job.about
+    what = say("{model}, {how}.", model=drawing.plain(file.checkpoint_name), how=_how(file.how))
+    said = joined(" ", [what, _state(job, seen, file)])
+    if not seen.is_under_way:
+        st.caption(said)
+        if seen.problem is not None:
+            st.error(drawing.plain(seen.problem))
+        if st.session_state.pop(_was_running(job_id), False):
+            st.rerun()  # without looking again and again
+        return
+    st.session_state[_was_running(job_id)] = True
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.progress(len(seen.so_far or ()) / len(file.lines), text=said)
+        st.button(say("Cancel"), key=CANCEL, icon=":material/stop:", on_click=partial(_cancel, job_id))
+
+
+def _cancel(job_id: str) -> None:
+    """Callback; it must not hold the job, as a session keeps it."""
+    jobs().withdraw(job_id)
+
+
+def _what_is_there(job_id: str, checkpoint: Checkpoint) -> None:
+    job = jobs().find(job_id)
+    if job is None:
+        st.info(GONE, icon=":material/info:")
+        return
+    file: SentenceFile = job.about
+    over, results = not job.seen.is_under_way, file.results(job)
+    if results:
+        overview(results)
+        opened(file, results)
+        table(file, results, over=over)
+    publish(checkpoint, job=file.id)
+
+
+def _was_running(job_id: str) -> str:
+    return f"sentences_running_{job_id}"
+
+
+def _how(query: Query) -> str:
+    if isinstance(query.decoding, Greedy):
+        return say("greedy")
+    if isinstance(query.decoding, Beam):
+        return say_n("{n} beam", "{n} beams", query.decoding.size)
+    return say("sampling with seed {seed}", seed=query.decoding.seed)
+
+
+def _state(job: Job, seen: Seen, file: SentenceFile) -> str:
+    n, whole = len(seen.so_far or ()), len(file.lines)
+    if seen.state == "done":
+        return say_n("{n:,} line was run.", "{n:,} lines were run.", n)
+    if seen.state in ("cancelled", "failed"):
+        return say("Stopped after {n:,} of {whole:,} lines.", n=n, whole=whole)
+    if seen.state == "waiting":
+        return say("Waiting for other files of sentences.")
+    rest = file.rest(job)
+    if rest is None:
+        return say("{n:,} of {whole:,} lines.", n=n, whole=whole)
+    if rest < _MOST_SECONDS:
+        return say("{n:,} of {whole:,} lines, about {seconds:.0f} s left.", n=n, whole=whole, seconds=rest)
+    minutes = round(rest / 60)
+    return say("{n:,} of {whole:,} lines, about {minutes} min left.", n=n, whole=whole, minutes=minutes)
