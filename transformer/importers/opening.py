@@ -30,6 +30,8 @@ from words import Sentence, joined, say
 Kind = Literal["native", "huggingface", "weights"]
 OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
 _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
+OF_FOLDERS = ("source_language", "target_language", "eos_id")  # what a folder of transformers may leave open
+_MOST = 8  # choices that a message lists
 
 
 def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
@@ -58,10 +60,6 @@ def _of_folder(folder: Path, inside: Path | None) -> Kind:
     if any(key in record for key in _OURS):
         return "native"
     return "huggingface" if any(key in record for key in _THEIRS) else "weights"
-
-
-OF_FOLDERS = ("source_language", "target_language", "eos_id")  # what a folder of transformers may leave open
-_MOST = 8  # choices that a message lists
 
 
 class QuestionsError(CheckpointError):

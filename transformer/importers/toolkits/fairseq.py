@@ -62,6 +62,7 @@ OLD_NORMS = {
     "encoder": ("self_attn", "ffn"),
     "decoder": ("self_attn", "cross_attn", "ffn"),
 }
+IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
 
 
 def _rules(learned: bool) -> Iterator[Rule]:
@@ -160,9 +161,6 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
         made["positions"] = Known("none", none.evidence)
     options.check_asked(("encoder_", "decoder_"), WITHOUT_EFFECT)
     return made
-
-
-IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
 
 
 def _length(options: Options) -> Known:
