@@ -5,7 +5,7 @@ transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
 preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -134,7 +134,7 @@ def ranked(
     answers: Mapping[str, Any] = NO_ANSWERS,
     given: Given = NOTHING,
     inside: Path | None = None,
-    progress: Callable[[int, int], None] = lambda *_: None,
+    progress: Progress = silent,
 ) -> ImportReport:
     """The report with the choices of what is asked ranked by how well the model does with texts that it was made for.
 
