@@ -16,6 +16,9 @@ from transformer.importers.weights import Weights
 from words import Sentence, joined, say
 
 _LAYER = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.(.*)$")
+Shapes = Mapping[str, tuple[int, ...]]
+_HOLE = re.compile(r"\{([np])\}")
+_LONGEST = 140  # characters of a name
 
 
 def account(
@@ -66,11 +69,6 @@ def _in_every_layer(found: Match, names: Iterable[str]) -> Iterable[str]:
             continue
         for n in range(found.n_layers(name.split(".", 1)[0])):
             yield name.replace("*", str(n), 1)
-
-
-Shapes = Mapping[str, tuple[int, ...]]
-_HOLE = re.compile(r"\{([np])\}")
-_LONGEST = 140  # characters of a name
 
 
 def check_agreement(found: Match, weights: Weights, shapes: Shapes, expected: Shapes) -> None:

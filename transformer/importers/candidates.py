@@ -16,11 +16,12 @@ from typing import Any
 
 import torch
 
+from transformer.checkpoint.filling import silent
 from transformer.errors import ConfigError, QueryError
 from transformer.importers.answers import as_told
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.special_ids import FIRST, likely_ids
-from transformer.importers.trials import FEW, Build, Progress, Trials, silent
+from transformer.importers.trials import FEW, Build, Progress, Trials
 from transformer.runs.runnable import Scorable
 from transformer.text.listed import CALLED
 from transformer.text.raw import RawIds

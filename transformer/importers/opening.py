@@ -5,10 +5,9 @@ transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
 preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 from transformer.checkpoint import load as native
@@ -20,7 +19,7 @@ from transformer.files.files import FolderFiles
 from transformer.importers.answers import as_said, check_names
 from transformer.importers.candidates import scored
 from transformer.importers.handed_pieces import NOTHING, Given
-from transformer.importers.huggingface.folder import import_folder
+from transformer.importers.huggingface.folder import ADAPTER, CONFIG, MAX_JSON, NO_ANSWERS, import_folder
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.tutorial_import import import_weights
@@ -29,10 +28,10 @@ from transformer.trying.samples import Samples, read_samples
 from words import Sentence, joined, say
 
 Kind = Literal["native", "huggingface", "weights"]
-CONFIG, ADAPTER = "config.json", "adapter_config.json"
-MAX_JSON = 4_000_000  # label maps can be long
 OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
 _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
+OF_FOLDERS = ("source_language", "target_language", "eos_id")  # what a folder of transformers may leave open
+_MOST = 8  # choices that a message lists
 
 
 def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
@@ -61,11 +60,6 @@ def _of_folder(folder: Path, inside: Path | None) -> Kind:
     if any(key in record for key in _OURS):
         return "native"
     return "huggingface" if any(key in record for key in _THEIRS) else "weights"
-
-
-NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
-OF_FOLDERS = ("source_language", "target_language", "eos_id")  # what a folder of transformers may leave open
-_MOST = 8  # choices that a message lists
 
 
 class QuestionsError(CheckpointError):
@@ -140,7 +134,7 @@ def ranked(
     answers: Mapping[str, Any] = NO_ANSWERS,
     given: Given = NOTHING,
     inside: Path | None = None,
-    progress: Callable[[int, int], None] = lambda *_: None,
+    progress: Progress = silent,
 ) -> ImportReport:
     """The report with the choices of what is asked ranked by how well the model does with texts that it was made for.
 

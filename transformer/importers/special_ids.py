@@ -21,6 +21,11 @@ from transformer.text.tokenizer import AnyTokenizer
 from words import Sentence, say
 
 _TRUE_FALSE = (Choice(True), Choice(False))
+USUAL = 4  # ids from 0 that tutorials give to special pieces
+MOST_NAMED = 8  # special pieces of a tokenizer that are tried; some have hundreds, for languages
+# Without a tokenizer: usual for each, in an order in which the first of all four differ.
+FIRST: Mapping[str, int] = MappingProxyType({"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3})
+MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
 
 
 def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any]) -> list[Field]:
@@ -111,14 +116,6 @@ def _around(
         yield Field("append_source_eos", "asked", None, why, _TRUE_FALSE)
     else:
         yield Field("append_source_eos", "inferred", False, say("A decoder alone goes on with its text."))
-
-
-USUAL = 4  # ids from 0 that tutorials give to special pieces
-MOST_NAMED = 8  # special pieces of a tokenizer that are tried; some have hundreds, for languages
-
-# Without a tokenizer: usual for each, in an order in which the first of all four differ.
-FIRST: Mapping[str, int] = MappingProxyType({"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3})
-MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
 
 
 def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tensor | None) -> list[int | None]:

@@ -27,7 +27,7 @@ from transformer.trying.verdicts import SAME, same
 
 Build = Callable[[Answers], Scorable | None]
 """A model with these answers to all that is asked; None if there is none."""
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 """Told how many combinations were tried, and how many there can be at most."""
 
 FEW = 4  # texts of the first two steps
@@ -41,10 +41,6 @@ STORED = ("src_table", "tgt_table", "output_table", "tie_output", "positions")
 """Fields by which other tensors of the file are read: a model is built for each combination of their values."""
 AROUND = ("bos_id", "eos_id", "decoder_start_id", "prepend_source_bos", "append_source_eos")
 STRONGEST = ("norm", "scale_embedding", "norm_kind", *AROUND[:3], "n_heads", "score_scale", *AROUND[3:])
-
-
-def silent(done: int, most: int) -> None:
-    """Nobody is told."""
 
 
 @dataclass

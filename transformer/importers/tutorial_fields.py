@@ -44,6 +44,7 @@ SAVED_AS = {
     "norm": ("norm_place",),
     "scale_embedding": ("scale_embedding",),
 }
+_FIRST = "encoder.layers.0.ffn.up_proj.weight"
 
 
 @dataclass(frozen=True)
@@ -271,9 +272,6 @@ def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
 
 def _choices(*values: Any) -> tuple[Choice, ...]:
     return tuple(Choice(value) for value in values)
-
-
-_FIRST = "encoder.layers.0.ffn.up_proj.weight"
 
 
 def completed(found: Match) -> Match:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformer.checkpoint.agreement import expected_shapes
+from transformer.checkpoint.agreement import expected_shapes, first
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers import asked_names, handed_pieces, keys
@@ -29,10 +29,9 @@ from transformer.importers.tutorial_fields import Understanding, understand
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.text.listed import CALLED
-from words import joined, say
+from words import say
 
 LENGTH = 512  # of texts, where a formula gives any number of positions
-NAMED = 5  # tensors that a message lists
 
 
 def import_weights(
@@ -60,12 +59,11 @@ def import_weights(
 def _check_layers(understood: Understanding, weights: Weights) -> None:
     if understood.match.n_layers("encoder") or understood.match.n_layers("decoder"):
         return
-    names = [shown(name) for name in weights.tensors]
     raise CheckpointError(
         "{label}: no tensor is called as a layer of a tutorial's Transformer or of torch.nn.Transformer; found "
         "{names}. A model of Hugging Face's needs its config.json in the same folder.",
         label=weights.label,
-        names=joined(", ", [*names[:NAMED], *["..."] * (len(names) > NAMED)]),
+        names=first([shown(name) for name in weights.tensors]),
     )
 
 

@@ -33,6 +33,9 @@ from words import Sentence, joined
 WHOLE, PICKLED = "model.safetensors", "pytorch_model.bin"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt")
 OUTLINE = ".outline.json"  # beside a tensor file that a file of torch.save was written anew as
+INDEX = "model.safetensors.index.json"
+MAX_INDEX = 16_000_000
+MAX_FILES = 256
 
 
 @dataclass(frozen=True)
@@ -222,11 +225,6 @@ def _of_places(
         notes=(*notes, *wrappers),
         _places={name: places[original] for name, original in plain.items()},
     )
-
-
-INDEX = "model.safetensors.index.json"
-MAX_INDEX = 16_000_000
-MAX_FILES = 256
 
 
 def read_index(files: FolderFiles) -> dict[str, str]:

@@ -43,6 +43,10 @@ MOST_DESCRIPTION = 2**26  # a byte may be written as six, and each piece has quo
 CHUNK = 2**20
 # A panic that has no memory left to look for the lines of its source would wait for itself for ever.
 _ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+FILE = "tokenizer.json"
+PROBE_SECONDS = 120.0
+_LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # of M2M100; of mBART and NLLB
+_verdicts = probing.Verdicts()
 
 
 @dataclass(frozen=True)
@@ -201,13 +205,6 @@ class LibraryProcess:
     def _end(self) -> None:
         process, self._process = getattr(self, "_process", None), None
         confined.end(process)
-
-
-FILE = "tokenizer.json"
-PROBE_SECONDS = 120.0
-_LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # of M2M100; of mBART and NLLB
-
-_verdicts = probing.Verdicts()
 
 
 class LibraryTokenizer(AnyTokenizer):

@@ -23,6 +23,10 @@ from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 LANGUAGE = re.compile(">>.*?<<", re.DOTALL)  # of a Marian model of several languages: what a text is translated to
 
 Row = Callable[[int, str], int]  # SentencePiece's id and the piece as the text has it -> the row of the model
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
+_NORMALISER, _LEADING_SPACE = 3, 3  # fields of a model file: how texts are normalised; whether a space is put before
+# The settings once more, behind the others, where protocol buffers let the later value win: the space is put by hand.
+_NO_LEADING_SPACE = bytes([_NORMALISER << 3 | 2, 2, _LEADING_SPACE << 3, 0])
 
 
 class MappedTokenizer(Rows):
@@ -61,12 +65,6 @@ class MappedTokenizer(Rows):
             return "".join(begin + [piece.replace(SPACE_MARK, " ") for piece in pieces[1:]])
         # A piece that the other language's model does not know keeps its mark.
         return self._joining.join(pieces).replace(SPACE_MARK, " ").strip()
-
-
-_BYTE = re.compile("<0x([0-9A-F]{2})>")
-_NORMALISER, _LEADING_SPACE = 3, 3  # fields of a model file: how texts are normalised; whether a space is put before
-# The settings once more, behind the others, where protocol buffers let the later value win: the space is put by hand.
-_NO_LEADING_SPACE = bytes([_NORMALISER << 3 | 2, 2, _LEADING_SPACE << 3, 0])
 
 
 class UnchangedTokenizer(Rows):

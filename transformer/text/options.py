@@ -22,6 +22,7 @@ CONFIG, LIST, MAP = "tokenizer_config.json", "added_tokens.json", "special_token
 FILES = (CONFIG, LIST, MAP)
 MAX_ADDED = 5_000
 _DECODER, _SEVERAL = "added_tokens_decoder", ("additional_special_tokens", "extra_special_tokens")
+MAX_CODE = 40  # characters of a language
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,6 @@ def _name(value: object) -> str | None:
     if isinstance(value, Mapping):
         value = value.get("content")
     return value if isinstance(value, str) else None
-
-
-MAX_CODE = 40  # characters of a language
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,8 @@ PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # ro
 TARGET_JSON = "target_tokenizer.json"  # of a target that has a vocabulary of its own
 TARGET_LINES, TARGET_IDS = "target_vocab.txt", "target_vocab.json"
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+VOCABULARY = "vocabulary.json"
+MAX_VOCABULARY = 4_000_000  # bytes: thousands of added pieces
 
 
 def marian(files: Files, options: Options) -> Two:
@@ -356,8 +358,6 @@ def id_in(model: Tokenizer, name: str) -> int:
 
 
 Make = Callable[[Files, Options], Two]
-VOCABULARY = "vocabulary.json"
-MAX_VOCABULARY = 4_000_000  # bytes: thousands of added pieces
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from transformer.errors import CheckpointError, shown
 
 MEGABYTE = 2**20
+SMALL = MEGABYTE  # below this a file may be packed as well as it can be
+NAME_BYTES = 200  # of a file; most disks allow 255, and endings are added
+JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")  # what systems leave in folders and archives
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,6 @@ class Limits:
 
 
 OURS = Limits()
-SMALL = MEGABYTE  # below this a file may be packed as well as it can be
-NAME_BYTES = 200  # of a file; most disks allow 255, and endings are added
-
-
-JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")  # what systems leave in folders and archives
 
 
 def check_name(name: str) -> None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from transformer.checkpoint.agreement import first
 from transformer.errors import CheckpointError, shown
 from transformer.importers.keys import Table
 from transformer.importers.report import How
-from words import Sentence, joined, say
+from words import Sentence, say
 
 MAX_WHOLE = 2**31
-NAMED = 5  # keys that a message lists
 
 # What transformers calls a non-linearity -> what a config of ours calls it.
 ACTIVATIONS: Mapping[str, str] = MappingProxyType(
@@ -171,7 +171,7 @@ class Settings:
                 "{label}: has keys of unknown meaning ({keys}); this program might compute something else. Remove "
                 "them if they have no effect.",
                 label=self.label,
-                keys=joined(", ", [*unknown[:NAMED], *["..."] * (len(unknown) > NAMED)]),
+                keys=first(unknown),
             )
 
     def where(self, key: str) -> Sentence:

@@ -29,6 +29,33 @@ KEYS: Mapping[str, str] = {
     "forced_end_id": "forced_eos_token_id",
 }
 Ids = Callable[[Any, str], tuple[int, ...]]
+FILE = "generation_config.json"
+# They choose among several outputs or draw by chance, and leave the likeliest piece the likeliest.
+NOT_GREEDY = frozenset({
+    "num_beams", "num_beam_groups", "num_return_sequences", "length_penalty", "early_stopping", "do_sample",
+    "temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "renormalize_logits",
+    "remove_invalid_values", "diversity_penalty", "top_h",
+})  # fmt: skip
+# Greedy output is another with them, and this program has nothing like them; the value that does nothing.
+NOT_DONE: Mapping[str, Any] = {
+    "encoder_no_repeat_ngram_size": 0,
+    "encoder_repetition_penalty": 1.0,
+    "sequence_bias": None,
+    "exponential_decay_length_penalty": None,
+    "guidance_scale": 1.0,
+    "stop_strings": None,
+    "force_words_ids": None,
+    "constraints": None,
+    "penalty_alpha": None,
+    "max_time": None,
+}
+# What stands for pad_id, bos_id, eos_id, further_eos_ids, decoder_start_id and forced_ids; `KEYS` has the rules.
+THEIRS = (
+    "pad_token_id", "bos_token_id", "eos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id",
+)  # fmt: skip
+READ = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id", "forced_bos_token_id")
+OLD_FORCED = "force_bos_token_to_be_generated"  # how the first configs of BART said forced_bos_token_id
+IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED, OLD_FORCED, "sep_token_id"})
 
 
 def rules_of(record: Mapping[str, Any], ends: tuple[int, ...], *, label: str) -> dict[str, Any]:
@@ -114,36 +141,6 @@ def ids_of(value: Any, key: str, label: str) -> tuple[int, ...]:
                 "{label}: {key}: found {found}, expected an id.", label=label, key=key, found=shown(i)
             )
     return tuple(dict.fromkeys(found))
-
-
-FILE = "generation_config.json"
-
-# They choose among several outputs or draw by chance, and leave the likeliest piece the likeliest.
-NOT_GREEDY = frozenset({
-    "num_beams", "num_beam_groups", "num_return_sequences", "length_penalty", "early_stopping", "do_sample",
-    "temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "renormalize_logits",
-    "remove_invalid_values", "diversity_penalty", "top_h",
-})  # fmt: skip
-# Greedy output is another with them, and this program has nothing like them; the value that does nothing.
-NOT_DONE: Mapping[str, Any] = {
-    "encoder_no_repeat_ngram_size": 0,
-    "encoder_repetition_penalty": 1.0,
-    "sequence_bias": None,
-    "exponential_decay_length_penalty": None,
-    "guidance_scale": 1.0,
-    "stop_strings": None,
-    "force_words_ids": None,
-    "constraints": None,
-    "penalty_alpha": None,
-    "max_time": None,
-}
-# What stands for pad_id, bos_id, eos_id, further_eos_ids, decoder_start_id and forced_ids; `KEYS` has the rules.
-THEIRS = (
-    "pad_token_id", "bos_token_id", "eos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id",
-)  # fmt: skip
-READ = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id", "forced_bos_token_id")
-OLD_FORCED = "force_bos_token_to_be_generated"  # how the first configs of BART said forced_bos_token_id
-IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED, OLD_FORCED, "sep_token_id"})
 
 
 def read_generation(

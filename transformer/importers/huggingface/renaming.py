@@ -32,6 +32,8 @@ FORMULA = say("a formula gives it")
 CLASSES = say("it is a head for another task")
 
 ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("as one row"))
+TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
+CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
 
 def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
@@ -157,10 +159,6 @@ def _equal(name: str, other: str, weights: Weights) -> bool:
     if weights.tensors[name].shape != weights.tensors[other].shape:
         return False
     return torch.equal(weights.read(name), weights.read(other))
-
-
-TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
-CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
 
 def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Match, Fields]:

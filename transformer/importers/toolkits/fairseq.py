@@ -24,6 +24,7 @@ from transformer.importers.keys import Rule, Table
 from transformer.importers.reshapes import SPLIT_ROWS, cut_rows
 from transformer.importers.toolkits.lists import lines
 from transformer.importers.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
+from transformer.importers.tutorials import ORDER
 from transformer.importers.weights import Weights
 from transformer.model.config import MAX_LAYERS
 from words import Sentence, say
@@ -58,10 +59,7 @@ WITHOUT_EFFECT = [
          "finetune_adapter"),
     )
 ]  # fmt: skip
-OLD_NORMS = {
-    "encoder": ("self_attn", "ffn"),
-    "decoder": ("self_attn", "cross_attn", "ffn"),
-}
+IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
 
 
 def _rules(learned: bool) -> Iterator[Rule]:
@@ -69,7 +67,7 @@ def _rules(learned: bool) -> Iterator[Rule]:
         theirs = ours = f"{stack}.layers.{{n}}"
         old = {
             f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}"
-            for i, own in enumerate(OLD_NORMS[stack])
+            for i, own in enumerate(ORDER[stack])
         }
         yield from renamed(bart_like.names_of(stack, role) | old)
         for (attention, own), kind in product(bart_like.ATTENTIONS.items(), ("weight", "bias")):
@@ -160,9 +158,6 @@ def _fields(options: Options, _: Present, __: Pieces | None) -> Fields:
         made["positions"] = Known("none", none.evidence)
     options.check_asked(("encoder_", "decoder_"), WITHOUT_EFFECT)
     return made
-
-
-IDS = {"pad_id": "<pad>", "unk_id": "<unk>", "bos_id": "<s>", "eos_id": "</s>", "decoder_start_id": "</s>"}
 
 
 def _length(options: Options) -> Known:

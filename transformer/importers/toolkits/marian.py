@@ -52,6 +52,9 @@ WITHOUT_EFFECT = (
     "unit-norm", "dim-pos", "original-type", "dropout-rnn", "dropout-src", "dropout-trg",
 )  # fmt: skip
 ATTENTIONS = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
+TABLES = {"Wemb": INPUT, "encoder_Wemb": SOURCE, "decoder_Wemb": TARGET}
+SPLITTING = ("source.spm", "target.spm")
+SIDES = (("src", "source"), ("trg", "tgt", "target"))
 
 
 def _with_zeros(
@@ -68,9 +71,6 @@ def _rows(place: Place) -> int:
     """Rows that both tables get: one more than the larger has."""
     shapes = [place.weights.tensors[name].shape for name in TABLES if name in place.weights.tensors]
     return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
-
-
-TABLES = {"Wemb": INPUT, "encoder_Wemb": SOURCE, "decoder_Wemb": TARGET}
 
 
 def _rules(options: Options, rows: int) -> Iterator[Rule]:
@@ -223,9 +223,6 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     return Pieces(read[names[0]], read[names[1]], models)
 
 
-SPLITTING = ("source.spm", "target.spm")
-
-
 def _named(place: Place) -> tuple[str, str] | None:
     own = f"{place.name.removesuffix('.safetensors')}.decoder.yml"
     there = place.names("decoder.yml")
@@ -245,9 +242,6 @@ def _found(place: Place) -> tuple[str, str] | None:
         return called[0], called[0]
     sides = [[one for one in called if any(mark in one.lower() for mark in marks)] for marks in SIDES]
     return (sides[0][0], sides[1][0]) if [len(side) for side in sides] == [1, 1] else None
-
-
-SIDES = (("src", "source"), ("trg", "tgt", "target"))
 
 
 def _vocabulary(place: Place, name: str) -> tuple[str, ...]:
