@@ -37,7 +37,7 @@ class Neighbour:
     name: str  # for people and programs, such as "n_heads = 8"
     changes: dict[str, Any] = field(default_factory=dict)  # fields of the config
     by: int = 0  # how many rows the positions of these stacks begin later
-    stacks: tuple[StackName, ...] = ()  # how many rows the positions of these stacks begin later
+    stacks: tuple[StackName, ...] = ()
 
 
 def with_setting(**changes: Any) -> Neighbour:
@@ -113,16 +113,12 @@ def loss_of_neighbour(patient: Patient, neighbour: Neighbour) -> Loss | None:
     """The loss of a neighbour on the same texts; None if no model has this setting."""
     if neighbour.name not in patient.losses:
         patient.pause()
-        patient.losses[neighbour.name] = _of_neighbour(patient, neighbour)
+        try:
+            model = neighbour_of(patient, neighbour)
+            patient.losses[neighbour.name] = None if model is None else _scored(patient, model)
+        except (ConfigError, QueryError):  # it contradicts the rest, or what it computes is not finite
+            patient.losses[neighbour.name] = None
     return patient.losses[neighbour.name]
-
-
-def _of_neighbour(patient: Patient, neighbour: Neighbour) -> Loss | None:
-    try:
-        model = neighbour_of(patient, neighbour)
-        return None if model is None else _scored(patient, model)
-    except (ConfigError, QueryError):  # it contradicts the rest, or what it computes is not finite
-        return None
 
 
 def neighbour_of(patient: Patient, neighbour: Neighbour) -> Variant | None:

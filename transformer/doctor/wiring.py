@@ -37,7 +37,6 @@ from transformer.model.tap import Recorder, tap_of
 from transformer.runs.running import padded
 from words import Sentence, say, say_n
 
-PLACES = 3  # of a row whose piece is changed
 EXACT: Final = say(
     "Both runs have the same shapes, so a piece that is not read has a weight of exactly 0 and changes nothing, not "
     "even by rounding."
@@ -80,7 +79,8 @@ def causality(patient: Patient) -> Measured:
     drawing, most, seen = Drawing(patient.checkpoint, patient.seed), 0.0, set()
     for row in patient.rows:
         patient.pause()
-        for place in _places(len(row.target)):
+        n = len(row.target)
+        for place in sorted({1, n // 2, n - 1} & set(range(1, n))):  # the second token, the last, and one between
             movement = check_causality(
                 patient.model, (row.source,), (row.target,), sentence=0, place=place,
                 piece_id=drawing.another(row.target[place]),
@@ -105,11 +105,6 @@ def causality(patient: Patient) -> Measured:
     # Each layer looks one token further than the one before it.
     by_one = max(seen) <= patient.config.n_decoder_layers < max(len(row.target) for row in patient.rows) - 1
     return Measured(verdict="broken", number=most, said=said, causes=_BY_ONE if by_one else "", shown=shown)
-
-
-def _places(length: int) -> list[int]:
-    """The second token, the last, and one between."""
-    return sorted({1, length // 2, length - 1} & set(range(1, length)))[:PLACES]
 
 
 _BY_ONE: Final = say(
@@ -166,12 +161,7 @@ def own_token(patient: Patient) -> Measured:
 
 
 class _Elsewhere:
-    """Puts other vectors where padding is, before the first layer.
-
-    Args:
-        site: Where the stack's embedding ends.
-        hidden: Which tokens are padding, bool [B, T].
-    """
+    """Puts other vectors where padding is (`hidden`, bool [B, T]), at the site where a stack's embedding ends."""
 
     causal = True
 
@@ -179,11 +169,9 @@ class _Elsewhere:
         self._site, self._hidden = site, hidden
 
     def wants(self, site: str) -> bool:
-        """Only the end of the embedding."""
         return site == self._site
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """What stands at real tokens stays."""
         generator = torch.Generator().manual_seed(0)
         drawn = torch.randn(value.shape, generator=generator).to(value) * value.float().std().to(value)
         return torch.where(self._hidden[..., None], drawn, value)
@@ -281,7 +269,8 @@ def batch(patient: Patient) -> Measured:
     """Read sentences of several lengths together, and each alone."""
     model, rows = patient.model, patient.rows
     if patient.config.pad_id is None:  # then only texts of one length can be read together
-        rows = _of_one_length(rows)
+        n_source, n_target = min(len(row.source) for row in rows), min(len(row.target) for row in rows)
+        rows = [Row(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
     if len(rows) < 2:
         raise NotTested("There are not two texts that this model can read together.")
     fill = patient.config.fill_id
@@ -300,12 +289,6 @@ def batch(patient: Patient) -> Measured:
             "Read together with others, a text's logits move by {most:.3g} of their spread.", most=most
         ),
     )
-
-
-def _of_one_length(rows: list[Row]) -> list[Row]:
-    """The rows, cut to the length of the shortest."""
-    n_source, n_target = (min(map(len, side)) for side in ([r.source for r in rows], [r.target for r in rows]))
-    return [Row(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
 
 
 @of_wiring(
