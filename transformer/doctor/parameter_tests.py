@@ -460,15 +460,4 @@ def zero_rows(patient: Patient) -> Measured:
     return _found(bad, n, said=said, well=well, fault="look")
 
 
-TESTS: tuple[Test, ...] = (
-    finite,
-    precision,
-    constant,
-    initial,
-    rank,
-    norm_gains,
-    drawn_layers,
-    balance,
-    copies,
-    zero_rows,
-)
+TESTS = (finite, precision, constant, initial, rank, norm_gains, drawn_layers, balance, copies, zero_rows)
