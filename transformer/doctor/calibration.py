@@ -148,8 +148,8 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
         "were never trained or not loaded. Compare with the loss that the training reported."
     ),
     finds=(
-        "source is lost", "no cross-attention", "swapped tokenizers", "positions missing", "norms swapped",
-        "trained on a leak",
+        "source-is-lost", "no-cross-attention", "swapped-tokenizers", "positions-missing", "norms-swapped",
+        "trained-on-a-leak",
     ),
 )  # fmt: skip
 def loss(patient: Patient) -> Measured:
@@ -260,7 +260,9 @@ def free_running(patient: Patient) -> Measured:
 def _of_pairs(patient: Patient) -> Guesses:
     """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
-        raise NotTested(_NO_LOSS if not patient.anatomy.fills else say("This model writes nothing."))
+        if patient.anatomy.fills:
+            raise NotTested("This model writes nothing.")
+        raise NotTested(_NO_LOSS)
     if not patient.samples.targets:
         raise NotTested(_NO_PAIRS)
     found = guesses(patient)

@@ -141,7 +141,7 @@ _NOT_FINITE: Sentence = say("This model computes what is not finite, so that it 
         "to be looked up, and the output is worthless."
     ),
     cause=LEAK,
-    finds=("trained on a leak", "leaks as it was trained"),
+    finds=("trained-on-a-leak", "leaks-as-it-was-trained"),
 )
 def leak(patient: Patient) -> Measured:
     """Whether the model predicts far better when it sees what it has to predict."""

@@ -52,7 +52,7 @@ SOURCE_SEEN = 0.01
         "it was not in the file that was loaded, or rotary angles are all 0. Look at the table of positions."
     ),
     cause=BELOW,
-    finds=("positions missing",),
+    finds=("positions-missing",),
 )
 def positions(patient: Patient) -> Measured:
     """Let tokens change places: the first layer's attention must give the last one something else."""
@@ -144,8 +144,8 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     ),
     cause=BELOW,
     of_a_leak=True,
-    finds=("source is lost", "no cross-attention"),
-    sees=("collapsed embeddings",),
+    finds=("source-is-lost", "no-cross-attention"),
+    sees=("collapsed-embeddings",),
 )
 def source(patient: Patient) -> Measured:
     """Give the decoder the memory of another source: what it thinks must change."""

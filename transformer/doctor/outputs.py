@@ -216,7 +216,7 @@ def lengths(patient: Patient) -> Measured:
         "Cross-attention that is cut off or reads padding only, an encoder whose vectors are all alike, source and "
         "target that were not paired while training, or a tokenizer that turns every text into unknown pieces."
     ),
-    finds=("source is lost", "no cross-attention"),
+    finds=("source-is-lost", "no-cross-attention"),
 )
 def variety(patient: Patient) -> Measured:
     """One output to many sources."""

@@ -71,7 +71,7 @@ of_weights = partial(Test, "weights")
     threshold=0,
     why=say("A single one spreads to everything that is computed with it."),
     cause=BELOW,
-    finds=("NaN in one tensor", "infinite norm"),
+    finds=("NaN-in-one-tensor", "infinite-norm"),
 )
 @torch.inference_mode()
 def finite(patient: Patient) -> Measured:
@@ -195,7 +195,7 @@ def precision(patient: Patient) -> Measured:
         "The tensor was not in the file that was converted, or under another name, so that what it was made with "
         "(`torch.zeros`, `torch.ones`) was left; or it was pruned. Compare its name with the original's."
     ),
-    finds=("no cross-attention",),
+    finds=("no-cross-attention",),
 )
 def constant(patient: Patient) -> Measured:
     """Matrices and tables in which all values are equal, such as 0."""
@@ -330,7 +330,7 @@ def norm_gains(patient: Patient) -> Measured:
         "or not handed to the optimizer; or the model was trained for a few steps only."
     ),
     of_a_leak=True,
-    sees=("layer as it was drawn",),
+    sees=("layer-as-it-was-drawn",),
 )
 def drawn_layers(patient: Patient) -> Measured:
     """Layers whose matrices all have a deviation that programs draw with."""
@@ -375,7 +375,7 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
         "multiplied into W_Q or W_K while the file was converted, or first values that were drawn otherwise for "
         "the two (as in T5). Compare the file with its source."
     ),
-    finds=("keys drowned in noise",),
+    finds=("keys-drowned-in-noise",),
 )
 def balance(patient: Patient) -> Measured:
     """Whether W_Q and W_K are of one size."""
@@ -407,7 +407,7 @@ def balance(patient: Patient) -> Measured:
         "Weights were tied in the code that trained and copied when they were saved or loaded, and training went on "
         "with two of them: tie them again before you train further. If they were untied on purpose, all is well."
     ),
-    finds=("untied output", "untied sides"),
+    finds=("untied-output", "untied-sides"),
 )
 def copies(patient: Patient) -> Measured:
     """Tables that look like copies of each other and are not equal."""

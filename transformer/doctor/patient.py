@@ -172,7 +172,7 @@ class Test:
     # Whether a fault may follow from a leak: a decoder that looks up what it has to write needs neither the source
     # nor most of itself.
     of_a_leak: bool = False
-    # Faults, by their names where tests plant them: those that it must find, and others that it may see.
+    # Faults that tests plant, by their keys: those that it must find, and others that it may see.
     finds: tuple[str, ...] = ()
     sees: tuple[str, ...] = ()
     name: str = ""  # for programs, such as "causality": that of its function

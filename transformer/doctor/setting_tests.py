@@ -288,8 +288,8 @@ def _better_on_each(after: Loss, before: Loss) -> bool:
         "it has to be opened: set score_scale to the value that does best here."
     ),
     cause=BELOW + 2,
-    finds=("scores not scaled",),
-    sees=("too few heads", "too many heads", "scores scaled by width", "keys drowned in noise"),
+    finds=("scores-not-scaled",),
+    sees=("too-few-heads", "too-many-heads", "scores-scaled-by-width", "keys-drowned-in-noise"),
 )
 @tried("inside")
 def score_scale(patient: Patient) -> Iterator[Neighbour]:
@@ -314,8 +314,8 @@ def score_scale(patient: Patient) -> Iterator[Neighbour]:
         "code or the arguments of the training, or set it to the value that does best here."
     ),
     cause=BELOW + 1,
-    finds=("too few heads", "too many heads", "one head"),
-    sees=("scores not scaled", "keys drowned in noise"),
+    finds=("too-few-heads", "too-many-heads", "one-head"),
+    sees=("scores-not-scaled", "keys-drowned-in-noise"),
 )
 @tried("inside")
 def n_heads(patient: Patient) -> Iterator[Neighbour]:
@@ -348,7 +348,7 @@ def scale_embedding(patient: Patient) -> Iterator[Neighbour]:
         "`nn.TransformerEncoderLayer`); a final norm suggests that they stand before. Set norm the other way."
     ),
     cause=BELOW + 3,
-    finds=("norms swapped",),
+    finds=("norms-swapped",),
 )
 @tried("inside")
 def norm(patient: Patient) -> Iterator[Neighbour]:
@@ -382,8 +382,8 @@ def activation(patient: Patient) -> Iterator[Neighbour]:
         "those rows off the table in the file, or put them before it; or train again."
     ),
     cause=BELOW + 4,
-    finds=("positions shifted",),
-    sees=("dead neurons",),
+    finds=("positions-shifted",),
+    sees=("dead-neurons",),
 )
 @tried("positions")
 def position_shift(patient: Patient) -> Iterator[Neighbour]:

@@ -71,7 +71,7 @@ def _needs_decoder(patient: Patient) -> None:
         "model was trained with the right mask, mend the mask; if it was trained so, train it again."
     ),
     cause=BELOW,
-    finds=("no causal mask", "mask shows one too many", "leaks as it was trained"),
+    finds=("no-causal-mask", "mask-shows-one-too-many", "leaks-as-it-was-trained"),
 )
 def causality(patient: Patient) -> Measured:
     """Change later pieces: earlier rows must not move at all."""
@@ -126,7 +126,7 @@ _BY_ONE: Final = say(
         "Where a library adds the start mark by itself, a second shift does the same."
     ),
     cause=BELOW,
-    finds=("mask shows one too few",),
+    finds=("mask-shows-one-too-few",),
 )
 @torch.inference_mode()
 def own_token(patient: Patient) -> Measured:
@@ -193,7 +193,7 @@ of_padding = partial(
 )
 
 
-@of_padding(say("Padding of the source is not seen"), finds=("source padding leaks",))
+@of_padding(say("Padding of the source is not seen"), finds=("source-padding-leaks",))
 def padding_source(patient: Patient) -> Measured:
     """Pads on the left, on the right and inside the source: what they hold must not be seen."""
     if not patient.anatomy.reads:
@@ -201,7 +201,7 @@ def padding_source(patient: Patient) -> Measured:
     return _padding(patient, "encoder")
 
 
-@of_padding(say("Padding of the target is not seen"), finds=("target padding leaks",))
+@of_padding(say("Padding of the target is not seen"), finds=("target-padding-leaks",))
 def padding_target(patient: Patient) -> Measured:
     """Pads inside and after what the decoder reads: what they hold must not be seen."""
     _needs_decoder(patient)
@@ -263,7 +263,7 @@ def _leak(patient: Patient, row: Row, stack: StackName, pad: int, place: int) ->
         "a mask [batch, query, key] without an axis for heads is spread over them; or something is averaged "
         "over the batch. Decode one sentence at a time until it is mended."
     ),
-    finds=("source padding leaks",),
+    finds=("source-padding-leaks",),
 )
 def batch(patient: Patient) -> Measured:
     """Read sentences of several lengths together, and each alone."""
@@ -306,11 +306,11 @@ def batch(patient: Patient) -> Measured:
     ),
     cause=BELOW,
     finds=(
-        "no causal mask",
-        "mask shows one too many",
-        "mask shows one too few",
-        "positions shifted in the cache",
-        "leaks as it was trained",
+        "no-causal-mask",
+        "mask-shows-one-too-many",
+        "mask-shows-one-too-few",
+        "positions-shifted-in-the-cache",
+        "leaks-as-it-was-trained",
     ),
 )
 @torch.inference_mode()
