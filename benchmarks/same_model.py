@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tests.transformer.tiny import laid_out
 from transformer.checkpoint.card import Card
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.memory import lay_out
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
@@ -72,13 +72,12 @@ def ours(peer: Any) -> Checkpoint:
     )
     model = Transformer(config)
     model.load_state_dict(_our_names(peer.state_dict()))
-    lay_out(model)  # as loading a checkpoint does
     tokenizer = Tokenizer(learn_vocabulary(_made_up_words(), size=VOCABULARY))
     return Checkpoint(
         name="random",
         folder=None,  # type: ignore[arg-type]  # it was never on a disk
         config=config,
-        model=model.requires_grad_(False).eval(),
+        model=laid_out(model),
         src_tokenizer=tokenizer,
         tgt_tokenizer=tokenizer,
         card=Card(),

@@ -89,7 +89,7 @@ def report_check(examples: Sequence[Example], batch_tokens: int) -> None:
     torch.manual_seed(SEED)
     model, peer = Transformer(config), PlainTransformer(config)
     copy_parameters(model, peer)
-    batches = Batches(lambda _: examples, config, batch_tokens=batch_tokens, seed=SEED)
+    batches = Batches(lambda _: examples, batch_tokens=batch_tokens, seed=SEED)
     ours = Trainer(model, batches, TrainSettings(bf16=False))
     plain = PlainTrainer(peer, bf16=False)
     counts = [sum(p.numel() for p in side.parameters()) for side in (model, peer)]
@@ -110,7 +110,7 @@ def report_limit(examples: Sequence[Example], *, batch_tokens: int, steps: int) 
 
     The products of our own steps are counted; their rate is the best of one layer's product, many times.
     """
-    batches = Batches(lambda _: examples, CONFIG, batch_tokens=batch_tokens, seed=SEED)
+    batches = Batches(lambda _: examples, batch_tokens=batch_tokens, seed=SEED)
     groups = batches.epoch(0)[:steps]
     trainer = Trainer(Transformer(CONFIG), batches, TrainSettings(batch_tokens=batch_tokens))
     with FlopCounterMode(display=False) as counter:

@@ -184,7 +184,7 @@ def run(side: Side, work: Work) -> Timing:
     side.change()
     torch.manual_seed(SEED)
     kind = RandomBatches if side.random else Batches
-    batches = kind(lambda _: work.examples, work.config, batch_tokens=work.batch_tokens, seed=SEED)
+    batches = kind(lambda _: work.examples, batch_tokens=work.batch_tokens, seed=SEED)
     groups = batches.epoch(0)[: work.steps]
     step, model = _ours(side, work, batches) if side.ours else _plain(side, work)
     first, _, _ = _pass(step, groups, work.config)

@@ -37,7 +37,6 @@ _X32 = 0x40000000  # another numbering of the same calls
 _CREATE_RULESET, _ADD_RULE, _RESTRICT = 444, 445, 446  # alike on every processor
 _READ, _EVERYTHING = 0b1101, (1 << 13) - 1  # execute, read files, read folders; all of the first version
 _SINCE = ((2, 1 << 13), (3, 1 << 14), (5, 1 << 15))  # rights that later versions added
-_WRITE_FILE = 0b10
 _READABLE = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc", "/proc", "/sys", "/opt", "/nix")
 
 
@@ -50,17 +49,11 @@ def confine(
     file_bytes: int,
     with_parent: bool = True,
 ) -> tuple[str, ...]:
-    """Confine this process and all that it starts, for good.
+    """Confine this process and all that it starts, for good; says what was done of limits, network, files and calls.
 
-    Args:
-        readable: What else it may read, beside programs and libraries.
-        memory: Bytes of address space beyond what it has now.
-        seconds: Of CPU; None for a process that lives on and counts them itself.
-        file_bytes: Most bytes of a file that it writes.
-        with_parent: Whether it ends with the thread that started it.
-
-    Returns:
-        What was done: "limits", "network", "files", "calls".
+    Beside programs and libraries it may read what `readable` names. `memory` is bytes of address space beyond what it
+    has now, `seconds` are of CPU (None for a process that lives on and counts them itself), `file_bytes` the most of
+    a file that it writes; with `with_parent` it ends with the thread that started it.
     """
     done = ["limits"]
     limit(memory=memory, seconds=seconds, file_bytes=file_bytes)

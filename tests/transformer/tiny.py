@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer.checkpoint.memory import ready, vacant
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -38,6 +39,15 @@ def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: 
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.2)
     return model.requires_grad_(False).eval()
+
+
+@torch.no_grad()
+def laid_out(model: Transformer) -> Transformer:
+    """A copy of a model, in 32 bits, that lies in memory as a loaded one does."""
+    made, places = vacant(model.config)
+    for name, parameter in model.named_parameters():
+        places[name].copy_(parameter)
+    return ready(made)
 
 
 def joined(attention: MultiHeadAttention, kind: str = "weight") -> Tensor:

@@ -41,15 +41,11 @@ def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str)
         for name, info in header.tensors.items()
         if info.dtype not in tensorfile.FLOATS
     ]
-    _check(config, {name: info.shape for name, info in header.tensors.items()}, wrong_dtype, label)
+    check_shapes(config, header.shapes, label=label, wrong_dtype=wrong_dtype)
 
 
-def check_shapes(config: ModelConfig, shapes: Shapes, *, label: str) -> None:
-    """The same of names and shapes alone."""
-    _check(config, shapes, [], label)
-
-
-def _check(config: ModelConfig, found: Shapes, wrong_dtype: Sequence[str], label: str) -> None:
+def check_shapes(config: ModelConfig, found: Shapes, *, label: str, wrong_dtype: Sequence[str] = ()) -> None:
+    """The same of names and shapes alone; tensors of another dtype are named beside them."""
     expected = expected_shapes(config)
     wrong_shape = [
         say(

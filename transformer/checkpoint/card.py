@@ -32,9 +32,9 @@ class Card:
     title: str = ""  # name of the model, for people
     description: str = ""  # what it does
     source_language: str = ""  # their names, for people
-    target_language: str = ""  # their names, for people
+    target_language: str = ""
     source_code: str = ""  # their BCP 47 codes, such as "zh"; empty where there is none
-    target_code: str = ""  # their BCP 47 codes, such as "zh"; empty where there is none
+    target_code: str = ""
     data: str = ""  # what it was trained on
     licence: str = ""  # of that data
     examples: tuple[str, ...] = ()  # sentences to try

@@ -13,12 +13,7 @@ from transformer.checkpoint.filling import parts_of
 
 
 class ContentHash:
-    """The hash while the large file is read.
-
-    Args:
-        files: The bytes of the small files, by name.
-        large: Name of the large one.
-    """
+    """The hash while the large file is read; `files` are the small ones."""
 
     def __init__(self, files: Mapping[str, bytes], *, large: str, size: int) -> None:
         self._whole, self._large = hashlib.sha256(), hashlib.sha256()

@@ -8,7 +8,7 @@ hidden folders, the state of a running training (`*.training`), links that leave
 shown on one line are left out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -67,7 +67,7 @@ def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]
     entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
     names: set[str] = set()
     for root in folders:
-        for inside, folder in (*_sub_folders(root), *_files(root)):
+        for inside, folder in _candidates(root):
             name, number = folder.name, 1
             while name in names:
                 number += 1
@@ -103,36 +103,32 @@ def _version(file: Path) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _sub_folders(root: Path) -> Iterator[tuple[Path, Path]]:
-    """The real path of the root, and each folder of a checkpoint, be it only there in a hidden copy."""
+def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
+    """The real path of the root with each folder of a checkpoint, then with each file called as maps or weights are.
+
+    A checkpoint may be only there in a hidden copy.
+    """
     try:
         inside = root.resolve(strict=True)
         lost = {inside / name for name in hidden.missing(inside)}
-        found = sorted({*inside.iterdir(), *lost})
+        there = sorted(inside.iterdir())
     except (OSError, ValueError, RuntimeError):
         return
-    for folder in found:
-        try:
-            # One that leads to the root or above it is no checkpoint of its own.
-            stays = folder in lost or (inside in folder.resolve(strict=True).parents and folder.is_dir())
-        except (OSError, RuntimeError):  # a link to nowhere or in a circle
-            continue
-        left_out = folder.name.startswith(".") or folder.name.endswith(".training")
-        if stays and not left_out and folder.name.isprintable():
-            yield inside, folder
-
-
-def _files(root: Path) -> Iterator[tuple[Path, Path]]:
-    """The real path of the root, and each file in it that is called as maps or weights are."""
-    try:
-        inside = root.resolve(strict=True)
-        found = sorted(inside.iterdir())
-    except (OSError, ValueError, RuntimeError):
-        return
-    for file in found:
+    yield from ((inside, folder) for folder in sorted({*there, *lost}) if _is_of_a_checkpoint(folder, inside, lost))
+    for file in there:
         maps = file.suffix == SUFFIX and not file.name.startswith(".") and file.name.isprintable()
         if (maps and not file.is_dir()) or _is_foreign(file, inside):
             yield inside, file
+
+
+def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> bool:
+    try:
+        # One that leads to the root or above it is no checkpoint of its own.
+        stays = folder in lost or (inside in folder.resolve(strict=True).parents and folder.is_dir())
+    except (OSError, RuntimeError):  # a link to nowhere or in a circle
+        return False
+    left_out = folder.name.startswith(".") or folder.name.endswith(".training")
+    return stays and not left_out and folder.name.isprintable()
 
 
 def _is_foreign(file: Path, inside: Path) -> bool:

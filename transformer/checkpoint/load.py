@@ -117,7 +117,7 @@ class _InFile:
 
     @property
     def shapes(self) -> Shapes:
-        return {name: info.shape for name, info in self.header.tensors.items()}
+        return self.header.shapes
 
     @property
     def narrow(self) -> Halves:

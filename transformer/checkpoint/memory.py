@@ -53,15 +53,6 @@ def ready(model: Transformer) -> Transformer:
     return model.requires_grad_(False).eval()
 
 
-@torch.no_grad()
-def lay_out(model: Transformer) -> None:
-    """Move the parameters (float32, on the CPU) of a model that has its values."""
-    places = _places(model, NO_HALVES)
-    for name, parameter in model.named_parameters():
-        parameter.data = places[name].copy_(parameter.detach())
-    _join(model)
-
-
 def _places(model: Transformer, halves: Halves) -> dict[str, Tensor]:
     """Memory for all parameters, tall matrices by columns; a table that rows are only looked up in lies by rows."""
     looked_up = {id(model.src_table), id(model.target_table)}

@@ -86,11 +86,7 @@ def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> Non
 def is_checkpoint(folder: Path) -> bool:
     """Whether a checkpoint stands in a place that one may be written to, which is not so when it is damaged.
 
-    Returns:
-        True for a folder with the config and the parameters of a model; False if it is empty or missing.
-
-    Raises:
-        CheckpointError: It is a file, or a folder of something else.
+    False if it is empty or missing; a `CheckpointError` where it is a file, or a folder of something else.
     """
     if not os.path.lexists(folder):
         return False

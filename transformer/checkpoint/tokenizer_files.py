@@ -5,13 +5,13 @@ vocabulary.json              instead of them: what is said of another family's t
                              beside it (see `transformer.text.vocabularies`)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from transformer.errors import CheckpointError, TokenizerError
 from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig
 from transformer.text import library, sentencepiece_check
-from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
 from transformer.text.vocabularies import FAMILIES, MAX_VOCABULARY, TARGET_JSON, VOCABULARY, Vocabularies, read_record
 
@@ -27,7 +27,8 @@ def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
     """The tokenizer files that a folder has or should have -> the most bytes of each, or an error."""
     names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]
     if files.has(VOCABULARY):
-        family, _ = _record(files.read(VOCABULARY, limit=MAX_VOCABULARY), label=files.name)
+        with _labelled(files.name):
+            family, _ = read_record(files.read(VOCABULARY, limit=MAX_VOCABULARY))
         needed = FAMILIES[family]
         names = (VOCABULARY, *needed.files, *filter(files.has, needed.may))
     return {name: _MOST.get(name, MAX_TOKENIZER) for name in names}
@@ -51,11 +52,9 @@ def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: s
             (name, _own(files[name], label=f"{label}/{name}"))
             for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]
         ]
-    family, options = _record(files[VOCABULARY], label=label)
-    try:
+    with _labelled(label):
+        family, options = read_record(files[VOCABULARY])
         source, target = Vocabularies(family, options, files).open()
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
     names = [name for name in (*FAMILIES[family].files, *FAMILIES[family].may) if name in files] or [VOCABULARY]
     of_ids = [name for name in names if name.endswith("vocab.json")] or names  # where ids are listed, if they are
     if config.shared_vocab and source is target:
@@ -63,16 +62,16 @@ def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: s
     return [(of_ids[0], source), (of_ids[-1], target)]
 
 
-def _record(content: bytes, *, label: str) -> tuple[str, Options]:
-    try:
-        return read_record(content)
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
-
-
 def _own(model: bytes, *, label: str) -> Tokenizer:
-    try:
+    with _labelled(label):
         sentencepiece_check.check(model)
         return Tokenizer(model)
+
+
+@contextmanager
+def _labelled(label: str) -> Iterator[None]:
+    """What is wrong with a tokenizer is said of its file."""
+    try:
+        yield
     except TokenizerError as error:
         raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error

@@ -66,8 +66,8 @@ of_attention = partial(Test, "attention")
         "matrices; if the head was pruned on purpose, nothing is wrong."
     ),
     of_a_leak=True,
-    finds=("head without values", "head that is not read", "no cross-attention"),
-    sees=("mask shows one too few", "source is lost"),
+    finds=("head-without-values", "head-that-is-not-read", "no-cross-attention"),
+    sees=("mask-shows-one-too-few", "source-is-lost"),
 )
 def dead_heads(patient: Patient) -> Measured:
     """Heads that write nothing, whatever the sentence."""
@@ -115,7 +115,7 @@ def dead_heads(patient: Patient) -> Measured:
         "several heads share were repeated wrongly, or both began with the same values and got the same gradients. "
         "Compare the file with its source; a model trained from it needs other first values."
     ),
-    finds=("two equal heads",),
+    finds=("two-equal-heads",),
 )
 def equal_heads(patient: Patient) -> Measured:
     """Two heads of a layer with the same scores."""
@@ -192,7 +192,7 @@ _CAUSES_FLAT = say(
     meaning=say("Such a head takes the plain mean of all values that it may see: it cannot choose between tokens."),
     causes=_CAUSES_FLAT,
     of_a_leak=True,
-    sees=("source is lost",),
+    sees=("source-is-lost",),
 )
 def uniform_heads(patient: Patient) -> Measured:
     """Heads whose scores are the same for all keys."""
@@ -223,7 +223,7 @@ def uniform_heads(patient: Patient) -> Measured:
     ),
     causes=_CAUSES_FLAT,
     of_a_leak=True,
-    sees=("mask shows one too few",),
+    sees=("mask-shows-one-too-few",),
 )
 def collapsed_heads(patient: Patient) -> Measured:
     """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
@@ -260,7 +260,7 @@ def collapsed_heads(patient: Patient) -> Measured:
         "the model was trained with, embeddings scaled twice, or a training that diverged. Look at the config's "
         "score_scale and n_heads, and at the lengths of queries and keys."
     ),
-    sees=("scores not scaled",),
+    sees=("scores-not-scaled",),
 )
 def saturated_softmax(patient: Patient) -> Measured:
     """Whether most rows have all their weight on one key."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +24,11 @@ from transformer.checkpoint.curve import load_curve
 from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown
 from transformer.doctor.outputs import outputs
 from transformer.doctor.patient import Patient, Test
-from transformer.doctor.rereading import Texts, read
+from transformer.doctor.rereading import Texts, pairs_that_fit, read
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
-from transformer.trying.losses import Row, loss_of, row_of
+from transformer.trying.losses import Row, loss_of
 from words import Sentence, say
 
 REPORTED_GAP = 0.15
@@ -104,26 +105,14 @@ def guesses(patient: Patient) -> Guesses:
 
 def _guesses(patient: Patient) -> Guesses:
     parts = []
-    for i in range(len(patient.samples)):
+    for row in pairs_that_fit(patient):
         patient.pause()
-        try:
-            row = row_of(patient.checkpoint, patient.samples, i)
-            if _fits(patient, row):
-                parts.append(_of_row(patient, row))
-        except GlassformerError:
-            continue
+        with suppress(GlassformerError):
+            parts.append(_of_row(patient, row))
     losses, hits, places = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
     if not (np.isfinite(losses).all() and losses.size):
         raise NotTested(_NOT_READ)
     return Guesses(losses, hits, places)
-
-
-def _fits(patient: Patient, row: Row) -> bool:
-    """Whether the model has rows for all ids, and room."""
-    source, target = max(row.source, default=0), max(row.target, default=0)
-    longest = max(len(row.source), len(row.target))
-    tables = len(patient.model.src_table), len(patient.model.target_table)
-    return source < tables[0] and target < tables[1] and longest <= patient.config.max_len
 
 
 @torch.inference_mode()
@@ -159,8 +148,8 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
         "were never trained or not loaded. Compare with the loss that the training reported."
     ),
     finds=(
-        "source is lost", "no cross-attention", "swapped tokenizers", "positions missing", "norms swapped",
-        "trained on a leak",
+        "source-is-lost", "no-cross-attention", "swapped-tokenizers", "positions-missing", "norms-swapped",
+        "trained-on-a-leak",
     ),
 )  # fmt: skip
 def loss(patient: Patient) -> Measured:
@@ -253,8 +242,10 @@ def free_running(patient: Patient) -> Measured:
     if not written:
         raise NotTested(_NOT_READ)
     right = float(found.hits.mean())
-    tokenizer = patient.checkpoint.tgt_tokenizer
-    shared = [_overlap(one.ids, tokenizer.encode(one.wanted or "").ids) for one in written]
+    shared = []  # the share of pieces that two texts have in common, wherever they stand: their F1
+    for one in written:
+        wanted = patient.checkpoint.tgt_tokenizer.encode(one.wanted or "").ids
+        shared.append(2 * (Counter(one.ids) & Counter(wanted)).total() / max(1, len(one.ids) + len(wanted)))
     gap = right - sum(shared) / len(shared)
     said = say(
         "Of the pieces of the references {guessed:.0%} are guessed while the text before them is given; outputs "
@@ -266,16 +257,12 @@ def free_running(patient: Patient) -> Measured:
     return Measured(verdict="look", number=gap, said=said, shown=Shown(page="masks", panel="checks"))
 
 
-def _overlap(ids: tuple[int, ...], wanted: tuple[int, ...]) -> float:
-    """The share of pieces that two texts have in common, wherever they stand: their F1."""
-    common = sum((Counter(ids) & Counter(wanted)).values())
-    return 2 * common / max(1, len(ids) + len(wanted))
-
-
 def _of_pairs(patient: Patient) -> Guesses:
     """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
-        raise NotTested(_NO_LOSS if not patient.anatomy.fills else say("This model writes nothing."))
+        if patient.anatomy.fills:
+            raise NotTested("This model writes nothing.")
+        raise NotTested(_NO_LOSS)
     if not patient.samples.targets:
         raise NotTested(_NO_PAIRS)
     found = guesses(patient)

@@ -109,7 +109,7 @@ def directions(rows: Tensor) -> float:
         "layout that was reshaped instead of transposed."
     ),
     of_a_leak=True,
-    finds=("collapsed embeddings",),
+    finds=("collapsed-embeddings",),
 )
 def collapsed_embeddings(patient: Patient) -> Measured:
     """Whether the rows of a table point in many directions."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.checklist import TESTS
 from transformer.doctor.findings import Finding, not_applicable
-from transformer.doctor.patient import BELOW, LEAK, Patient, Test, go_on
+from transformer.doctor.patient import BELOW, LEAK, Patient, Test
 from transformer.doctor.whole import Report
 from transformer.errors import GlassformerError, shown
 from transformer.trying.samples import Samples
@@ -25,10 +25,6 @@ from words import Sentence, say
 
 Progress = Callable[[int, int, Sentence], None]
 """Told how many tests are done, how many there are, and what the next one tests."""
-
-
-def silent(done: int, whole: int, title: Sentence) -> None:
-    """Nobody is told."""
 
 
 def run_test(test: Test, patient: Patient) -> Finding:
@@ -53,8 +49,8 @@ def examine(
     pairs: Samples | None = None,
     seed: int = 0,
     reported: float | None = None,
-    pause: Callable[[], None] = go_on,
-    progress: Progress = silent,
+    pause: Callable[[], None] = lambda: None,
+    progress: Progress = lambda *_: None,
 ) -> Report:
     """Examine a checkpoint, of any kind.
 

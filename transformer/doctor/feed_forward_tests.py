@@ -111,8 +111,8 @@ class _Visitor:
         "a row of W_up that an import filled with something else; another activation than the model was trained "
         "with. Look at the layer's pre-activations; a model trained anew needs a lower rate or a longer warm-up."
     ),
-    finds=("dead neurons",),
-    sees=("collapsed embeddings",),
+    finds=("dead-neurons",),
+    sees=("collapsed-embeddings",),
 )
 def dead_neurons(patient: Patient) -> Measured:
     """Neurons that say nothing, whatever is read."""

@@ -48,8 +48,8 @@ class Shown:
     source: str | None = None  # the sentence
     reference: str | None = None  # what should come out
     kind: Kind | None = None  # which attention and head, or layer; from 0
-    layer: int | None = None  # which attention and head, or layer; from 0
-    head: int | None = None  # which attention and head, or layer; from 0
+    layer: int | None = None
+    head: int | None = None
     step: int | None = None  # the decoding step, from 0
     tensor: str | None = None  # name of a parameter
 

@@ -19,7 +19,7 @@ Shapes: B texts, T target tokens, D d_model, V target vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,12 +28,11 @@ from torch import Tensor
 
 from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict
 from transformer.doctor.patient import LEAK, Patient, Test
-from transformer.doctor.rereading import Texts, random_texts, read
-from transformer.errors import GlassformerError
+from transformer.doctor.rereading import Texts, pairs_that_fit, random_texts, read
 from transformer.model.masks import causal_mask
 from transformer.model.tap import Replacer, Tap, tap_of
 from transformer.runs.distribution import losses_of
-from transformer.trying.losses import Loss, Row, row_of
+from transformer.trying.losses import Loss, Row
 from transformer.trying.verdicts import surely_better
 from words import Sentence, joined, say
 
@@ -142,13 +141,13 @@ _NOT_FINITE: Sentence = say("This model computes what is not finite, so that it 
         "to be looked up, and the output is worthless."
     ),
     cause=LEAK,
-    finds=("trained on a leak", "leaks as it was trained"),
+    finds=("trained-on-a-leak", "leaks-as-it-was-trained"),
 )
 def leak(patient: Patient) -> Measured:
     """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
         raise NotTested("This model writes nothing, so that it has no future to see.")
-    rows = list(_rows(patient))
+    rows = readable(patient)
     try:
         found = on_pairs(patient, rows)
     except NotTested:
@@ -159,19 +158,11 @@ def leak(patient: Patient) -> Measured:
     return (_on_drawn(patient) if found.verdict == "well" else None) or found
 
 
-def _rows(patient: Patient) -> Iterator[Row]:
-    """The pairs, or texts of a decoder alone, that the model can read: those with a piece that others come after."""
-    texts, model = patient.samples, patient.model
-    if not texts.targets and patient.anatomy.reads:
-        return
-    for i in range(len(texts)):
-        try:
-            row = row_of(patient.checkpoint, texts, i)
-        except GlassformerError:
-            continue
-        known = max(row.source, default=0) < len(model.src_table) and max(row.target) < len(model.target_table)
-        if known and row.first + 1 < len(row.target) <= patient.config.max_len >= len(row.source):
-            yield row
+def readable(patient: Patient) -> list[Row]:
+    """The pairs, or texts of a decoder alone, that have a piece that others come after."""
+    if not patient.samples.targets and patient.anatomy.reads:
+        return []
+    return [row for row in pairs_that_fit(patient) if row.first + 1 < len(row.target)]
 
 
 def on_pairs(patient: Patient, rows: list[Row]) -> Measured:

@@ -65,7 +65,7 @@ class Heads:
     asks: np.ndarray  # the most that a score differed between queries, beyond what its row and its key have in common
     saturated: np.ndarray  # share of the rows whose largest weight is `SURE` or more
     on_first: np.ndarray  # mean weight on the first key, and on the last one of the source
-    on_last: np.ndarray  # mean weight on the first key, and on the last one of the source
+    on_last: np.ndarray
     n_rows: int  # rows with at least `ENOUGH_KEYS` open keys, which the last three count
 
 
@@ -166,7 +166,7 @@ class _Visitor:
             for layer in range(one.n_layers)
             for name in _LOOKED_AT
         }
-        self._parts = {kind: [_output_parts(one) for one in patient.model.attentions(kind)] for kind in looks}
+        self._parts = {kind: list(map(_output_parts, patient.model.attentions(kind))) for kind in looks}
         self._seen: dict[str, Tensor] = {}
         self.counts = True
 

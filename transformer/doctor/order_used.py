@@ -52,7 +52,7 @@ SOURCE_SEEN = 0.01
         "it was not in the file that was loaded, or rotary angles are all 0. Look at the table of positions."
     ),
     cause=BELOW,
-    finds=("positions missing",),
+    finds=("positions-missing",),
 )
 def positions(patient: Patient) -> Measured:
     """Let tokens change places: the first layer's attention must give the last one something else."""
@@ -144,8 +144,8 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     ),
     cause=BELOW,
     of_a_leak=True,
-    finds=("source is lost", "no cross-attention"),
-    sees=("collapsed embeddings",),
+    finds=("source-is-lost", "no-cross-attention"),
+    sees=("collapsed-embeddings",),
 )
 def source(patient: Patient) -> Measured:
     """Give the decoder the memory of another source: what it thinks must change."""
@@ -154,7 +154,8 @@ def source(patient: Patient) -> Measured:
     rows = patient.written
     if not rows:
         raise NotTested("There is no sentence to compare sources on; give pairs or sentences.")
-    drawing = Drawing(patient.checkpoint, patient.seed)
+    drawing, config = Drawing(patient.checkpoint, patient.seed), patient.config
+    says_nothing = config.unk_id if config.unk_id is not None else config.eos_id
     moves: dict[str, list[float]] = {"another": [], "shuffled": [], "blank": []}
     for i, row in enumerate(rows):
         patient.pause()
@@ -162,7 +163,7 @@ def source(patient: Patient) -> Measured:
         another = others[0] if others else drawing.source(len(row.source))
         inner = list(row.source)
         random.Random(patient.seed).shuffle(inner)
-        blank = (_blank(patient),) * len(row.source)
+        blank = (says_nothing,) * len(row.source)
         for name, ids in zip(moves, (another, tuple(inner), blank), strict=True):
             moves[name].append(_divergence(patient, row, ids))
     means = {name: fmean(values) for name, values in moves.items()}
@@ -176,12 +177,6 @@ def source(patient: Patient) -> Measured:
         blank=means["blank"],
     )
     return Measured(verdict="well" if used else "broken", number=max(means.values()), said=said, shown=shown)
-
-
-def _blank(patient: Patient) -> int:
-    """A piece that says nothing."""
-    config = patient.config
-    return config.unk_id if config.unk_id is not None else config.eos_id
 
 
 def _divergence(patient: Patient, row: Row, other: tuple[int, ...]) -> float:

@@ -154,7 +154,8 @@ def copying(patient: Patient) -> Measured:
     found = _judgeable(patient)
     if not _is_to_change(patient, found):
         raise NotTested("Nothing says that an output should differ from its source. Give pairs.")
-    faulty = [one for one in found if _bare(one.text) == _bare(one.trace.source_text) and not _is_right(one)]
+    copies = [one for one in found if _bare(one.text) == _bare(one.trace.source_text)]
+    faulty = [one for one in copies if one.wanted is None or _bare(one.text) != _bare(one.wanted)]
     share = len(faulty) / len(found)
     said = say("{share:.0%} of {n} outputs are copies of their source.", share=share, n=len(found))
     return _judged(share, said, faulty)
@@ -167,10 +168,6 @@ def _is_to_change(patient: Patient, found: Sequence[Output]) -> bool:
         return same < HALF * len(found)
     card = patient.checkpoint.card
     return bool(card.source_language and card.target_language and card.source_language != card.target_language)
-
-
-def _is_right(one: Output) -> bool:
-    return one.wanted is not None and _bare(one.text) == _bare(one.wanted)
 
 
 def _bare(text: str) -> str:
@@ -219,7 +216,7 @@ def lengths(patient: Patient) -> Measured:
         "Cross-attention that is cut off or reads padding only, an encoder whose vectors are all alike, source and "
         "target that were not paired while training, or a tokenizer that turns every text into unknown pieces."
     ),
-    finds=("source is lost", "no cross-attention"),
+    finds=("source-is-lost", "no-cross-attention"),
 )
 def variety(patient: Patient) -> Measured:
     """One output to many sources."""

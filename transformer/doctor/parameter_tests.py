@@ -27,7 +27,7 @@ from itertools import combinations
 from typing import Final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from transformer.analysis.spectra import effective_number
@@ -71,7 +71,7 @@ of_weights = partial(Test, "weights")
     threshold=0,
     why=say("A single one spreads to everything that is computed with it."),
     cause=BELOW,
-    finds=("NaN in one tensor", "infinite norm"),
+    finds=("NaN-in-one-tensor", "infinite-norm"),
 )
 @torch.inference_mode()
 def finite(patient: Patient) -> Measured:
@@ -148,10 +148,6 @@ def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fau
     return Measured(verdict=fault, number=number, said=said, places=tuple(bad), shown=shown)
 
 
-def _first(bad: list[str]) -> str:
-    return bad[0] if bad else ""
-
-
 @of_weights(
     say("Values fit into 16 bits"),
     threshold=HALF_MAX,
@@ -199,7 +195,7 @@ def precision(patient: Patient) -> Measured:
         "The tensor was not in the file that was converted, or under another name, so that what it was made with "
         "(`torch.zeros`, `torch.ones`) was left; or it was pruned. Compare its name with the original's."
     ),
-    finds=("no cross-attention",),
+    finds=("no-cross-attention",),
 )
 def constant(patient: Patient) -> Measured:
     """Matrices and tables in which all values are equal, such as 0."""
@@ -208,7 +204,7 @@ def constant(patient: Patient) -> Measured:
         "In {n} matrix all values are equal: {first}.",
         "In {n} matrices all values are equal, first in {first}.",
         len(bad),
-        first=_first(bad),
+        first=next(iter(bad), ""),
     )
     return _found(bad, len(bad), said=said, well=say("No matrix is constant."))
 
@@ -244,7 +240,7 @@ def initial(patient: Patient) -> Measured:
         "{n} matrix is as it was drawn before the training: {first}.",
         "{n} matrices are as they were drawn before the training, first {first}.",
         len(bad),
-        first=_first(bad),
+        first=next(iter(bad), ""),
     )
     well = say("No matrix is still as it was drawn, as far as values tell.")
     return _found(bad, min(found.values()), said=said, well=well)
@@ -276,7 +272,7 @@ def rank(patient: Patient) -> Measured:
         "{n} matrix has nearly one direction: {first}.",
         "{n} matrices have nearly one direction, first {first}.",
         len(bad),
-        first=_first(bad),
+        first=next(iter(bad), ""),
     )
     well = say("Singular values are spread: every matrix has an effective rank of {least:.3g} or more.", least=least)
     return _found(bad, least, said=said, well=well, fault="look")
@@ -316,7 +312,7 @@ def norm_gains(patient: Patient) -> Measured:
         "{n} norm has a gain of 0 in most dimensions: {first}.",
         "{n} norms have a gain of 0 in most dimensions, first {first}.",
         len(bad),
-        first=_first(bad),
+        first=next(iter(bad), ""),
     )
     return _found(bad, max(found.values()), said=said, well=say("The norms let most dimensions through."))
 
@@ -334,7 +330,7 @@ def norm_gains(patient: Patient) -> Measured:
         "or not handed to the optimizer; or the model was trained for a few steps only."
     ),
     of_a_leak=True,
-    sees=("layer as it was drawn",),
+    sees=("layer-as-it-was-drawn",),
 )
 def drawn_layers(patient: Patient) -> Measured:
     """Layers whose matrices all have a deviation that programs draw with."""
@@ -342,7 +338,10 @@ def drawn_layers(patient: Patient) -> Measured:
     for one in patient.anatomy.stacks:
         for i, layer in enumerate(patient.model.stack(one.name).layers):
             patient.pause()
-            sizes = _deviations(layer)
+            matrices = [one.detach().float() for one in layer.parameters() if one.dim() == 2 and one.numel() >= DRAWN]
+            sizes = [
+                (float(one.pow(2).mean().sqrt()), one.numel()) for one in matrices
+            ]  # deviations, numbers of values
             if len(sizes) >= FEWEST and all(0 < size < math.inf for size, _ in sizes):
                 found[f"{one.name}.layers.{i}"] = min(_distance(sizes, drawn) for drawn in usual)
     if not found:
@@ -352,16 +351,10 @@ def drawn_layers(patient: Patient) -> Measured:
         "In {n} layer all matrices have the same deviation: {first}.",
         "In {n} layers all matrices have the same deviation, first {first}.",
         len(bad),
-        first=_first(bad),
+        first=next(iter(bad), ""),
     )
     well = say("In no layer do all matrices have a deviation that programs draw with.")
     return _found(bad, min(found.values()), said=said, well=well, fault="look")
-
-
-def _deviations(layer: nn.Module) -> list[tuple[float, int]]:
-    """Of its large matrices, each with how many values it has."""
-    matrices = [one.detach().float() for one in layer.parameters() if one.dim() == 2 and one.numel() >= DRAWN]
-    return [(float(one.pow(2).mean().sqrt()), one.numel()) for one in matrices]
 
 
 def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
@@ -382,7 +375,7 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
         "multiplied into W_Q or W_K while the file was converted, or first values that were drawn otherwise for "
         "the two (as in T5). Compare the file with its source."
     ),
-    finds=("keys drowned in noise",),
+    finds=("keys-drowned-in-noise",),
 )
 def balance(patient: Patient) -> Measured:
     """Whether W_Q and W_K are of one size."""
@@ -414,7 +407,7 @@ def balance(patient: Patient) -> Measured:
         "Weights were tied in the code that trained and copied when they were saved or loaded, and training went on "
         "with two of them: tie them again before you train further. If they were untied on purpose, all is well."
     ),
-    finds=("untied output", "untied sides"),
+    finds=("untied-output", "untied-sides"),
 )
 def copies(patient: Patient) -> Measured:
     """Tables that look like copies of each other and are not equal."""
@@ -462,20 +455,9 @@ def zero_rows(patient: Patient) -> Measured:
             rows = [int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i != patient.config.pad_id]
             n += len(rows)
             bad += [f"{name}[{i}]" for i in rows[:MOST_PLACES]]
-    said = say_n("{n} row is all 0: {first}.", "{n} rows are all 0, first {first}.", n, first=_first(bad))
+    said = say_n("{n} row is all 0: {first}.", "{n} rows are all 0, first {first}.", n, first=next(iter(bad), ""))
     well = say("No piece has an embedding of zeros, padding left out.")
     return _found(bad, n, said=said, well=well, fault="look")
 
 
-TESTS: tuple[Test, ...] = (
-    finite,
-    precision,
-    constant,
-    initial,
-    rank,
-    norm_gains,
-    drawn_layers,
-    balance,
-    copies,
-    zero_rows,
-)
+TESTS = (finite, precision, constant, initial, rank, norm_gains, drawn_layers, balance, copies, zero_rows)

@@ -36,10 +36,6 @@ Origin = Literal["given", "examples", "none"]
 _Result = TypeVar("_Result")
 
 
-def go_on() -> None:
-    """Go on at once."""
-
-
 @dataclass(frozen=True, eq=False)
 class Patient:
     """A checkpoint under examination."""
@@ -47,7 +43,7 @@ class Patient:
     checkpoint: Checkpoint  # any, of every kind
     given: Samples | None = None  # pairs or texts that somebody gave; None if nobody did
     seed: int = 0  # decides which of many sentences are taken, and all else that is drawn
-    pause: Callable[[], None] = field(default=go_on)  # called now and then; a server serves others meanwhile
+    pause: Callable[[], None] = lambda: None  # called now and then; a server serves others meanwhile
     reported: float | None = None  # the loss that the training reported, in nats a piece; None if nobody says it
     # Those that tests of settings found so far, by what was changed; None where nothing could be.
     losses: dict[str, Loss | None] = field(default_factory=dict)
@@ -176,7 +172,7 @@ class Test:
     # Whether a fault may follow from a leak: a decoder that looks up what it has to write needs neither the source
     # nor most of itself.
     of_a_leak: bool = False
-    # Faults, by their names where tests plant them: those that it must find, and others that it may see.
+    # Faults that tests plant, by their keys: those that it must find, and others that it may see.
     finds: tuple[str, ...] = ()
     sees: tuple[str, ...] = ()
     name: str = ""  # for programs, such as "causality": that of its function

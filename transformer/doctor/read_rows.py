@@ -44,11 +44,7 @@ class Row:
 
 
 class Drawing:
-    """Draws pieces that are nothing special.
-
-    Args:
-        seed: Decides what is drawn.
-    """
+    """Draws pieces that are nothing special, by a seed."""
 
     def __init__(self, checkpoint: Checkpoint, seed: int) -> None:
         self._random, config = random.Random(seed), checkpoint.config
@@ -61,7 +57,7 @@ class Drawing:
         return self._several(self._source, n)
 
     def target(self, n: int) -> tuple[int, ...]:
-        """So many pieces of the target; all different, if there are as many."""
+        """The same of the target."""
         return self._several(self._target, n)
 
     def another(self, i: int) -> int:

@@ -11,14 +11,17 @@ Shapes: B texts, S source tokens, T target tokens.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from transformer.doctor.patient import Patient
+from transformer.errors import GlassformerError
 from transformer.model.tap import NO_TAP, Tap, Visitor, tap_of
 from transformer.text.tokenizer import AnyTokenizer
+from transformer.trying.losses import Row, row_of
 
 LENGTH = 16
 ROWS = 16
@@ -74,6 +77,20 @@ def _drawn(patient: Patient, source: Tensor, target: Tensor, length: int, draw: 
     if not patient.anatomy.reads:
         return Texts(rows(target, (), ()), rows(target, config.source_start, ()))
     return Texts(rows(source, config.source_start, config.source_end), rows(target, (config.decoder_start_id,), ()))
+
+
+def pairs_that_fit(patient: Patient) -> Iterator[Row]:
+    """The patient's pairs as ids, or its texts alone: those that the model has rows and room for."""
+    n_source, n_target = len(patient.model.src_table), len(patient.model.target_table)
+    for i in range(len(patient.samples)):
+        try:
+            row = row_of(patient.checkpoint, patient.samples, i)
+        except GlassformerError:
+            continue
+        longest = max(len(row.source), len(row.target))
+        known = max(row.source, default=0) < n_source and max(row.target, default=0) < n_target
+        if known and longest <= patient.config.max_len:
+            yield row
 
 
 def read_again(patient: Patient, texts: list[Texts], visitor: Visitor) -> None:

@@ -47,7 +47,7 @@ of_tokenizers = partial(Test, "tokenizer")
         "The tokenizer of another model or of another size, source and target exchanged, or pieces that were added "
         "to the tokenizer after training. Take the tokenizer file that the model was trained with."
     ),
-    sees=("swapped tokenizers",),
+    sees=("swapped-tokenizers",),
 )
 def vocabulary_sizes(patient: Patient) -> Measured:
     """Whether every piece has a row, and every row a piece."""
@@ -79,7 +79,7 @@ def vocabulary_sizes(patient: Patient) -> Measured:
         "the folder says. Exchange source.model and target.model, or give them in the other order."
     ),
     cause=BELOW + 7,
-    finds=("swapped tokenizers",),
+    finds=("swapped-tokenizers",),
 )
 def exchanged_tokenizers(patient: Patient) -> Measured:
     """Whether the model does far better with source and target tokenizers exchanged."""
@@ -274,7 +274,7 @@ def _bare(text: str) -> str:
         "Texts of another language than the model's, the tokenizer of another model, source and "
         "target exchanged, or texts that were normalised otherwise (another script, capital letters)."
     ),
-    sees=("swapped tokenizers",),
+    sees=("swapped-tokenizers",),
 )
 def unknown_pieces(patient: Patient) -> Measured:
     """How much of the texts the tokenizers have no pieces for."""

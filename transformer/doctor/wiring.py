@@ -37,7 +37,6 @@ from transformer.model.tap import Recorder, tap_of
 from transformer.runs.running import padded
 from words import Sentence, say, say_n
 
-PLACES = 3  # of a row whose piece is changed
 EXACT: Final = say(
     "Both runs have the same shapes, so a piece that is not read has a weight of exactly 0 and changes nothing, not "
     "even by rounding."
@@ -72,7 +71,7 @@ def _needs_decoder(patient: Patient) -> None:
         "model was trained with the right mask, mend the mask; if it was trained so, train it again."
     ),
     cause=BELOW,
-    finds=("no causal mask", "mask shows one too many", "leaks as it was trained"),
+    finds=("no-causal-mask", "mask-shows-one-too-many", "leaks-as-it-was-trained"),
 )
 def causality(patient: Patient) -> Measured:
     """Change later pieces: earlier rows must not move at all."""
@@ -80,7 +79,8 @@ def causality(patient: Patient) -> Measured:
     drawing, most, seen = Drawing(patient.checkpoint, patient.seed), 0.0, set()
     for row in patient.rows:
         patient.pause()
-        for place in _places(len(row.target)):
+        n = len(row.target)
+        for place in sorted({1, n // 2, n - 1} & set(range(1, n))):  # the second token, the last, and one between
             movement = check_causality(
                 patient.model, (row.source,), (row.target,), sentence=0, place=place,
                 piece_id=drawing.another(row.target[place]),
@@ -107,11 +107,6 @@ def causality(patient: Patient) -> Measured:
     return Measured(verdict="broken", number=most, said=said, causes=_BY_ONE if by_one else "", shown=shown)
 
 
-def _places(length: int) -> list[int]:
-    """The second token, the last, and one between."""
-    return sorted({1, length // 2, length - 1} & set(range(1, length)))[:PLACES]
-
-
 _BY_ONE: Final = say(
     "Each layer looks one token ahead: the causal mask is shifted (`triu(diagonal=2)` instead of 1, `<=` instead of "
     "`<`). If the model was trained with the right mask, mend the mask; if it was trained so, train it again."
@@ -131,7 +126,7 @@ _BY_ONE: Final = say(
         "Where a library adds the start mark by itself, a second shift does the same."
     ),
     cause=BELOW,
-    finds=("mask shows one too few",),
+    finds=("mask-shows-one-too-few",),
 )
 @torch.inference_mode()
 def own_token(patient: Patient) -> Measured:
@@ -166,12 +161,7 @@ def own_token(patient: Patient) -> Measured:
 
 
 class _Elsewhere:
-    """Puts other vectors where padding is, before the first layer.
-
-    Args:
-        site: Where the stack's embedding ends.
-        hidden: Which tokens are padding, bool [B, T].
-    """
+    """Puts other vectors where padding is (`hidden`, bool [B, T]), at the site where a stack's embedding ends."""
 
     causal = True
 
@@ -179,11 +169,9 @@ class _Elsewhere:
         self._site, self._hidden = site, hidden
 
     def wants(self, site: str) -> bool:
-        """Only the end of the embedding."""
         return site == self._site
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """What stands at real tokens stays."""
         generator = torch.Generator().manual_seed(0)
         drawn = torch.randn(value.shape, generator=generator).to(value) * value.float().std().to(value)
         return torch.where(self._hidden[..., None], drawn, value)
@@ -205,7 +193,7 @@ of_padding = partial(
 )
 
 
-@of_padding(say("Padding of the source is not seen"), finds=("source padding leaks",))
+@of_padding(say("Padding of the source is not seen"), finds=("source-padding-leaks",))
 def padding_source(patient: Patient) -> Measured:
     """Pads on the left, on the right and inside the source: what they hold must not be seen."""
     if not patient.anatomy.reads:
@@ -213,7 +201,7 @@ def padding_source(patient: Patient) -> Measured:
     return _padding(patient, "encoder")
 
 
-@of_padding(say("Padding of the target is not seen"), finds=("target padding leaks",))
+@of_padding(say("Padding of the target is not seen"), finds=("target-padding-leaks",))
 def padding_target(patient: Patient) -> Measured:
     """Pads inside and after what the decoder reads: what they hold must not be seen."""
     _needs_decoder(patient)
@@ -275,13 +263,14 @@ def _leak(patient: Patient, row: Row, stack: StackName, pad: int, place: int) ->
         "a mask [batch, query, key] without an axis for heads is spread over them; or something is averaged "
         "over the batch. Decode one sentence at a time until it is mended."
     ),
-    finds=("source padding leaks",),
+    finds=("source-padding-leaks",),
 )
 def batch(patient: Patient) -> Measured:
     """Read sentences of several lengths together, and each alone."""
     model, rows = patient.model, patient.rows
     if patient.config.pad_id is None:  # then only texts of one length can be read together
-        rows = _of_one_length(rows)
+        n_source, n_target = min(len(row.source) for row in rows), min(len(row.target) for row in rows)
+        rows = [Row(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
     if len(rows) < 2:
         raise NotTested("There are not two texts that this model can read together.")
     fill = patient.config.fill_id
@@ -302,12 +291,6 @@ def batch(patient: Patient) -> Measured:
     )
 
 
-def _of_one_length(rows: list[Row]) -> list[Row]:
-    """The rows, cut to the length of the shortest."""
-    n_source, n_target = (min(map(len, side)) for side in ([r.source for r in rows], [r.target for r in rows]))
-    return [Row(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
-
-
 @of_wiring(
     say("With a cache and without it, the same"),
     threshold=AGREES,
@@ -323,11 +306,11 @@ def _of_one_length(rows: list[Row]) -> list[Row]:
     ),
     cause=BELOW,
     finds=(
-        "no causal mask",
-        "mask shows one too many",
-        "mask shows one too few",
-        "positions shifted in the cache",
-        "leaks as it was trained",
+        "no-causal-mask",
+        "mask-shows-one-too-many",
+        "mask-shows-one-too-few",
+        "positions-shifted-in-the-cache",
+        "leaks-as-it-was-trained",
     ),
 )
 @torch.inference_mode()

@@ -23,14 +23,10 @@ Version = tuple[int, ...]
 
 
 class FolderFiles:
-    """The files of one folder.
+    """The files of one folder, which has to be there.
 
-    Args:
-        inside: A real path that the folder and its files may not leave, not even by links that appeared since
-            somebody looked; None if any folder will do.
-
-    Raises:
-        CheckpointError: There is no such folder, or it leaves the other one.
+    `inside` is a real path that it and its files may not leave, not even by links that appeared since somebody
+    looked; None if any folder will do.
     """
 
     def __init__(self, folder: Path, *, inside: Path | None = None) -> None:

@@ -44,7 +44,7 @@ class TensorInfo:
     dtype: str  # the format's name of the dtype, such as "F16"
     shape: tuple[int, ...]  # lengths of the axes
     begin: int  # where its bytes are, counted from the end of the header
-    end: int  # where its bytes are, counted from the end of the header
+    end: int
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Header:
 
     tensors: Mapping[str, TensorInfo]  # by name, in the order of their bytes
     start: int  # where the header ends, in bytes from the start of the file
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the tensors, by name."""
+        return {name: info.shape for name, info in self.tensors.items()}
 
 
 def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = None) -> Header:

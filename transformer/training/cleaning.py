@@ -7,7 +7,7 @@ wrong with a pair drops the pair. A step never mends what it can only guess, suc
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
@@ -62,7 +62,7 @@ class Rules:
 
     swap: bool = False  # the second column is the source
     simplify_source: bool = False  # traditional characters of that side become simplified ones
-    simplify_target: bool = False  # traditional characters of that side become simplified ones
+    simplify_target: bool = False
     max_chars: int = 300  # most characters of a side
     max_words: int = 0  # most words of a side, 0 for any number; a side that is written without spaces is not judged
     max_ratio: float = 3.0  # how many times longer than expected a target may be, or shorter; see `unlike`
@@ -112,12 +112,22 @@ class Cleaned:
 def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:
     """Put lines through every step; a `DataError` where no pair is left."""
     tally = Tally()
-    pairs = list(_short(_distinct(_tidy_pairs(lines, rules, tally), tally), rules, tally))
+    tidied = _distinct(_tidy_pairs(lines, rules, tally), tally)
+    pairs = list(_without(Reason.CHARS, tidied, tally, lambda pair: max(map(len, pair[1:3])) > rules.max_chars))
     spaces = (has_spaces(pair.source for pair in pairs), has_spaces(pair.target for pair in pairs))
-    pairs = list(_of_few_words(pairs, rules, tally, spaces=spaces))
+
+    def has_many_words(pair: CleanPair) -> bool:
+        words = [len(text.split()) for text, has in zip(pair[1:3], spaces, strict=True) if has]
+        return bool(rules.max_words) and max(words, default=0) > rules.max_words
+
+    pairs = list(_without(Reason.WORDS, pairs, tally, has_many_words))
     ratio = median(len(pair.target) / len(pair.source) for pair in pairs) if pairs else 0.0
-    pairs = list(_alike(pairs, rules, tally, ratio=ratio))
-    pairs = _drawn(pairs, rules, tally)
+
+    def is_unlike(pair: CleanPair) -> bool:
+        return unlike(len(pair.source), len(pair.target), ratio=ratio) > rules.max_ratio
+
+    pairs = list(_without(Reason.RATIO, pairs, tally, is_unlike))
+    pairs = list(_without(Reason.LIMIT, pairs, tally, _not_drawn(pairs, rules)))
     if not pairs:
         # Reasons as the report names them, which programs read.
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.dropped.most_common(3))
@@ -194,19 +204,23 @@ def _useless(pair: CleanPair) -> Reason | None:
 
 def _distinct(pairs: Iterable[CleanPair], tally: Tally) -> Iterator[CleanPair]:
     """The first of equal pairs; a source may have several targets."""
-    seen: set[tuple[str, str]] = set()
-    for pair in pairs:
-        if (pair.source, pair.target) in seen:
-            _drop(tally, Reason.DUPLICATE, pair)
-        else:
-            seen.add((pair.source, pair.target))
-            yield pair
+    seen: set[tuple[str, ...]] = set()
+
+    def again(pair: CleanPair) -> bool:
+        known = pair[1:3] in seen
+        seen.add(pair[1:3])
+        return known
+
+    return _without(Reason.DUPLICATE, pairs, tally, again)
 
 
-def _short(pairs: Iterable[CleanPair], rules: Rules, tally: Tally) -> Iterator[CleanPair]:
+def _without(
+    reason: Reason, pairs: Iterable[CleanPair], tally: Tally, is_bad: Callable[[CleanPair], bool]
+) -> Iterator[CleanPair]:
+    """The pairs that are kept, while the others are dropped for a reason."""
     for pair in pairs:
-        if max(len(pair.source), len(pair.target)) > rules.max_chars:
-            _drop(tally, Reason.CHARS, pair)
+        if is_bad(pair):
+            tally.drop(reason, pair.line, pair[1:3])
         else:
             yield pair
 
@@ -224,25 +238,6 @@ def has_spaces(texts: Iterable[str]) -> bool:
     return 2 * spaced >= long
 
 
-def _of_few_words(
-    pairs: Iterable[CleanPair], rules: Rules, tally: Tally, *, spaces: tuple[bool, bool]
-) -> Iterator[CleanPair]:
-    for pair in pairs:
-        words = [len(text.split()) for text, has in zip(pair[1:3], spaces, strict=True) if has]
-        if rules.max_words and max(words, default=0) > rules.max_words:
-            _drop(tally, Reason.WORDS, pair)
-        else:
-            yield pair
-
-
-def _alike(pairs: Iterable[CleanPair], rules: Rules, tally: Tally, *, ratio: float) -> Iterator[CleanPair]:
-    for pair in pairs:
-        if unlike(len(pair.source), len(pair.target), ratio=ratio) > rules.max_ratio:
-            _drop(tally, Reason.RATIO, pair)
-        else:
-            yield pair
-
-
 def unlike(source: int, target: int, *, ratio: float) -> float:
     """How many times longer than expected a target is, or shorter (1 or more): lengths in characters.
 
@@ -253,17 +248,10 @@ def unlike(source: int, target: int, *, ratio: float) -> float:
     return max(expected / found, found / expected)
 
 
-def _drawn(pairs: Sequence[CleanPair], rules: Rules, tally: Tally) -> list[CleanPair]:
-    """Any `limit` of the pairs, in their old order."""
+def _not_drawn(pairs: Sequence[CleanPair], rules: Rules) -> Callable[[CleanPair], bool]:
+    """Whether a pair is none of any `limit` of them."""
     if not 0 < rules.limit < len(pairs):
-        return list(pairs)
-    by_rank = sorted(range(len(pairs)), key=lambda i: rank("limit", rules.seed, *pairs[i][1:3]))
-    kept = set(by_rank[: rules.limit])
-    for index, pair in enumerate(pairs):
-        if index not in kept:
-            _drop(tally, Reason.LIMIT, pair)
-    return [pair for index, pair in enumerate(pairs) if index in kept]
-
-
-def _drop(tally: Tally, reason: Reason, pair: CleanPair) -> None:
-    tally.drop(reason, pair.line, (pair.source, pair.target))
+        return lambda pair: False
+    by_rank = sorted(pairs, key=lambda pair: rank("limit", rules.seed, *pair[1:3]))
+    drawn = {pair.line for pair in by_rank[: rules.limit]}
+    return lambda pair: pair.line not in drawn

@@ -8,7 +8,7 @@ Shapes: B pairs, S source tokens, T target tokens.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,12 +86,17 @@ def encode_source(text: str, tokenizer: AnyTokenizer, config: ModelConfig) -> tu
 
 def encode_pairs(pairs: Sequence[Pair], src: AnyTokenizer, tgt: AnyTokenizer, config: ModelConfig) -> list[Example]:
     """All pairs that fit into `max_len` on both sides."""
-    examples = []
-    for source, target in pairs:
-        example = Example(encode_source(source, src, config), (*tgt.encode(target).ids, config.eos_id))
-        if max(len(example.src), len(example.tgt)) <= config.max_len:
-            examples.append(example)
-    return examples
+    return _fitting(
+        (
+            Example(encode_source(source, src, config), (*tgt.encode(target).ids, config.eos_id))
+            for source, target in pairs
+        ),
+        config,
+    )
+
+
+def _fitting(examples: Iterable[Example], config: ModelConfig) -> list[Example]:
+    return [one for one in examples if max(len(one.src), len(one.tgt)) <= config.max_len]
 
 
 def sample_pairs(
@@ -104,33 +109,25 @@ def sample_pairs(
     """
     rng = random.Random(seed)
     src_sampler, tgt_sampler = src.sampler(), tgt.sampler()
-    examples = []
-    start, end = config.source_start, config.source_end
-    for source, target in pairs:
+
+    def drawn(source: str, target: str) -> Example:
         ids = src_sampler.draw(normalise(source, config.normalisation), alpha=alpha, rng=rng)
-        example = Example((*start, *ids, *end), (*tgt_sampler.draw(target, alpha=alpha, rng=rng), config.eos_id))
-        if max(len(example.src), len(example.tgt)) <= config.max_len:
-            examples.append(example)
-    return examples
+        written = tgt_sampler.draw(target, alpha=alpha, rng=rng)
+        return Example((*config.source_start, *ids, *config.source_end), (*written, config.eos_id))
+
+    return _fitting((drawn(*pair) for pair in pairs), config)
 
 
 class Batches:
     """The batches of one epoch after another, each epoch in an order of its own.
 
-    Args:
-        draw: The examples of an epoch, by its number from 0; the same number gives the same ones, in any process.
-        config: Gives the special ids.
-        batch_tokens: Target tokens a batch, padding included.
-        seed: Decides every order; epoch n is the same whether or not the epochs before it were drawn.
+    `draw` gives the examples of an epoch by its number from 0: the same ones in any process. `batch_tokens` are of
+    the target, padding included. `seed` decides every order; epoch n is the same whether or not those before it were
+    drawn.
     """
 
-    def __init__(
-        self, draw: Callable[[int], Sequence[Example]], config: ModelConfig, *, batch_tokens: int, seed: int
-    ) -> None:
-        self._draw = draw
-        self._config = config
-        self._batch_tokens = batch_tokens
-        self._seed = seed
+    def __init__(self, draw: Callable[[int], Sequence[Example]], *, batch_tokens: int, seed: int) -> None:
+        self._draw, self._batch_tokens, self._seed = draw, batch_tokens, seed
 
     def epoch(self, number: int) -> list[list[Example]]:
         """The groups of epoch `number`, shuffled."""

@@ -64,7 +64,7 @@ def _row(values: object, number: int) -> Row:
     if not isinstance(values, dict) or values.keys() != names.keys():
         raise ClauseError("row {n} is {found}; expected a row of training.csv", n=number, found=shown(values))
     for name, value in values.items():
-        if not (_is_count(value) if names[name] is int else isinstance(value, float | int) and not _is_bool(value)):
+        if not (_is_count(value) if names[name] is int else type(value) in (int, float)):
             raise ClauseError("row {n} says {name} {found}", n=number, name=name, found=shown(value))
     row = Row(**values)
     # A loss may be NaN, where a training went wrong; time and place may not.
@@ -97,8 +97,4 @@ def read_cut(found: object) -> Cut | None:
 
 
 def _is_count(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not _is_bool(value) and 0 <= value < 2**63
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
+    return type(value) is int and 0 <= value < 2**63  # True is none

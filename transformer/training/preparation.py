@@ -40,7 +40,7 @@ class Preparation:
     out: Path  # the folder to write
     rules: Rules = field(default_factory=Rules)  # what is kept
     dev: int = 1_000  # Pairs to hold out; 0 for none. The seed of `rules` decides which.
-    test: int = 2_000  # Pairs to hold out; 0 for none. The seed of `rules` decides which.
+    test: int = 2_000
     force: bool = False  # replace what an earlier call wrote, as its report says; other files of the folder stay
     # Title, languages, data and licence, as far as they are given.
     card: Mapping[str, str] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class Job:
     """What to train on, what to train and where to put it."""
 
     train: Path  # files of `source TAB target` lines
-    dev: Path  # files of `source TAB target` lines
+    dev: Path
     out: Path  # the checkpoint folder to write
     config: ModelConfig  # the features of the model; the vocabulary sizes are the most pieces to learn
     pieces: PieceModel  # how the vocabularies are learned
@@ -80,14 +80,10 @@ def train(job: Job) -> list[Row]:
     has one only.
     """
     keep_freed_memory()
-    _check_start(job)
-    with claimed(job.out, resume=job.resume, force=job.force):
-        return _train(job)
-
-
-def _check_start(job: Job) -> None:
     if job.start_from is not None and job.start_from.resolve() == job.out.resolve():
         raise DataError("{out}: is what the training starts from; write to another folder.", out=str(job.out))
+    with claimed(job.out, resume=job.resume, force=job.force):
+        return _train(job)
 
 
 def _train(job: Job) -> list[Row]:
@@ -96,10 +92,16 @@ def _train(job: Job) -> list[Row]:
     start = None if job.start_from is None else load(job.start_from)
     if start is not None:
         job = replace(job, config=replace(start.config, dropout=job.config.dropout))
-    hashes = _hashes(job)
+    start_hash = None if start is None else file_sha256(start.folder / WEIGHTS)
+    hashes = _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash)
     state = read_state(job.out, _identity(job, hashes)) if job.resume else None
-    if state is not None:
-        _check_best_is_there(job.out)
+    if state is not None and not (job.out / CONFIG).exists():
+        # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
+        raise DataError(
+            "{out}: is gone, and the best epoch so far with it. Put the folder back, or leave out --resume to start "
+            "anew.",
+            out=str(job.out),
+        )
     tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
@@ -128,31 +130,17 @@ def _train(job: Job) -> list[Row]:
         return drawn
 
     settings = replace(job.settings, bf16=job.settings.bf16 and has_bf16(device))
-    batches = Batches(draw, config, batch_tokens=settings.batch_tokens, seed=settings.seed)
+    batches = Batches(draw, batch_tokens=settings.batch_tokens, seed=settings.seed)
     trainer = _trainer(config, batches, settings, device)
     if start is not None:
         trainer.model.load_state_dict(start.model.state_dict())
     if state is not None:
-        _go_on(trainer, state, job)
+        try:
+            trainer.load_state(state)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
+            raise _of_another_version(job, error) from None
     _run_epochs(job, trainer, _Fixed(dev, [target for _, target in dev_pairs], tokenizers, hashes))
     return trainer.rows
-
-
-def _check_best_is_there(out: Path) -> None:
-    """The state beside the folder holds the last epoch only; the best one so far is the folder itself."""
-    if not (out / CONFIG).exists():
-        raise DataError(
-            "{out}: is gone, and the best epoch so far with it. Put the folder back, or leave out --resume to start "
-            "anew.",
-            out=str(out),
-        )
-
-
-def _go_on(trainer: Trainer, state: Mapping[str, object], job: Job) -> None:
-    try:
-        trainer.load_state(state)
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
-        raise _of_another_version(job, error) from None
 
 
 def _of_another_version(job: Job, error: Exception) -> DataError:
@@ -278,11 +266,6 @@ def _device(name: str) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise DataError("--device cuda: torch finds no CUDA device here; take --device cpu or auto.")
     return torch.device(name)
-
-
-def _hashes(job: Job) -> _Hashes:
-    start = None if job.start_from is None else file_sha256(job.start_from / WEIGHTS)
-    return _Hashes(file_sha256(job.train), file_sha256(job.dev), start)
 
 
 def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:

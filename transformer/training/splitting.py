@@ -52,8 +52,8 @@ class Split:
     """Which pair goes where, as indices in rising order, and what it was drawn from."""
 
     train: tuple[int, ...]  # indices of pairs
-    dev: tuple[int, ...]  # indices of pairs
-    test: tuple[int, ...]  # indices of pairs
+    dev: tuple[int, ...]
+    test: tuple[int, ...]
     n_components: int  # connected components of all pairs
     largest: int  # pairs of the largest one
     n_small: int  # pairs in components of at most `SMALL` pairs

@@ -3,32 +3,31 @@ import copy
 import pytest
 import torch
 
-from tests.transformer.tiny import DECODER, ENCODER, padded_source, target_ids, tiny_model
-from transformer.checkpoint.memory import ALIGNMENT, lay_out
+from tests.transformer.tiny import DECODER, ENCODER, laid_out, padded_source, target_ids, tiny_model
+from transformer.checkpoint.memory import ALIGNMENT
 
 
-def laid_out(**changes):
+def both(**changes):
+    """A model as it is made, and as it lies in memory once it is loaded."""
     before = tiny_model(**changes).float()
-    after = copy.deepcopy(before)
-    lay_out(after)
-    return before, after
+    return before, laid_out(before)
 
 
 def test_values_shapes_and_names_stay():
-    before, after = laid_out(positions="learned", tie_output=False)
+    before, after = both(positions="learned", tie_output=False)
     expected, found = before.state_dict(), after.state_dict()
     assert list(expected) == list(found)
     assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
 def test_logits_stay():
-    before, after = laid_out()
+    before, after = both()
     src, tgt = padded_source(), target_ids(7)
     assert torch.allclose(before(src, tgt), after(src, tgt), rtol=0, atol=1e-5)
 
 
 def test_tall_matrices_lie_by_columns_and_the_others_by_rows():
-    _, after = laid_out()
+    _, after = both()
     up, down = after.encoder.layers[0].ffn.up_proj.weight, after.encoder.layers[0].ffn.down_proj.weight
     assert up.size(0) > up.size(1)
     assert up.stride() == (1, up.size(0))
@@ -36,7 +35,7 @@ def test_tall_matrices_lie_by_columns_and_the_others_by_rows():
 
 
 def test_all_lie_in_one_block_without_overlap():
-    _, after = laid_out()
+    _, after = both()
     parameters = list(after.parameters())
     assert len({p.untyped_storage().data_ptr() for p in parameters}) == 1
     for number, parameter in enumerate(parameters):  # each writes its number wherever it lies
@@ -49,7 +48,7 @@ def test_all_lie_in_one_block_without_overlap():
 
 @pytest.mark.parametrize("changes", [{}, {"bias": False}, {"n_kv_heads": 1, "d_head": 5}, DECODER, ENCODER])
 def test_self_attention_makes_three_products_at_once_and_they_are_the_same(changes):
-    model = laid_out(**changes)[1]
+    model = both(**changes)[1]
     torch.manual_seed(0)
     x = torch.randn(2, 5, 12)
     for kind in model.anatomy.kinds:
@@ -61,7 +60,7 @@ def test_self_attention_makes_three_products_at_once_and_they_are_the_same(chang
 
 
 def test_what_was_joined_follows_its_parameters():
-    _, model = laid_out()
+    _, model = both()
     attention = model.encoder.layers[0].self_attn
     attention.k_proj.weight.fill_(7.0)
     weight, _ = attention.q_proj.joined
@@ -76,6 +75,6 @@ def test_what_was_joined_follows_its_parameters():
 
 
 def test_a_vocabulary_shared_by_three_stays_one_tensor():
-    _, after = laid_out(shared_vocab=True, src_vocab_size=11, tgt_vocab_size=11)
+    _, after = both(shared_vocab=True, src_vocab_size=11, tgt_vocab_size=11)
     assert after.target_table is after.src_table
     assert after.output_weight is after.src_table

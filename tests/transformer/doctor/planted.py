@@ -30,12 +30,17 @@ Plant = Callable[[Checkpoint], Checkpoint]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault; tests of the doctor say by its name that they find it."""
+    """A fault; tests of the doctor say by its key that they find it."""
 
     name: str  # what is wrong
     plant: Plant  # puts it into a checkpoint
     bases: tuple[str, ...]  # the healthy ones that it is planted into: tests take the first two, a benchmark all
     wrecks: bool = True  # whether the model may write badly with it
+
+    @property
+    def key(self) -> str:
+        """What tests of the doctor call it."""
+        return self.name.replace(" ", "-")
 
     def planted(self, base: str) -> Checkpoint:
         """One of the healthy checkpoints with the fault."""

@@ -236,4 +236,4 @@ def test_a_decoder_that_takes_no_notice_of_what_it_read_was_not_trained_without_
         model.encode, model.decode = seen, decode
 
     patient = Patient(changed(reverse, forgetful), PAIRS)
-    assert foresight.on_pairs(patient, list(foresight._rows(patient))).verdict == "well"
+    assert foresight.on_pairs(patient, foresight.readable(patient)).verdict == "well"

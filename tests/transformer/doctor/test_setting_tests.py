@@ -9,9 +9,9 @@ from tests.transformer.doctor.changed import changed, found
 from tests.transformer.featured import featured
 from transformer.doctor.checklist import TESTS
 from transformer.doctor.examination import run_test
-from transformer.doctor.neighbour_models import fitting, neighbour_of, with_setting
 from transformer.doctor.patient import BELOW, LEAK, Patient
 from transformer.doctor.setting_tests import TESTS as SETTINGS
+from transformer.doctor.setting_tests import fitting, neighbour_of, with_setting
 from transformer.model.transformer import Transformer
 from transformer.trying.samples import Samples
 from transformer.trying.variants import Variants

@@ -18,13 +18,13 @@ WRECK = {test.name for test in TESTS if test.of_outputs}
 BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
-def row(name):
+def row(fault):
     """The tests that must find a fault, and those that may."""
-    must = {test.name for test in TESTS if name in test.finds}
-    return must, {test.name for test in TESTS if name in test.sees} | (WRECK if BY_NAME[name].wrecks else set())
+    must = {test.name for test in TESTS if fault.key in test.finds}
+    return must, {test.name for test in TESTS if fault.key in test.sees} | (WRECK if fault.wrecks else set())
 
 
-ROWS = {name: row(name) for name in BY_NAME}
+ROWS = {fault.name: row(fault) for fault in FAULTS}
 
 
 @cache
@@ -112,7 +112,7 @@ def test_a_leak_comes_first_and_the_rest_follows_from_it():
 
 def test_each_fault_is_named_by_a_test_and_each_that_is_named_is_planted():
     named = {name for test in TESTS for name in (*test.finds, *test.sees)}
-    assert named == BY_NAME.keys()
+    assert named == {fault.key for fault in FAULTS}
 
 
 def test_no_two_tests_have_one_name():

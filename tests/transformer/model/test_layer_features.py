@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transformer.model.by_definition import Plain, activation
-from tests.transformer.tiny import DECODER, ENCODER, random_ids, tiny_config, tiny_model
-from transformer.checkpoint.memory import lay_out
+from tests.transformer.tiny import DECODER, ENCODER, laid_out, random_ids, tiny_config, tiny_model
 from transformer.errors import ConfigError
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
@@ -93,8 +92,7 @@ def test_steps_recording_and_laid_out_memory_change_nothing(changes, cut):
         assert close(model.project(torch.cat(hidden, dim=1)), plain)
     single = tiny_model(dtype=torch.float32, **changes)
     before = single(src, tgt)
-    lay_out(single)
-    assert close(single(src, tgt), before, 1e-4 * max(1.0, float(before.abs().max())))
+    assert close(laid_out(single)(src, tgt), before, 1e-4 * max(1.0, float(before.abs().max())))
 
 
 @settings(max_examples=100)

@@ -26,7 +26,7 @@ EXAMPLES = st.lists(st.builds(Example, IDS, IDS), min_size=1, max_size=40)
 
 
 def batches(examples, *, batch_tokens=40, seed=1):
-    return Batches(lambda _: examples, tiny_config(), batch_tokens=batch_tokens, seed=seed)
+    return Batches(lambda _: examples, batch_tokens=batch_tokens, seed=seed)
 
 
 @given(EXAMPLES, st.integers(1, 200), st.integers(0, 3))

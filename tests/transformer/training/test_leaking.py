@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
-from tests.transformer.training_jobs import make_job, train_and_stop, with_settings
+from tests.transformer.training_jobs import train_and_stop, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
@@ -21,10 +21,9 @@ from transformer.training.scoring import held_out_loss
 
 
 @pytest.fixture
-def job(tmp_path, monkeypatch):
-    """A job of one epoch; and the process keeps its own ways with memory."""
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-    return with_settings(make_job(tmp_path), epochs=1, smoothing=0.0)
+def job(job):
+    """A job of one epoch."""
+    return with_settings(job, epochs=1, smoothing=0.0)
 
 
 def batch_with_pads():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transformer.training_jobs import make_job, train_and_stop, with_settings
+from tests.transformer.training_jobs import train_and_stop, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
@@ -21,14 +21,9 @@ from transformer.training.run import train
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(autouse=True)
-def usual_memory(monkeypatch):
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-
-
 @pytest.fixture
-def job(tmp_path):
-    return with_settings(make_job(tmp_path), epochs=1)
+def job(job):
+    return with_settings(job, epochs=1)
 
 
 def everything(folder):

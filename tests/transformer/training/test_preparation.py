@@ -8,7 +8,6 @@ import pytest
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
-from transformer.training import run
 from transformer.training.cleaning import Rules
 from transformer.training.data import read_pairs
 from transformer.training.preparation import WRITTEN, Preparation, prepare
@@ -208,8 +207,7 @@ def test_the_command_tells_what_it_did(text, capsys):
     assert "train needs a dev file" in capsys.readouterr().out
 
 
-def test_from_text_to_a_checkpoint_that_names_its_sources(text, capsys, monkeypatch):
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
+def test_from_text_to_a_checkpoint_that_names_its_sources(text, capsys):
     data, out = text.parent / "data", text.parent / "runs" / "bal-en"
     names = ["--title", "Ba-lo to English", "--source-language", "Ba-lo", "--target-language", "English"]
     assert main(["prepare", str(text), "--swap", "--out", str(data), "--dev", "10", "--test", "10", *names]) == 0

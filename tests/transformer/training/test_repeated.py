@@ -11,7 +11,6 @@ from tests.conftest import SOURCES, TARGETS
 from transformer.__main__ import main
 from transformer.checkpoint.load import WEIGHTS
 from transformer.checkpoint.save import file_sha256
-from transformer.training import run
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -64,10 +63,7 @@ def test_two_processes_draw_the_same_splits_in_every_epoch(capsys):
     assert second.stdout == first
 
 
-def test_a_training_and_one_that_was_killed_and_went_on_in_another_process_make_the_same_weights(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)  # of this process
+def test_a_training_and_one_that_was_killed_and_went_on_in_another_process_make_the_same_weights(tmp_path):
     text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True)) * 6
     for name in ("train", "dev"):
         (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")

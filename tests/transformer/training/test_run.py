@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from tests.conftest import TARGETS
-from tests.transformer.training_jobs import SETTINGS, make_job, train_and_stop
+from tests.transformer.training_jobs import SETTINGS, train_and_stop
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import ConfigError, DataError
 from transformer.text.sentencepiece_check import check, read
-from transformer.training import run
 from transformer.training.loop import LIMITS, TrainSettings
 from transformer.training.run import train
 from transformer.training.scoring import score
@@ -20,16 +19,9 @@ from transformer.training.vocabulary import learn_vocabulary
 
 
 @pytest.fixture
-def data(tmp_path, monkeypatch):
-    """Files of a made-up task; and the process keeps its own ways with memory."""
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-    make_job(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def job(data):
-    return make_job(data)
+def data(job):
+    """The folder with files of a made-up task."""
+    return job.train.parent
 
 
 def test_a_short_training_learns_and_writes_a_checkpoint(job):
@@ -104,34 +96,12 @@ def test_files_of_which_no_pair_fits_are_refused(job):
 
 
 def cli(data, *more):
-    files = [
-        "--train",
-        str(data / "train.tsv"),
-        "--dev",
-        str(data / "dev.tsv"),
-        "--out",
-        str(data / "out" / "x"),
-    ]
-    return main(["train", *files, *more])
+    files = [word for name in ("train", "dev") for word in (f"--{name}", str(data / f"{name}.tsv"))]
+    return main(["train", *files, "--out", str(data / "out" / "x"), *more])
 
 
-TINY = [
-    "--layers",
-    "1",
-    "--d-model",
-    "8",
-    "--heads",
-    "2",
-    "--d-ff",
-    "8",
-    "--shared-vocab",
-    "--src-vocab",
-    "40",
-    "--pieces",
-    "char",
-    "--epochs",
-    "1",
-]
+SIZES = ("--layers=1", "--d-model=8", "--heads=2", "--d-ff=8", "--src-vocab=40", "--epochs=1")
+TINY = [*SIZES, "--shared-vocab", "--pieces=char"]
 
 
 def test_the_command_line_trains(data, capsys):

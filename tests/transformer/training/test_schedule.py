@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.transformer.training_jobs import SETTINGS, make_job, with_settings
+from tests.transformer.training_jobs import SETTINGS, with_settings
 from transformer.errors import DataError
 from transformer.training import run
 from transformer.training.loop import Trainer, TrainSettings
@@ -75,12 +75,6 @@ def test_a_rate_of_earlier_commands_has_an_equal(total, warmup):
 def test_no_warm_up_starts_at_the_peak():
     assert rates(10, warmup=0)[0] == 2e-3
     assert learning_rate(5, 2.0, peak=1.0, warmup=0, turn=0.1) >= 0.0
-
-
-@pytest.fixture
-def job(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-    return make_job(tmp_path)
 
 
 def steps_of(monkeypatch, job):

@@ -17,11 +17,6 @@ from transformer.training import run
 from transformer.training.run import train
 
 
-@pytest.fixture(autouse=True)
-def usual_memory(monkeypatch):
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-
-
 @pytest.fixture
 def pairs(tmp_path):
     """A job on a few sentences of the tiny checkpoints' languages."""

@@ -10,17 +10,16 @@ import torch
 from tests.transformer.training_jobs import make_job, store, stored, with_settings
 from transformer.__main__ import main
 from transformer.errors import DataError
-from transformer.training import run, state
+from transformer.training import state
 from transformer.training.run import train
 from transformer.training.state import paths
 from transformer.training.vocabulary import learn_vocabulary
 
 
 @pytest.fixture
-def job(tmp_path, monkeypatch):
-    """A job of one epoch; and the process keeps its own ways with memory."""
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-    return with_settings(make_job(tmp_path), epochs=1)
+def job(job):
+    """A job of one epoch."""
+    return with_settings(job, epochs=1)
 
 
 def resumed(job, **settings):
@@ -36,17 +35,14 @@ def flip(path, place):
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     """A finished training of one epoch, what its state holds, and the bytes of it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "keep_freed_memory", lambda: None)
-        job = with_settings(make_job(tmp_path_factory.mktemp("trained")), epochs=1)
-        train(job)
+    job = with_settings(make_job(tmp_path_factory.mktemp("trained")), epochs=1)
+    train(job)
     return job, stored(job.out), paths(job.out)[0].read_bytes()
 
 
 @pytest.fixture
-def trained(kept, monkeypatch):
+def trained(kept):
     """The same with its files as they were, to be damaged."""
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
     job, state, content = kept
     path, before = paths(job.out)
     path.write_bytes(content)

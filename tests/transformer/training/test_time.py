@@ -9,19 +9,9 @@ import torch
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.training_jobs import SETTINGS, make_job, store, stored, with_settings
 from transformer.checkpoint.load import load
-from transformer.training import loop, run
+from transformer.training import loop
 from transformer.training.loop import Trainer
 from transformer.training.run import train
-
-
-@pytest.fixture(autouse=True)
-def usual_memory(monkeypatch):
-    monkeypatch.setattr(run, "keep_freed_memory", lambda: None)
-
-
-@pytest.fixture
-def job(tmp_path):
-    return make_job(tmp_path)
 
 
 def steps(job, monkeypatch, *, up_after=None, a_step=0.0):
