@@ -18,15 +18,11 @@ MOST_FINE = 75_000
 
 
 def packed(shares: np.ndarray) -> dict[str, Any]:
-    """Write numbers as steps.
+    """Write numbers of any shape as steps; what is beyond 0 to 1 is cut, NaN is 0.
 
-    Args:
-        shares: Any shape, 0 to 1; what is beyond is cut, NaN is 0.
-
-    Returns:
-        `levels`: the step that stands for 1; `count`: how many numbers; `steps`: base64 of unsigned integers of 8
-        or (beyond 255 levels) 16 bits, low byte first; `filled`: None, or base64 of a bit for each number, highest
-        bit first, and `steps` has only those whose bit is set.
+    `levels`: the step that stands for 1; `count`: how many numbers; `steps`: base64 of unsigned integers of 8 or
+    (beyond 255 levels) 16 bits, low byte first; `filled`: None, or base64 of a bit for each number, highest bit
+    first, and `steps` has only those whose bit is set.
     """
     levels, kind = (FINE_LEVELS, "<u2") if shares.size <= MOST_FINE else (COARSE_LEVELS, "u1")
     steps = np.rint(np.clip(np.nan_to_num(shares), 0.0, 1.0) * levels).astype(kind).ravel()

@@ -269,32 +269,24 @@ def test_parts_that_do_not_fit_are_refused(change):
         replace(RUN, **change)
 
 
-def stepper_page(report=None, *, step=0, revision=0):
-    """A page with one stepper; `report` is what the browser said."""
-    from streamlit import session_state, text
+@pytest.fixture
+def answer(monkeypatch):
+    """Where the reader rests, when the browser has reported that."""
 
-    from tests.ui.components.test_components import RUN
-    from ui.components.stepper.stepper import stepper
+    def rest(report, step=0):
+        monkeypatch.setattr("streamlit.session_state", {} if report is None else {"s": {"step": report}})
+        return settled_step(RUN, key="s", step=step)
 
-    if report is not None and "told" not in session_state:
-        session_state["told"] = True
-        session_state["s"] = {"step": report}
-    text(stepper(RUN, key="s", step=step, step_revision=revision))
+    return rest
 
 
-def answer(report, **options):
-    page = AppTest.from_function(stepper_page, args=(report,), kwargs=options).run()
-    assert not page.exception
-    return int(page.text[0].value)
-
-
-def test_without_a_report_python_says_where_to_stand():
+def test_without_a_report_python_says_where_to_stand(answer):
     assert answer(None, step=1) == 1
     assert answer(None, step=99) == 1
     assert answer(None, step=-3) == 0
 
 
-def test_a_report_about_this_run_and_revision_counts():
+def test_a_report_about_this_run_and_revision_counts(answer):
     assert answer({"run_id": "a", "step_revision": 0, "step": 1}) == 1
     assert answer({"run_id": "a", "step_revision": 0, "step": 99}) == 1
 
@@ -310,8 +302,15 @@ def test_a_report_about_this_run_and_revision_counts():
         "1",
     ],
 )
-def test_other_reports_do_not(report):
+def test_other_reports_do_not(answer, report):
     assert answer(report) == 0
+
+
+def stepper_page():
+    from tests.ui.components.test_components import RUN
+    from ui.components.stepper.stepper import stepper
+
+    stepper(RUN, key="s", step=0)
 
 
 def test_what_the_browser_gets_is_plain_and_inside_its_range():

@@ -12,7 +12,7 @@ import { STYLES } from "./served.js";
 import { STEP_EVENT } from "./step.js";
 import { speak, spoken } from "./words.js";
 
-/** @import { Component, Spoken } from "./payloads.js" */
+/** @import { Component, Create, Show, Spoken } from "./payloads.js" */
 
 /**
  * What differs from component to component.
@@ -21,8 +21,8 @@ import { speak, spoken } from "./words.js";
  * @typedef {object} Part
  * @property {keyof typeof STYLES} styles
  * @property {string} className of the root
- * @property {(root: HTMLElement, gone: AbortSignal) => View} create fills the root; the signal comes once it has left
- * @property {(view: View, component: Component<Payload>) => void} show
+ * @property {Create<View>} create
+ * @property {Show<View, Payload>} show
  * @property {(view: View) => HTMLElement[]} [watched] whose size matters
  * @property {(view: View) => void} [resized]
  * @property {(view: View) => void} [fontsCame]

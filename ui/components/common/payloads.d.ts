@@ -18,6 +18,12 @@ export interface Component<Payload extends Spoken> {
   setTriggerValue(name: string, value: unknown): void;
 }
 
+/** Fills the root of a component; the signal comes once that has left the page. */
+export type Create<View> = (root: HTMLElement, gone: AbortSignal) => View;
+
+/** Draws what Python sent. */
+export type Show<View, Payload extends Spoken> = (view: View, component: Component<Payload>) => void;
+
 /** Numbers from 0 to 1 as `packing.py` packs them. */
 export interface Packed {
   levels: number;

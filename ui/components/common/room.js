@@ -6,7 +6,7 @@ const SCROLLER = "[data-testid='stMain']";
 const PAGE = "[data-testid='stMainBlockContainer']";
 
 /**
- * The height that the window has left under all that stands above an element, before anybody scrolls, and no more than
+ * The height that the window has left under all that stands above an element, before anybody scrolls, and at most
  * `most`; its own where that is too little, as it is for what nobody sees before scrolling.
  * @param {HTMLElement} element
  * @param {{ own: number, least: number, most: number }} heights

@@ -83,8 +83,8 @@ function saveFile(name, content) {
   setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
 }
 
-// A picture stands alone and sees no font of the page, and another font's letters are wider than the room that was left
-// for them: so the page's fonts are put inside.
+// A picture stands alone and sees no font of the page, and another font's letters are wider than the room that was
+// left for them: so the page's fonts are put inside.
 
 /** @type {Map<string, Promise<string>>} */
 const FETCHED = new Map();

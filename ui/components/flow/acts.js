@@ -62,8 +62,8 @@ export function toggleFollowing(view) {
 }
 
 /**
- * Draw what is chosen, and tell Python, which says in the next data what it has heard. No head at all is said as all of
- * them: an address that shows nothing would help nobody.
+ * Draw what is chosen, and tell Python, which says in the next data what it has heard. No head at all is said as all
+ * of them: an address that shows nothing would help nobody.
  * @param {View} view
  * @param {Partial<View>} [choice]
  */

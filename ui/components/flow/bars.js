@@ -10,13 +10,26 @@ import { update } from "./drawing.js";
 /** @import { View } from "./types.js" */
 
 /** @param {View} view */
-export function makeHeads(view) {
+export function makeBars(view) {
   view.heads = make("div", "gf-flow-heads", "", { role: "group", "aria-label": say("Heads shown") });
   view.chips = make("div", "gf-flow-chips");
   view.heads.append(make("span", "gf-flow-label", say("Heads")), view.chips,
     makeButton("gf-flow-button gf-flow-all", say("All"), say("Show all heads"), () => hide(view, [])),
     makeButton("gf-flow-button gf-flow-none", say("None"), say("Hide all heads"), () => hide(view, everyHead(view))));
-  return view.heads;
+  const about = { type: "range", min: 0, max: 0.5, step: 0.01, "aria-label": say("Hide lines below this weight") };
+  view.slider = make("input", "gf-flow-slider", "", about);
+  view.slider.addEventListener("input", () => {
+    KEPT.threshold = Number(view.slider.value);
+    update(view);
+  });
+  view.cutText = make("span", "gf-flow-cut");
+  const threshold = make("label", "gf-flow-threshold");
+  threshold.append(make("span", "gf-flow-label", say("Hide below")), view.slider, view.cutText);
+  view.follow = makeButton("gf-flow-button gf-flow-follow", say("Follow the step"),
+    say("Pin the row of the current step, at every step"), () => toggleFollowing(view));
+  const bars = make("div", "gf-flow-tools");
+  bars.append(view.heads, threshold, view.follow);
+  return bars;
 }
 
 /** @param {View} view */
@@ -36,25 +49,4 @@ export function fillHeads(view) {
     chip.addEventListener("dblclick", () => toggleHead(view, head, true));
     return chip;
   }));
-}
-
-/** @param {View} view */
-export function makeThreshold(view) {
-  const label = make("label", "gf-flow-threshold");
-  const about = { type: "range", min: 0, max: 0.5, step: 0.01, "aria-label": say("Hide lines below this weight") };
-  view.slider = make("input", "gf-flow-slider", "", about);
-  view.cutText = make("span", "gf-flow-cut");
-  view.slider.addEventListener("input", () => {
-    KEPT.threshold = Number(view.slider.value);
-    update(view);
-  });
-  label.append(make("span", "gf-flow-label", say("Hide below")), view.slider, view.cutText);
-  return label;
-}
-
-/** @param {View} view */
-export function makeFollow(view) {
-  const following = say("Pin the row of the current step, at every step");
-  return view.follow = makeButton("gf-flow-button gf-flow-follow", say("Follow the step"), following,
-    () => toggleFollowing(view));
 }

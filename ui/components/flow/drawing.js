@@ -45,7 +45,8 @@ function look(view) {
   view.focus = beside ? pin : pointed ?? pin;
   view.pair = null;
   if (!beside) return;
-  view.pair = pin.side === "query" ? { query: pin.index, key: pointed.index } : { query: pointed.index, key: pin.index };
+  const [query, key] = pin.side === "query" ? [pin.index, pointed.index] : [pointed.index, pin.index];
+  view.pair = { query, key };
 }
 
 /** @param {View} view */

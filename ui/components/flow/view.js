@@ -7,7 +7,7 @@ import { mount } from "../common/mount.js";
 import { whatMakesRoom } from "../common/room.js";
 import { press } from "../common/save.js";
 import { makeUnder } from "../common/under.js";
-import { fillHeads, makeFollow, makeHeads, makeThreshold } from "./bars.js";
+import { fillHeads, makeBars } from "./bars.js";
 import { everyHead, KEPT, same } from "./choices.js";
 import { fillColumns, makeColumn } from "./columns.js";
 import { markStep, paint, reveal, update } from "./drawing.js";
@@ -16,7 +16,7 @@ import { titleOf } from "./readout.js";
 import { saveDrawing } from "./svg.js";
 import { decode, SIDES } from "./weights.js";
 
-/** @import { Component, FlowPayload, Pin } from "../common/payloads.js" */
+/** @import { Create, FlowPayload, Pin, Show } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /** @param {View} view */
@@ -33,7 +33,7 @@ function stage(view) {
   return [heads, view.scroll];
 }
 
-/** @param {HTMLElement} root */
+/** @type {Create<View>} */
 function create(root) {
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     root, mount: Math.random().toString(36).slice(2), sent: 0, pin: null, pointed: null, following: false,
@@ -46,9 +46,7 @@ function create(root) {
     className: "gf-flow-dialog", name: () => view.data.name, changed: () => layOut(view),
     data: () => press(view.data.table), picture: (format) => saveDrawing(view, format),
   });
-  const tools = make("div", "gf-flow-tools");
-  tools.append(makeHeads(view), makeThreshold(view), makeFollow(view));
-  view.body.append(tools, view.readout, ...stage(view), view.count);
+  view.body.append(makeBars(view), view.readout, ...stage(view), view.count);
   return view;
 }
 
@@ -79,10 +77,7 @@ function adopt(view, data) {
   view.pointed = kept(view.pointed);
 }
 
-/**
- * @param {View} view
- * @param {Component<FlowPayload>} component
- */
+/** @type {Show<View, FlowPayload>} */
 function show(view, { data: { payload: data }, setStateValue }) {
   view.setStateValue = setStateValue;
   adopt(view, data);

@@ -7,7 +7,7 @@ import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { sayN, say, spoken } from "../common/words.js";
 
-/** @import { Component, GlossaryListPayload, ListedTerm } from "../common/payloads.js" */
+/** @import { Component, Create, GlossaryListPayload, ListedTerm, Show } from "../common/payloads.js" */
 
 /**
  * @typedef {object} View
@@ -20,10 +20,7 @@ import { sayN, say, spoken } from "../common/words.js";
  * @property {Component<GlossaryListPayload>} [component]
  */
 
-/**
- * @param {HTMLElement} root
- * @returns {View}
- */
+/** @type {Create<View>} */
 function create(root) {
   const [tools, list] = [make("div", "gf-glossary-tools"), make("dl", "gf-glossary-list")];
   const what = say("Find a term");
@@ -82,10 +79,7 @@ function sift({ search, entries, count }) {
   count.textContent = sayN("{n} term", "{n} terms", n);
 }
 
-/**
- * @param {View} view
- * @param {Component<GlossaryListPayload>} component
- */
+/** @type {Show<View, GlossaryListPayload>} */
 function show(view, component) {
   const { terms, chosen } = component.data.payload;
   view.component = component;

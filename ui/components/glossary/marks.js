@@ -12,7 +12,7 @@ import { renewStops } from "./stops.js";
 import { blockOf, eachText, isShown } from "./texts.js";
 import { hideTip, listen, makeTip } from "./tip.js";
 
-/** @import { Component, GlossaryMarksPayload } from "../common/payloads.js" */
+/** @import { Create, GlossaryMarksPayload, Show } from "../common/payloads.js" */
 /** @import { Marked, View } from "./types.js" */
 
 const QUIET_MS = 250;
@@ -81,11 +81,7 @@ function watch(view, root) {
   view.observer.observe(root, { childList: true, characterData: true, subtree: true });
 }
 
-/**
- * @param {HTMLElement} root
- * @param {AbortSignal} gone
- * @returns {View}
- */
+/** @type {Create<View>} */
 function create(root, gone) {
   /** @type {View} */
   const view = {
@@ -97,10 +93,7 @@ function create(root, gone) {
   return view;
 }
 
-/**
- * @param {View} view
- * @param {Component<GlossaryMarksPayload>} component
- */
+/** @type {Show<View, GlossaryMarksPayload>} */
 function show(view, { data: { payload: { terms, apart } } }) {
   const said = JSON.stringify([terms, apart]);
   if (said !== view.said) {

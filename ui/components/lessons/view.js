@@ -5,7 +5,7 @@
 import { mount } from "../common/mount.js";
 import { lookAt } from "./looking.js";
 
-/** @import { Component, LessonMemoryPayload, LessonRow } from "../common/payloads.js" */
+/** @import { LessonMemoryPayload, LessonRow, Show } from "../common/payloads.js" */
 
 const KEY = "glassformer-lessons";
 const MOST = 400;
@@ -55,10 +55,7 @@ function store(text) {
   }
 }
 
-/**
- * @param {View} view
- * @param {Component<LessonMemoryPayload>} component
- */
+/** @type {Show<View, LessonMemoryPayload>} */
 function show(view, { data: { payload: { rows, forgotten, open, look } }, setStateValue }) {
   lookAt(open, look);
   const isFirst = view.forgotten === null;

@@ -19,7 +19,7 @@ import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
 import { addTools, askedRanges, refreshTools } from "./tools.js";
 
-/** @import { Component, PlotlyPayload } from "../common/payloads.js" */
+/** @import { Create, PlotlyPayload, Show } from "../common/payloads.js" */
 /** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
 
 const MOST_GROWN = 1.3;
@@ -193,8 +193,8 @@ async function react(view, plotly, figure) {
 // ---------------------------------------------------------------- room
 
 /**
- * The height of a chart: its own, which Python says, grown with the letters, or what the window has; in the large view
- * all there is.
+ * The height of a chart: its own, which Python says, grown with the letters, or what the window has; in the large
+ * view all there is.
  * @param {View} view
  */
 function heightOf({ data, frame, plot, root, under }) {
@@ -224,7 +224,7 @@ function resized(view) {
 
 // ---------------------------------------------------------------- life
 
-/** @param {HTMLElement} frame */
+/** @type {Create<View>} */
 function create(frame) {
   const root = make("div", "gf-chart");
   const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
@@ -242,10 +242,7 @@ function create(frame) {
   return view;
 }
 
-/**
- * @param {View} view
- * @param {Component<PlotlyPayload>} component
- */
+/** @type {Show<View, PlotlyPayload>} */
 function show(view, { data: { payload: data }, setTriggerValue }) {
   Object.assign(view, { data, setTriggerValue });
   view.root.dataset.clickable = String(data.clickable);

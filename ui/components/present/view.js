@@ -10,7 +10,7 @@ import { mount } from "../common/mount.js";
 import { isPresenting, present, speakInAddress } from "../common/present.js";
 import { say } from "../common/words.js";
 
-/** @import { Component, PresenterPayload } from "../common/payloads.js" */
+/** @import { Create, PresenterPayload, Show } from "../common/payloads.js" */
 
 /** @typedef {{ button: HTMLButtonElement, skip: HTMLAnchorElement }} View */
 
@@ -64,11 +64,7 @@ function skipLink() {
   return link;
 }
 
-/**
- * @param {HTMLElement} root
- * @param {AbortSignal} signal
- * @returns {View}
- */
+/** @type {Create<View>} */
 function create(root, signal) {
   const toggle = () => present(!isPresenting());
   const button = makeButton("gf-present-button", "", "", toggle, { "aria-keyshortcuts": "P" });
@@ -84,10 +80,7 @@ function create(root, signal) {
   return { button, skip: skipLink() };
 }
 
-/**
- * @param {View} view
- * @param {Component<PresenterPayload>} component
- */
+/** @type {Show<View, PresenterPayload>} */
 function shown(view, { data: { payload } }) {
   if (payload.spoken) speakInAddress(payload.spoken);
   show(view);

@@ -8,7 +8,7 @@ import { connect, keep, kept, listen, vote } from "./connection.js";
 import { follow, isUnderWay, stay } from "./following.js";
 import { makeTimer } from "./timer.js";
 
-/** @import { Component, RoomPayload } from "../common/payloads.js" */
+/** @import { Create, RoomPayload, Show } from "../common/payloads.js" */
 /** @import { Known, RoomState, View } from "./types.js" */
 
 const TEACHER_MS = 3000;
@@ -26,10 +26,7 @@ let latest = null;
 /** @type {View | null} the line that was drawn last: one that goes may go after the next has come */
 let current = null;
 
-/**
- * @param {HTMLElement} root
- * @param {AbortSignal} gone
- */
+/** @type {Create<View>} */
 function create(root, gone) {
   const view = /** @type {View} */ ({
     root, said: make("span", "gf-room-said", "", { role: "status" }), ballot: make("span", "gf-room-ballot"),
@@ -136,7 +133,8 @@ function draw(view) {
   const away = Boolean(kept(payload.code, "away"));
   const { code } = payload;
   said.textContent = known?.standing === "there" && payload.role === "teacher"
-    ? sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.", known.counts?.students ?? 0, { code })
+    ? sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.",
+      known.counts?.students ?? 0, { code })
     : sayStanding(known, payload, away);
   // A projector has other things to say, as long as all is well.
   view.root.classList.toggle("gf-room-quiet", payload.role === "viewer" && known?.standing === "there");
@@ -191,10 +189,7 @@ function sayStanding(known, { code }, away) {
   return say("Room {code}: your page follows the teacher.", { code });
 }
 
-/**
- * @param {View} view
- * @param {Component<RoomPayload>} component
- */
+/** @type {Show<View, RoomPayload>} */
 function show(view, { data: { payload }, setTriggerValue }) {
   current = view;
   view.payload = payload;

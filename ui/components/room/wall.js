@@ -7,15 +7,12 @@ import { say, sayN } from "../common/words.js";
 import { listen } from "./connection.js";
 import { makeTimer } from "./timer.js";
 
-/** @import { Component, RoomCountsPayload } from "../common/payloads.js" */
+/** @import { Create, RoomCountsPayload, Show } from "../common/payloads.js" */
 /** @import { Known } from "./types.js" */
 
 /** @typedef {{ root: HTMLElement, students: HTMLElement, voted: HTMLElement, known: Known | null }} Wall */
 
-/**
- * @param {HTMLElement} root
- * @param {AbortSignal} gone
- */
+/** @type {Create<Wall>} */
 function create(root, gone) {
   /** @type {Wall} */
   const wall = { root, students: make("span"), voted: make("span"), known: null };
@@ -37,10 +34,7 @@ function draw({ students, voted, known }) {
   voted.textContent = counts ? say("{n} of {m} answered", { n: counts.voted, m: counts.expected }) : "";
 }
 
-/**
- * @param {Wall} wall
- * @param {Component<RoomCountsPayload>} component
- */
+/** @type {Show<Wall, RoomCountsPayload>} */
 function show(wall, { data: { payload } }) {
   wall.root.classList.toggle("gf-large", payload.large);
   draw(wall);

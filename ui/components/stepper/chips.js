@@ -1,6 +1,6 @@
 // @ts-check
-// The pieces of source and output: made once for each run, changed at each step. And what is said of a source piece that
-// was picked: who looks at it, and at which step.
+// The pieces of source and output: made once for each run, changed at each step. And what is said of a source piece
+// that was picked: who looks at it, and at which step.
 
 import { make, pieceText, set } from "../common/dom.js";
 import { say, sayNodes } from "../common/words.js";

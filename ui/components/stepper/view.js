@@ -12,7 +12,7 @@ import { enter, leave, watchSource } from "./keys.js";
 import { go, makeControls, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
 
-/** @import { Component, StepperPayload } from "../common/payloads.js" */
+/** @import { Create, Show, StepperPayload } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
 /**
@@ -30,10 +30,7 @@ function side(className, heading, ...content) {
   return { section, name };
 }
 
-/**
- * @param {HTMLElement} root
- * @param {AbortSignal} gone
- */
+/** @type {Create<View>} */
 function create(root, gone) {
   const label = say("Step through the translation. Arrow keys move, Home and End jump, Space plays.");
   set(root, { role: "group", tabindex: 0, "aria-label": label });
@@ -41,8 +38,10 @@ function create(root, gone) {
     root, step: 0, speed: 1, timer: null, halted: null, picked: null,
     // What scrolls would be a stop of the Tab key, but it follows the step by itself.
     text: make("p", "gf-text", "", { dir: "auto", tabindex: -1 }),
-    sourceList: make("ol", "gf-pieces", "", { role: "group" }), targetList: make("ol", "gf-pieces", "", { tabindex: -1 }),
-    caption: make("p", "gf-caption", "", { "aria-live": "polite" }), note: make("p", "gf-note"), bar: make("div", "gf-bar"),
+    sourceList: make("ol", "gf-pieces", "", { role: "group" }),
+    targetList: make("ol", "gf-pieces", "", { tabindex: -1 }),
+    caption: make("p", "gf-caption", "", { "aria-live": "polite" }), note: make("p", "gf-note"),
+    bar: make("div", "gf-bar"),
   }));
   const says = make("div", "gf-says");
   says.append(view.caption, view.note);
@@ -80,10 +79,7 @@ function adopt(view, data) {
   view.slider.max = String(Math.max(1, run.target.length));
 }
 
-/**
- * @param {View} view
- * @param {Component<StepperPayload>} component
- */
+/** @type {Show<View, StepperPayload>} */
 function show(view, { data: { payload }, setStateValue, setTriggerValue }) {
   Object.assign(view, { setStateValue, setTriggerValue });
   view.root.classList.toggle("gf-compact", payload.compact);
