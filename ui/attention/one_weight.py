@@ -46,6 +46,8 @@ WHY_THIS_ROW = say(
     "No weight was chosen yet. This one is worth a first look: of all heads and rows, the one whose largest weight "
     "is nearest to 0.6."
 )
+Written = tuple[str, str, str]
+"""A step as it is written: its heading, what it does, its formula."""
 
 
 def draw(run: AnyRun) -> None:
@@ -66,12 +68,13 @@ def draw(run: AnyRun) -> None:
     _vectors(opened)
 
 
-def _stage(o: OpenWeight, *parts: Callable[[OpenWeight], None] | Picture[OpenWeight]) -> None:
+def _stage(o: OpenWeight, *parts: Callable[[OpenWeight], Written | None] | Picture[OpenWeight]) -> None:
     for part in parts:
         if isinstance(part, Picture):
             show(part, o)
-        else:
-            part(o)
+        elif (written := part(o)) is not None:
+            *said, formula = filter(None, written)
+            st.markdown(joined("\n", [*said, "", "$$", formula, "$$"]))
 
 
 # ---------------------------------------------------------------- choosing a cell
@@ -174,17 +177,8 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
 # ---------------------------------------------------------------- the steps
 
 
-def _write(heading: str, said: str, formula: str) -> None:
-    """Say what a step does and write it out."""
-    st.markdown(joined("\n", [heading, said, *_display(formula)]))
-
-
-def _display(formula: str) -> list[str]:
-    return ["", "$$", formula, "$$"]
-
-
-def _dot(o: OpenWeight) -> None:
-    _write(
+def _dot(o: OpenWeight) -> Written:
+    return (
         say("##### 1. q · k: how well do they match?"),
         say(
             "The query's vector q and the key's vector k have {n} numbers each. They are multiplied number by "
@@ -195,12 +189,11 @@ def _dot(o: OpenWeight) -> None:
     )
 
 
-def _scores(o: OpenWeight) -> None:
+def _scores(o: OpenWeight) -> Written:
     w = o.walk
     if text.is_otherwise(o.config, w):
-        _write(*text.score_stage(o.config, w))
-        return
-    _write(
+        return text.score_stage(o.config, w)
+    return (
         say("##### 2. ÷ √d_head: the score"),
         say(
             "The same is done with every key. Dividing by √{n} keeps the scores of long vectors from growing so "
@@ -211,7 +204,7 @@ def _scores(o: OpenWeight) -> None:
     )
 
 
-def _mask(o: OpenWeight) -> None:
+def _mask(o: OpenWeight) -> Written:
     w, reason = o.walk, o.reasons[o.walk.key]
     n_closed = int((~w.allowed).sum())
     said: list[str] = [
@@ -223,12 +216,12 @@ def _mask(o: OpenWeight) -> None:
         else say("In this row it closes none."),
         say("The chosen key is {reason}:", reason=reason) if reason else say("The chosen key is open:"),
     ]
-    _write(say("##### 3. + mask: who may be seen?"), joined(" ", said), text.masked(w))
+    return say("##### 3. + mask: who may be seen?"), joined(" ", said), text.masked(w)
 
 
-def _softmax(o: OpenWeight) -> None:
+def _softmax(o: OpenWeight) -> Written:
     w = o.walk
-    _write(
+    return (
         say("##### 4. softmax: the weights"),
         say(
             "Subtract the row's largest score, raise e to the difference d, and divide by the sum of these over the "
@@ -268,9 +261,9 @@ def _written(number: str) -> str:
     return powers(number).replace("-", "−").replace("inf", "∞")
 
 
-def _head_output(o: OpenWeight) -> None:
+def _head_output(o: OpenWeight) -> Written:
     dimension, formula = text.head_output(o.walk)
-    _write(
+    return (
         say("##### 5. · V: the head's output"),
         say(
             "Each key's value vector v is multiplied by its weight; the sum is the head's output o. Its largest "
@@ -281,9 +274,9 @@ def _head_output(o: OpenWeight) -> None:
     )
 
 
-def _share(o: OpenWeight) -> None:
+def _share(o: OpenWeight) -> Written:
     dimension, formula = text.share(o.walk)
-    _write(
+    return (
         say("##### 6. · W_O: what this head adds"),
         say(
             "This head's {n} columns of W_O turn o into y, its share of the sub-layer's output. Its largest number, "
@@ -295,9 +288,9 @@ def _share(o: OpenWeight) -> None:
     )
 
 
-def _against_others(o: OpenWeight) -> None:
+def _against_others(o: OpenWeight) -> Written:
     said = say("How much is that against the other heads? By length, the bias apart:")
-    st.markdown(joined("\n", [said, *_display(text.norm_share(o.walk))]))
+    return "", said, text.norm_share(o.walk)
 
 
 STAGES: Final = (

@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 import charts
-from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
+from transformer.analysis.hidden_pieces import Hidden
 from transformer.analysis.stream import cosine
 from transformer.model.anatomy import anatomy
-from transformer.runs.changing import tap_for
 from ui.compare.pair import Pair
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.gaps import gap_of, hidden, text_of
 from ui.runs.open_run import OpenRun
 from ui.shared import drawing
 from ui.shared.door import frame, st
@@ -42,16 +42,13 @@ def draw(pair: Pair) -> None:
         st.caption(why)
         return
     attempt(lambda: _vectors(pair))
-    if pair.left.trace.src_ids == pair.right.trace.src_ids and all(map(_fills, (pair.left, pair.right))):
-        attempt(lambda: _hidden_pieces(pair))
+    left, right = gap_of(pair.left), gap_of(pair.right)
+    if left is not None and right is not None and pair.left.trace.src_ids == pair.right.trace.src_ids:
+        attempt(lambda: _hidden_pieces(pair, left, right))
 
 
 def _reads(run: OpenRun) -> bool:
     return anatomy(run.checkpoint.config).reads
-
-
-def _fills(run: OpenRun) -> bool:
-    return anatomy(run.checkpoint.config).fills and mask_id(run.checkpoint.src_tokenizer) is not None
 
 
 def _apart(pair: Pair) -> str | None:
@@ -94,20 +91,6 @@ def _vectors(pair: Pair) -> None:
     )
 
 
-def _turns(run: OpenRun) -> Hidden:
-    """Each piece of the text hidden in turn; once for all visitors."""
-    trace, checkpoint, config = run.trace, run.checkpoint, run.checkpoint.config
-    mask = mask_id(run.checkpoint.src_tokenizer) or 0
-    places = tuple(range(len(config.source_start), len(trace.src_ids) - len(config.source_end)))
-    return loading.runner().compute(
-        ("hidden", checkpoint.content_hash, trace.query.interventions, trace.src_ids, places, False),
-        lambda: hide(
-            checkpoint.model, trace.src_ids, places, mask, tap=tap_for(trace.query.interventions, checkpoint)
-        ),
-        nbytes=lambda found: found.nbytes,
-    )
-
-
 def losses(left: Hidden, right: Hidden, pieces: tuple[str, ...]) -> list[list[Any]]:
     """Each piece with its loss and its rank in both runs, when it alone is hidden; both are of the same places."""
     return [
@@ -119,8 +102,9 @@ def losses(left: Hidden, right: Hidden, pieces: tuple[str, ...]) -> list[list[An
     ]  # fmt: skip
 
 
-def _hidden_pieces(pair: Pair) -> None:
-    left, right = _turns(pair.left), _turns(pair.right)
+def _hidden_pieces(pair: Pair, left_gap: int, right_gap: int) -> None:
+    places = text_of(pair.left)
+    left, right = hidden(pair.left, places, left_gap), hidden(pair.right, places, right_gap)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     columns = {
         "piece": text(say("Hidden piece")),

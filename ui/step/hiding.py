@@ -8,13 +8,12 @@ from functools import partial
 import numpy as np
 
 import charts
+from charts.hidden_pieces import HOW_TO_READ as HOW_TO_READ_TURNS
 from charts.piece_losses import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
-from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
 from transformer.model.anatomy import anatomy
-from transformer.runs.changing import tap_for
 from ui.frame.sentence_stepper import Chosen
-from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.gaps import gap_of, hidden, text_of
 from ui.runs.open_run import OpenRun
 from ui.runs.step_rows import N_CANDIDATES
 from ui.shared import choices, drawing
@@ -36,17 +35,12 @@ HOW_TO_READ_CANDIDATES = say(
 )
 
 
-def can_hide(run: OpenRun) -> bool:
-    """Whether a piece can be hidden: there is a head that fills gaps, and a piece that stands for one."""
-    return anatomy(run.checkpoint.config).fills and mask_id(run.checkpoint.src_tokenizer) is not None
-
-
 def hidden_place(run: OpenRun) -> int:
     """The token that is hidden: the one that was chosen, else one in the middle of the text."""
     asked, n = run.view.hidden, len(run.trace.src_ids)
     if asked is not None and asked < n:
         return asked
-    text = _text(run)
+    text = text_of(run)
     return text[len(text) // 2] if text else n // 2
 
 
@@ -57,7 +51,7 @@ def take_place(slot: Slot, place: int) -> None:
 
 def chosen(run: OpenRun) -> Chosen | None:
     """The hidden piece, as the sentence shows it and lets another be clicked; None where nothing can be hidden."""
-    return Chosen(hidden_place(run), partial(take_place, run.slot)) if can_hide(run) else None
+    return Chosen(hidden_place(run), partial(take_place, run.slot)) if gap_of(run) is not None else None
 
 
 def draw(run: OpenRun) -> None:
@@ -65,8 +59,8 @@ def draw(run: OpenRun) -> None:
     if not anatomy(run.checkpoint.config).fills:
         st.info(joined(" ", [WRITES_NOTHING, NO_HEAD]))
         return
-    mask = mask_id(run.checkpoint.src_tokenizer)
-    if mask is None:
+    gap = gap_of(run)
+    if gap is None:
         st.info(
             say(
                 "This model can say which piece fits in a gap, but its tokenizer has no piece that stands for one "
@@ -82,33 +76,11 @@ def draw(run: OpenRun) -> None:
             say("The model is not shown the piece chosen here. Click another one above, or a bar, to hide that one."),
             width="content",
         )
-    drawing.beside(partial(_gap, run, mask, place), partial(_turns, run, mask, place))
+    drawing.beside(partial(_gap, run, gap, place), partial(_turns, run, gap, place))
 
 
-def _text(run: OpenRun) -> list[int]:
-    """The tokens of the text itself: what the config puts around it is left out."""
-    config, n = run.checkpoint.config, len(run.trace.src_ids)
-    pads = [i for i in run.trace.src_ids if i == config.pad_id]
-    return list(range(len(config.source_start), n - len(config.source_end) - len(pads)))
-
-
-def _hidden(run: OpenRun, places: tuple[int, ...], mask: int, *, whole: bool) -> Hidden:
-    """What the model says of pieces, computed once for all visitors; errors as of `Work`."""
-    model, trace = run.checkpoint.model, run.trace
-
-    def work() -> Hidden:
-        tap = tap_for(trace.query.interventions, run.checkpoint)  # a change may run another sentence for it
-        return hide(model, trace.src_ids, places, mask, tap=tap, whole=whole)
-
-    return loading.runner().compute(
-        ("hidden", run.checkpoint.content_hash, trace.query.interventions, trace.src_ids, places, whole),
-        work,
-        nbytes=lambda found: found.nbytes,
-    )
-
-
-def _gap(run: OpenRun, mask: int, place: int) -> None:
-    found = attempt(lambda: _hidden(run, (place,), mask, whole=True))
+def _gap(run: OpenRun, gap: int, place: int) -> None:
+    found = attempt(lambda: hidden(run, [place], gap, whole=True))
     if found is None:
         return
     original, tokenizer = run.trace.src_ids[place], run.checkpoint.src_tokenizer
@@ -146,11 +118,11 @@ def _gap(run: OpenRun, mask: int, place: int) -> None:
     )
 
 
-def _turns(run: OpenRun, mask: int, place: int) -> None:
-    places = tuple(_text(run))
+def _turns(run: OpenRun, gap: int, place: int) -> None:
+    places = text_of(run)
     if not places:
         return
-    found = attempt(lambda: _hidden(run, places, mask, whole=False))
+    found = attempt(lambda: hidden(run, places, gap))
     if found is None:
         return
     tokenizer, key = run.checkpoint.src_tokenizer, run.key(TURNS)
