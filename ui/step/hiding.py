@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 import charts
-from charts.hidden_pieces import HOW_TO_READ as HOW_TO_READ_TURNS
 from charts.piece_losses import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
 from transformer.model.anatomy import anatomy
 from ui.frame.sentence_stepper import Chosen
