@@ -203,7 +203,7 @@ def drawn_dims(n_positions: int, d_model: int) -> np.ndarray:
 
 def left_out(n: int, count: int, fewer: str) -> str:
     """What a map of the first n positions has no room for, with what is said of its columns; "" if it has all."""
-    said = [say("the first {n} of {all:,} positions", n=n, all=count)] if n < count else []
+    said: list[str] = [say("the first {n} of {all:,} positions", n=n, all=count)] if n < count else []
     said += [fewer] if fewer else []
     return say("Drawn: {parts}.", parts=joined("; ", said)) if said else ""
 
