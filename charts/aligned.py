@@ -104,14 +104,13 @@ def aligned_outputs_spec(
 
 
 def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: int | None) -> Spec:
-    layout = base_layout(title, say("Probability"), "") | {"barmode": "overlay", "bargap": 0.45}
+    layout = base_layout(title, say("Probability"), say("Left output")) | {"barmode": "overlay", "bargap": 0.45}
     end = _SPLIT[0] if crossed else 1.0
     layout["xaxis"] |= {"range": [-0.02, 1.02], "tickformat": ".0%", "nticks": 5, "fixedrange": True}
     layout["xaxis"]["domain"] = [0, end]
-    sides = (("yaxis", "left", say("Left output")), ("yaxis2", "right", ""))  # the right one stands between two plots
-    for axis, side, name in sides:
+    for axis, side in (("yaxis", "left"), ("yaxis2", "right")):  # the right one stands between two plots
         pieces = [_label(getattr(row, side), row.same) for row in rows]
-        along(layout, pieces, title=name, axis=axis, revised=False)
+        along(layout, pieces, axis=axis, revised=False)
         layout[axis] |= {"fixedrange": True}
     layout["yaxis2"] |= {"side": "right", "overlaying": "y", "anchor": "x", "showticklabels": True}
     if crossed:

@@ -44,7 +44,7 @@ def attention_bar_spec(
         raise ValueError(f"{values.shape} weights and a {open_keys.shape} mask for {len(keys)} keys: give one each.")
     top = next((end for end in _ENDS if largest <= end), 1.0)
     layout = base_layout(title, key_axis, say("Weight")) | {"bargap": 0.25, "barmode": "overlay", "height": 300}
-    along(layout, keys, title=key_axis)
+    along(layout, keys)
     layout["yaxis"] |= {"range": [0, top], "fixedrange": True}
     bars, names = [], numbered(keys)
     if len(keys):

@@ -65,7 +65,7 @@ def contribution_map_spec(
     layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "side": "top", "fixedrange": True, "showgrid": False}
     layout["xaxis"] |= {"tickvals": list(range(len(columns))), "tickangle": 0, "ticks": "", "tickfont": {"size": 12}}
     layout["xaxis"]["ticktext"] = [joined("<br>", map(literal, column)) for column in columns]
-    along(layout, rows, title="", axis="yaxis", revised=False)
+    along(layout, rows, axis="yaxis", revised=False)
     layout["yaxis"] |= {"fixedrange": True}
     layout["margin"] |= {"t": 80}
     layout["height"] = int(np.clip(120 + _ROW * len(rows), 220, 900))

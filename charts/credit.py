@@ -50,7 +50,7 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     layout["xaxis"] |= {"range": [-0.5, len(columns) - 0.5], "tickvals": list(range(len(columns))), "side": "top"}
     layout["xaxis"] |= {"ticktext": names, "showgrid": False, "fixedrange": True}
     layout["xaxis"] |= {"ticks": "", "autotickangles": [0, -45, -90], "tickfont": {"size": 12}}
-    along(layout, pieces, title=piece_axis, axis="yaxis")
+    along(layout, pieces, axis="yaxis")
     layout["margin"] |= {"t": 74}
     layout["height"] = int(np.clip(120 + _ROW * len(pieces), 220, 1400))
     measures = [(capitalised(column.name), map(finite, column.values)) for column in columns]

@@ -49,7 +49,7 @@ def embedding_strengths_spec(
     """
     layout = base_layout(title, token_axis, say("Root mean square")) | {"height": 380, "hovermode": "closest"}
     layout |= {"barmode": "group", "bargap": 0.25, "bargroupgap": 0}
-    along(layout, pieces, title=token_axis)
+    along(layout, pieces)
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}
     legend(layout, 92)
     if chosen is not None and 0 <= chosen < len(pieces):
@@ -68,7 +68,7 @@ def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str
         raise ValueError(f"{drawn.shape} vectors and {len(names)} names: give one name for each vector.")
     width = drawn.shape[1]
     layout = base_layout(title, DIMENSION_AXIS, say("Vector")) | {"height": 150 + 38 * len(names)}
-    number_places(layout, "xaxis", range(width), title=DIMENSION_AXIS)
+    number_places(layout, "xaxis", range(width))
     listed(layout, map(literal, names))
     columns = [with_number(DIMENSION, str(dimension)) for dimension in range(width)]
     layout["meta"]["cells"] = {"rows": [bold(name) for name in names], "columns": columns}

@@ -44,17 +44,22 @@ HATCHED: Spec = {
 
 
 def along(
-    layout: Spec, pieces: Sequence[str], *, title: str, axis: str = "xaxis", room: float = 0.5, revised: bool = True
+    layout: Spec, pieces: Sequence[str], *, axis: str = "xaxis", room: float = 0.5, revised: bool = True
 ) -> None:
     """Name the places of an axis by pieces, the first at the left or on top; equal ones stay apart.
 
     `room` lies between the first or last place and the edge; `revised` ends a zoom when there are other pieces.
     """
-    labels = ticks(pieces, title=title)
+    labels = ticks(pieces, title=title_of(layout, axis))
     ends = [-room, len(pieces) - (1 - room)]
     layout[axis] = {**labels["axis"], "range": ends if axis == "xaxis" else ends[::-1]}
     layout[axis] |= {"uirevision": "\n".join(pieces)} if revised else {}
     layout.setdefault("meta", {}).setdefault("ticks", {})[axis] = labels["spec"]
+
+
+def title_of(layout: Spec, axis: str) -> str:
+    """What an axis is called, escaped; "" for one that the layout does not have yet."""
+    return layout[axis]["title"]["text"] if axis in layout else ""
 
 
 def listed(layout: Spec, labels: Iterable[str]) -> None:

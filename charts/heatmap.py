@@ -118,8 +118,8 @@ def _layout(
 ) -> dict[str, Any]:
     layout = base_layout(title, key_axis, query_axis)
     # Numbering the revisions by the pieces keeps a zoom while stepping and drops it for another sentence.
-    along(layout, keys, title=key_axis)
-    along(layout, queries, title=query_axis, axis="yaxis")
+    along(layout, keys)
+    along(layout, queries, axis="yaxis")
     layout["height"] = int(np.clip(_FRAME + 26 * len(queries), 240, 640))
     layout["meta"]["cells"] = {"rows": _numbered(queries), "columns": _numbered(keys)}
     return layout

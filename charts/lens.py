@@ -65,7 +65,7 @@ def lens_table_spec(
     count = values.shape[1]
     layout["xaxis"] |= {"range": [-0.5, count - 0.5], "tickvals": list(range(count)), "fixedrange": True}
     layout["xaxis"] |= {"ticktext": [str(place + 1) for place in range(count)], "showgrid": False}
-    depth_rows(layout, depths, fixed=True, title="")
+    depth_rows(layout, depths, fixed=True)
     # On a phone pixels are scarce.
     layout["yaxis"] |= {"title": {"text": "", "standoff": 0}, "tickfont": {"size": 11}}
     layout["margin"] |= {"l": 0, "r": 2}
@@ -139,9 +139,9 @@ def in_cell(piece: str, most_lines: int, *, most: int = _LINE) -> list[str]:
     return lines
 
 
-def depth_rows(layout: Spec, depths: Sequence[Depth], *, fixed: bool, title: str = DEPTH_AXIS) -> None:
+def depth_rows(layout: Spec, depths: Sequence[Depth], *, fixed: bool) -> None:
     """Name the rows by depth, the first on top."""
-    along(layout, [depth.short for depth in depths], title=title, axis="yaxis")
+    along(layout, [depth.short for depth in depths], axis="yaxis")
     layout["yaxis"] |= {"fixedrange": fixed}
 
 
@@ -166,7 +166,7 @@ def lens_curves_spec(
     if any(values.shape != (len(depths),) for values in lines):
         raise ValueError(f"{len(depths)} depths: give one value for each.")
     layout = base_layout(title, DEPTH_AXIS, say("Probability")) | {"height": 460, "showlegend": True}
-    along(layout, [depth.short for depth in depths], title=DEPTH_AXIS, room=0.4, revised=False)
+    along(layout, [depth.short for depth in depths], room=0.4, revised=False)
     layout["xaxis"] |= {"anchor": "y3", "fixedrange": True}
     panel = layout["yaxis"] | {"fixedrange": True}
     decades = range(int(np.ceil(np.log10(max(10.0, float(np.nanmax(lines[1], initial=1)))))) + 1)
@@ -228,7 +228,7 @@ def lens_map_spec(
         raise ValueError(f"The map is {np.shape(rank)}, its labels {shape}: give one label for each row and column.")
     layout = base_layout(title, STEP_AXIS, DEPTH_AXIS) | {"height": 200 + 26 * len(depths)}
     depth_rows(layout, depths, fixed=False)
-    along(layout, steps, title=STEP_AXIS)
+    along(layout, steps)
     columns = [say("step {place}: {what}", place=place, what=bold(step)) for place, step in enumerate(steps, start=1)]
     layout["meta"]["cells"] = {"rows": [after(bold(depth.name)) for depth in depths], "columns": columns}
     if not len(steps):

@@ -289,7 +289,7 @@ def masked_row_spec(
 
 def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: str, key: int) -> dict[str, Any]:
     layout = base_layout(title, key_axis, say("Score"))
-    along(layout, keys, title=key_axis)
+    along(layout, keys)
     layout["xaxis"] |= {"anchor": "y3"}
     finite = scores[np.isfinite(scores)]
     low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
@@ -369,7 +369,7 @@ def _movement_layout(
     title: str, rows: Sequence[str], names: tuple[str, str], zero: float, top: float
 ) -> dict[str, Any]:
     layout = base_layout(title, *names) | {"height": 360}
-    along(layout, rows, title=names[0])
+    along(layout, rows)
     first, last = round(np.log10(zero)), round(np.log10(top))
     exponents = range(first + 1, last + 1, max(1, (last - first) // 6))
     layout["yaxis"] |= {

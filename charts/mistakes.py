@@ -36,7 +36,7 @@ def two_bars_spec(
     """
     layout = base_layout(title, token_axis, value_name) | {"height": 340, "hovermode": "closest"}
     layout |= {"barmode": "group", "bargap": 0.25, "bargroupgap": 0}
-    along(layout, pieces, title=token_axis, revised=False)
+    along(layout, pieces, revised=False)
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6} | ({} if top is None else {"range": [0, top]})
     legend(layout, 92)
     bars, data = len(pieces) <= _MOST_BARS, []

@@ -155,7 +155,7 @@ def neuron_tokens_spec(
     if not numbers.shape == before.shape == (len(pieces),):
         raise ValueError(f"{numbers.shape} and {before.shape} numbers for {len(pieces)} tokens: give one for each.")
     layout = base_layout(title, token_axis, say("Activation")) | {"height": 400, "bargap": 0.25, "barmode": "overlay"}
-    along(layout, pieces, title=token_axis)
+    along(layout, pieces)
     top = max(0.0, float(np.nan_to_num(numbers).max(initial=0))) or 1.0
     layout["yaxis"] |= {"range": [1.1 * min(0.0, float(np.nan_to_num(numbers).min(initial=0))), 1.08 * top]}
     layout["yaxis"] |= {"nticks": 6, "fixedrange": True}

@@ -106,7 +106,7 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
     """Draw how long each head's share is [head], 0 or more; a click returns the head."""
     layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖")) | {"barmode": "overlay", "height": HEIGHT}
     names = [str(head) for head in range(1, len(norms) + 1)]
-    along(layout, names, title=say("Head"), revised=False)
+    along(layout, names, revised=False)
     low, high = _limits([norms])
     layout["yaxis"] |= {"range": [low, high], "nticks": 5, "fixedrange": True}
     if not len(norms):
@@ -143,7 +143,7 @@ def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
 
 def _key_layout(title: str, keys: Sequence[str], key_axis: str, value_name: str, chosen: int) -> Spec:
     layout = base_layout(title, key_axis, capitalised(value_name)) | {"barmode": "overlay", "height": HEIGHT}
-    along(layout, keys, title=key_axis)
+    along(layout, keys)
     labels = layout["meta"]["ticks"]["xaxis"]
     labels["labels"] = [f"<b>{one}</b>" if place == chosen else one for place, one in enumerate(labels["labels"])]
     layout["yaxis"] |= {"nticks": 5, "zeroline": True, "fixedrange": True}

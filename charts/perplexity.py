@@ -40,7 +40,7 @@ def perplexity_spec(
         raise ValueError(f"{len(pieces)} pieces need a perplexity alone and one so far each.")
     layout = base_layout(title, piece_axis, PERPLEXITY) | {"height": 380}
     legend(layout, 94)
-    along(layout, pieces, title=piece_axis)
+    along(layout, pieces)
     top = max(float(n_pieces), *(float(one[np.isfinite(one)].max(initial=1)) for one in values))
     layout["yaxis"] |= {"type": "log", "range": [-0.08, float(np.log10(top)) + 0.3]}
     layout["yaxis"] |= {"tickvals": [10**i for i in range(int(np.log10(top)) + 2)], "tickformat": ",d"}

@@ -49,7 +49,7 @@ def piece_losses_spec(
     if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
         raise ValueError(f"{len(pieces)} pieces need as many losses, places, ranks and likeliest pieces.")
     layout = base_layout(title, piece_axis, LOSS) | {"height": 380, "bargap": 0.25}
-    along(layout, pieces, title=piece_axis)
+    along(layout, pieces)
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 7}
     rows = table_of(
         layout,

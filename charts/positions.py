@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts import theme
-from charts.grammar import NO_DATA, Kind, cells, layer, legend, note, stroke, upright
+from charts.grammar import NO_DATA, Kind, cells, layer, legend, note, stroke, title_of, upright
 from charts.hover import hover, with_number
 from charts.theme import Spec, base_layout, colour_bar, literal, subtitle, ticks
 from words import joined, say
@@ -61,8 +61,8 @@ def position_table_spec(
     rows = [f"p = <b>{position}</b>" for position in positions]
     columns = [with_number(DIMENSION, str(dimension)) for dimension in dimensions]
     layout = base_layout(title, DIMENSION_AXIS, POSITION_AXIS)
-    number_places(layout, "xaxis", dimensions, title=DIMENSION_AXIS)
-    number_places(layout, "yaxis", positions, title=POSITION_AXIS)
+    number_places(layout, "xaxis", dimensions)
+    number_places(layout, "yaxis", positions)
     layout["height"] = int(np.clip(170 + 8 * len(positions), 280, 560))
     subtitle(layout, [literal(note)])
     if n_sines:
@@ -79,8 +79,8 @@ def position_similarity_spec(
     Colours go by sign if there is a negative value.
     """
     layout = base_layout(title, say("Position q"), POSITION_AXIS)
-    number_places(layout, "xaxis", positions, title=say("Position q"))
-    number_places(layout, "yaxis", positions, title=POSITION_AXIS)
+    number_places(layout, "xaxis", positions)
+    number_places(layout, "yaxis", positions)
     layout["height"] = 440
     subtitle(layout, [literal(note)])
     rows, columns = ([f"{name} = <b>{position}</b>" for position in positions] for name in "pq")
@@ -116,7 +116,7 @@ def similarity_by_distance_spec(
     return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_DISTANCE}
 
 
-def number_places(layout: Spec, name: str, numbers: Sequence[int], *, title: str) -> None:
+def number_places(layout: Spec, name: str, numbers: Sequence[int]) -> None:
     """Label an axis of places by their numbers; those that only count from 0 get round ones, as any axis has.
 
     The first place of a "yaxis" is on top; the layout gets `meta` if it has none.
@@ -127,7 +127,7 @@ def number_places(layout: Spec, name: str, numbers: Sequence[int], *, title: str
         layout[name] |= {"tickformat": "d", "nticks": 12, "ticks": "outside", "showgrid": False}
         layout[name] |= {"dtick": 1} if count <= 10 else {}
     else:
-        labels = ticks(list(map(str, numbers)), title=title)
+        labels = ticks(list(map(str, numbers)), title=title_of(layout, name))
         layout[name] = labels["axis"]
         meta["ticks"] = meta.get("ticks", {}) | {name: labels["spec"]}
     ends = [-0.5, count - 0.5]

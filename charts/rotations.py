@@ -58,8 +58,8 @@ def rotation_map_spec(
     if cosines.ndim != 2 or cosines.shape[1] != len(pairs):
         raise ValueError(f"{cosines.shape} angles and {len(pairs)} numbers of pairs do not fit.")
     layout = base_layout(title, PAIR_AXIS, POSITION_AXIS)
-    number_places(layout, "xaxis", pairs, title=PAIR_AXIS)
-    number_places(layout, "yaxis", range(len(cosines)), title=POSITION_AXIS)
+    number_places(layout, "xaxis", pairs)
+    number_places(layout, "yaxis", range(len(cosines)))
     layout["height"] = int(np.clip(170 + 8 * len(cosines), 280, 560))
     subtitle(layout, [literal(note)])
     speeds = angles[1] if len(angles) > 1 else np.zeros(len(pairs))

@@ -45,7 +45,7 @@ def signed_rows_spec(
     layout = base_layout(title, column_axis, row_axis) | {"height": height}
     right = values.shape[1] - 0.5
     layout["xaxis"] |= {"range": [-0.5, right], "tickformat": "d", "showgrid": False}
-    along(layout, labels, title=row_axis, axis="yaxis")
+    along(layout, labels, axis="yaxis")
     columns = [say("dimension {place}", place=place) for place in range(values.shape[1])]
     layout["meta"]["cells"] = {"rows": [bold(label) for label in labels], "columns": columns}
     if not values.size:

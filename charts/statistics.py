@@ -99,7 +99,7 @@ def row_measure_spec(
     if numbers.shape != (len(queries),):
         raise ValueError(f"{numbers.shape} values for {len(queries)} rows: give one each.")
     layout = base_layout(title, query_axis, value_name) | {"bargap": 0.25, "height": 340}
-    along(layout, queries, title=query_axis)
+    along(layout, queries)
     layout["yaxis"] |= {"rangemode": "tozero", "fixedrange": True} | ({"range": [0, top]} if top else {})
     counted = np.flatnonzero(np.isfinite(numbers))
     if not counted.size:

@@ -95,7 +95,7 @@ def stream_lines_spec(
     if numbers.shape != (len(depths), len(pieces)) or not 0 <= chosen < len(pieces):
         raise ValueError(f"{numbers.shape} values for {len(depths)} depths and {len(pieces)} tokens: give one each.")
     layout = base_layout(title, DEPTH_AXIS, capitalised(value_name)) | {"height": 360, "hovermode": "closest"}
-    along(layout, [depth.short for depth in depths], title=DEPTH_AXIS, room=0.3, revised=False)
+    along(layout, [depth.short for depth in depths], room=0.3, revised=False)
     layout["xaxis"] |= {"fixedrange": True}
     layout["yaxis"] |= {"nticks": 6, "range": list(limits)} if limits else whole_steps(numbers)
     pale, full = shades(colour)
@@ -198,7 +198,7 @@ def stream_added_spec(
     shares = np.divide(new, old, out=np.full(len(depths), np.nan), where=old > 0)
     layout = base_layout(title, say("Sub-layer"), say("Root mean square"))
     layout |= {"height": 360, "barmode": "group", "bargap": 0.25, "bargroupgap": 0}
-    along(layout, [depth.short for depth in depths], title=say("Sub-layer"), revised=False)
+    along(layout, [depth.short for depth in depths], revised=False)
     layout["xaxis"] |= {"fixedrange": True}
     top = float(np.nanmax(np.concatenate([old, new]), initial=0)) or 1.0
     layout["yaxis"] |= {"range": [0, 1.15 * top], "nticks": 6}
@@ -248,7 +248,7 @@ def norm_effect_spec(
     if any(values.shape != (len(pieces),) for values in numbers):
         raise ValueError(f"{len(pieces)} tokens: give one value for each.")
     layout = base_layout(title, token_axis, say("Mean")) | {"height": 400, "hovermode": "closest"}
-    along(layout, pieces, title=token_axis)
+    along(layout, pieces)
     layout["xaxis"] |= {"anchor": "y2"}
     panel = layout["yaxis"] | {"nticks": 5, "fixedrange": True}
     layout["yaxis"] = panel | {"domain": [0.56, 1], "zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}

@@ -155,15 +155,14 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     component labels again for the room it has and for the part in view; it needs `labels` for that.
 
     Returns `axis`: attributes for Plotly; `spec`: what the browser needs to label again, and `whole`, the labels that
-    were cut, by place, for a table.
+    were cut, by place, for a table. The title is escaped already.
     """
     cut = [_tick(label) for label in labels]
     short = [literal(label) for label in cut]
     both = enumerate(zip(labels, cut, strict=True))
     whole = {str(place): literal(label) for place, (label, shown) in both if shown != label}
     step = -(-len(short) // MOST_TICKS) or 1
-    name = literal(title)
-    named = name if step == 1 else say("{axis} (1 in {step} labelled)", axis=name, step=step)
+    named = title if step == 1 else say("{axis} (1 in {step} labelled)", axis=title, step=step)
     axis = {
         "title": {"text": named, "standoff": 8},
         "tickmode": "array",
@@ -174,7 +173,7 @@ def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
         "automargin": True,
         "autotickangles": [0, -45, -90],
     }
-    return {"axis": axis, "spec": {"labels": short, "whole": whole, "title": name}}
+    return {"axis": axis, "spec": {"labels": short, "whole": whole, "title": title}}
 
 
 def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figure]:

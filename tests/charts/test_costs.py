@@ -6,9 +6,6 @@ import pytest
 import charts
 from charts.costs import LINEAR_LINE, MAPS_LINE
 from charts.theme import literal
-from tests.charts.test_positions import colours
-
-KNOWN = {*charts.theme.DARK_COLORS}
 
 
 def curves(**changes):
@@ -61,8 +58,3 @@ def test_marks_stand_at_their_lengths():
     assert shown["n = 2"] == pytest.approx(np.log10(2))
     assert shown["n² overtakes"] == pytest.approx(np.log10(3))
     assert [shape.x0 for shape in curves(max_len=4).layout.shapes] == [2]  # no shade, and no crossing in view
-
-
-def test_colours_have_a_dark_twin():
-    assert colours(curves().to_plotly_json()["data"]) <= KNOWN
-    assert colours(charts.cost_shares_spec(["a"], [1], [1], title="t")) <= KNOWN

@@ -7,8 +7,7 @@ import pytest
 
 import charts
 from charts.diagram import Block, Layer, Stack, Sublayer, block_table
-from charts.theme import DARK_COLORS, literal
-from tests.charts.test_positions import colours
+from charts.theme import literal
 
 
 def block(place, kind="edge", **changes):
@@ -112,7 +111,3 @@ def test_text_is_literal_and_hover_says_the_counts():
 def test_the_table_has_each_block_once():
     blocks = [block("a", parameters=3), block("b"), block("a", parameters=3)]
     assert block_table(blocks)["rows"] == [["a", "Does.", "[2]", 3, None], ["b", "Does.", "[2]", None, None]]
-
-
-def test_colours_have_a_dark_twin():
-    assert colours(drawn().to_plotly_json()["data"]) <= {*DARK_COLORS}

@@ -6,8 +6,6 @@ import pytest
 import charts
 from charts import bands
 from charts.bands import COLUMNS, MOST, place_in_bands, tops, window
-from charts.theme import DARK_COLORS
-from tests.charts.test_positions import colours
 
 LABELS = [f"p{i}" for i in range(11)]
 READS = ["<s>", *LABELS[:-1]]
@@ -137,8 +135,3 @@ def test_what_does_not_fit_is_refused():
         charts.two_texts_spec(("a", "b"), ("x", "y"), ([1.0], []), parts_at=None, tail=0, title="t")
     with pytest.raises(ValueError, match="1 pieces need"):
         charts.perplexity_spec(["a"], [1.0], [], n_pieces=2, chosen=None, title="t")
-
-
-def test_every_colour_has_a_dark_twin():
-    for figure in (shift(), texts("xyz.", "xw.", 1, 1)):
-        assert colours(figure) <= DARK_COLORS.keys()

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import charts
-from charts.theme import DARK_COLORS
-from tests.charts.test_positions import colours
 
 MADE = {"places": [1, 2], "ranks": [1, 40], "best": ["a", "<x>"], "best_probabilities": [0.9, 0.5], "title": "t"}
 
@@ -29,7 +27,3 @@ def test_lists_that_do_not_fit_are_refused():
         charts.hidden_pieces_spec(["a", "b"], [0.1], chosen=None, **MADE)
     empty = {**MADE, "places": [], "ranks": [], "best": [], "best_probabilities": []}
     assert charts.hidden_pieces_spec([], [], chosen=None, **empty)["data"] == []
-
-
-def test_every_colour_has_a_dark_twin():
-    assert colours(charts.hidden_pieces_spec(["a", "b"], [0.1, 4.0], chosen=1, **MADE)) <= DARK_COLORS.keys()

@@ -5,8 +5,7 @@ import pytest
 
 import charts
 from charts.lens import DEPTH_AXIS, HOW_TO_READ_TABLE, STEP_AXIS, Depth, in_cell
-from charts.theme import DARK_COLORS, MARK_COLOR, literal
-from tests.charts.test_positions import colours
+from charts.theme import MARK_COLOR, literal
 
 DEPTHS = [Depth("embedding", "the embedding"), Depth("1 self", "layer 1's self-attention"), Depth("1 FFN", "<b>")]
 PIECES = [["▁a", "<b>", "$x$"], ["▁a", "▁a", "c"], ["▁Donaudampfschiff", "b", "中文中文中文"]]
@@ -136,21 +135,6 @@ def test_a_map_needs_labels_that_fit_and_may_have_no_steps():
         DEPTHS, [], probability=none, rank=none, first=none[0], stays=none[0], step=None, title="t"
     )
     assert spec["data"] == []
-
-
-def test_every_colour_has_a_dark_twin():
-    values = {"probability": HEIGHTS, "rank": RANK, "first": RANK[2], "stays": np.array([-1, 0, 2]), "step": 1}
-    specs = [
-        charts.lens_table_spec(DEPTHS, PIECES, PROBS, chosen=CHOSEN, title="t"),
-        charts.lens_map_spec(DEPTHS, list("abc"), **values, title="t"),
-        charts.lens_map_spec(DEPTHS, list("abc"), **values, title="t", measure="rank"),
-        charts.lens_curves_spec(
-            DEPTHS, probability=PROBS[0], rank=RANK[0], entropy=PROBS[1], divergence=PROBS[2], title="t"
-        ),
-    ]
-    for spec in specs:
-        assert colours(spec) <= DARK_COLORS.keys()
-        assert spec["layout"]["height"] > 100
 
 
 def test_the_caption_says_what_is_computed():

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import charts
-from charts.theme import DARK_COLORS
-from tests.charts.test_positions import colours
 
 BARS = {"title": "t", "value_name": "v", "token_axis": "a"}
 LINES = {"title": "t", "value_name": "v", "depth_axis": "a"}
@@ -43,9 +41,3 @@ def test_lists_that_do_not_fit_are_refused():
         charts.two_bars_spec(["a", "b"], [("right", np.ones(3))], **BARS)
     with pytest.raises(ValueError, match="2 depths"):
         charts.two_lines_spec(["a", "b"], [("right", np.ones(3))], **LINES)
-
-
-def test_every_colour_has_a_dark_twin():
-    both = [("right", np.ones(1)), ("wrong", np.ones(1))]
-    assert colours(charts.two_bars_spec(["a"], both, **BARS)) <= DARK_COLORS.keys()
-    assert colours(charts.two_lines_spec(["a"], both, **LINES)) <= DARK_COLORS.keys()

@@ -6,20 +6,10 @@ import pytest
 
 import charts
 from charts.theme import DARK_COLORS, SIGNED_SCALE, literal
+from tests.charts.test_positions import colours
 
 MARKUP = "<b>$x$</b>"
 KEYS = ["▁a", MARKUP, "▁a"]
-
-
-def colours(value):
-    """Every colour that a figure names."""
-    if isinstance(value, str):
-        return {value} if value.startswith("#") else set()
-    if isinstance(value, dict):
-        return set().union(*(colours(entry) for entry in value.values())) if value else set()
-    if isinstance(value, list | tuple):
-        return set().union(*(colours(entry) for entry in value)) if value else set()
-    return set()
 
 
 def key_row(values=(1.5, -2.0, 0.25), **options):

@@ -6,7 +6,7 @@ import pytest
 import charts
 from charts.embedding import Strengths
 from charts.positions import ErrorLine
-from charts.theme import DARK_COLORS, SCALES, SIGNED_SCALE, literal
+from charts.theme import SCALES, SIGNED_SCALE, literal
 
 RANDOM = np.random.default_rng(0)
 
@@ -184,26 +184,3 @@ def test_vectors_are_rows_with_their_names():
     assert figure.layout.title.text == literal("What $x$ starts from")
     with pytest.raises(ValueError, match="one name"):
         charts.embedding_rows(vectors, ["a"], title="t")
-
-
-def test_every_colour_has_a_dark_twin():
-    points = RANDOM.normal(size=(4, 2))
-    values = RANDOM.normal(size=(4, 4))
-    strengths = [Strengths(str(place), values[place]) for place in range(4)]
-    lines = [ErrorLine(str(place), [1.0]) for place in range(4)]
-    specs = [
-        charts.position_table_spec(values, positions=range(4), dimensions=range(4), title="t"),
-        charts.position_similarity_spec(values, positions=range(4), title="t"),
-        charts.position_curves_spec(values, values, dimensions=range(4), notes=["", "", "", ""], title="t"),
-        charts.wavelengths_spec(np.ones(2), np.ones(4), np.ones(4), n_positions=4, title="t"),
-        charts.similarity_by_distance_spec(values[0], values[1], values[2], title="t"),
-        charts.shift_points_spec(points, points, pair=0, shift=1, title="t", held_out=np.arange(4) > 1, angle=1.0),
-        charts.shift_errors_spec([1], lines, shift=1, log=False, y_title="e", title="t"),
-        charts.embedding_rows_spec(values, list("abcd"), title="t"),
-        charts.embedding_strengths_spec(
-            list("abcd"), strengths, chosen=0, title="t", token_axis="p", colour="source"
-        ),
-    ]
-    for spec in specs:
-        assert colours(spec) <= DARK_COLORS.keys()
-        assert spec["layout"]["height"] > 100

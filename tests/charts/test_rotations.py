@@ -6,8 +6,6 @@ import pytest
 import charts
 from charts.by_distance import DISTANCE_AXIS, Curve
 from charts.rotations import PAIR_AXIS, Turns
-from charts.theme import DARK_COLORS
-from tests.charts.test_positions import colours
 
 SPEEDS = np.array([1.0, 0.1, 0.01])
 DISTANCES = np.arange(-3, 4)
@@ -79,18 +77,3 @@ def test_spreads_have_two_bars_a_head():
     content, added = charts.spreads(np.array([3.0, 1.0]), np.array([0.5, 2.0]), head=1, title="t").data
     assert (list(content.y), list(added.y), list(content.x)) == ([3, 1], [0.5, 2], [1, 2])
     assert list(added.marker.line.width) == [0, 2]
-
-
-def test_every_colour_has_a_dark_twin():
-    specs = [
-        charts.rotation_map_spec(np.zeros((2, 3)), n_pairs=3, pair=0, pairs=range(3), title="t"),
-        charts.turning_circle_spec(0.3, 4, title="t"),
-        charts.turning_waves_spec([Turns("a", SPEEDS, main=True)], limits=[("b", 3)], pair=0, title="t"),
-        charts.distance_curves_spec(
-            DISTANCES, [Curve("a", DISTANCES)], title="t", value_name="v", marked=0, edges=[1.5]
-        ),
-        charts.distance_map_spec(np.zeros((2, 7)), DISTANCES, title="t", head=0),
-        charts.spreads_spec(np.ones(2), np.ones(2), head=0, title="t"),
-    ]
-    for spec in specs:
-        assert colours(spec) <= DARK_COLORS.keys()

@@ -1,5 +1,6 @@
 import html
 import re
+from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
@@ -101,6 +102,11 @@ def test_every_colour_has_a_dark_twin():
     used = {shade for scale in SCALES.values() for _, shade in scale}
     named = {value for name, value in vars(theme).items() if name.endswith(("_COLOR", "_PALE", "MASK_LINE"))}
     assert used | named <= DARK_COLORS.keys()
+
+
+def test_a_chart_has_no_colour_but_the_themes():
+    files = Path(theme.__file__).parent.glob("*.py")
+    assert [one.name for one in files if re.search(r"#[0-9A-Fa-f]{6}\b", one.read_text("utf-8"))] == ["theme.py"]
 
 
 @pytest.mark.parametrize("side", SCALES)

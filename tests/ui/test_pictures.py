@@ -24,7 +24,7 @@ from ui.state.fields import words_of
 from ui.state.link import Link
 from ui.state.view import MAIN, SECOND, View
 from ui.teaching.declared import PAGES, PICTURES
-from words import languages, said
+from words import Sentence, languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
@@ -72,6 +72,7 @@ def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
     assert isinstance(figure, go.Figure)
     assert plot.spec["data"]
     assert plot.spec["layout"]["height"] > 0
+    assert isinstance(plot.caption, Sentence)
     for language in languages():
         assert said(plot.alt, language).strip()
         assert said(plot.caption, language).strip()

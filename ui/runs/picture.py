@@ -59,7 +59,8 @@ class Plot:
     @property
     def caption(self) -> str:
         """How to read it."""
-        return self.how_to_read or str(self.spec["how_to_read"])
+        own: str = self.spec.get("how_to_read", "")  # str() of it would no longer know its template
+        return self.how_to_read or own
 
 
 @dataclass(frozen=True)
