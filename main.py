@@ -4,7 +4,7 @@ from pathlib import Path
 
 from streamlit.navigation.page import StreamlitPage
 
-from ui.components.present.view import presenter
+from ui.components.present.present_view import presenter
 from ui.frame.visitor import language_choice
 from ui.glossary import glossary_page
 from ui.lessons import panel

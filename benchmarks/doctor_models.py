@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask
-from transformer.model.tap import NO_TAP, Replacer, Tap, tap_of
+from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
 from transformer.text.options import Options
 from transformer.text.vocabularies import Vocabularies

@@ -22,7 +22,7 @@ from torch import Tensor
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, drop_only_sums
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.training import data, loop
 from transformer.training.data import Batch, Batches, Example, make_batch

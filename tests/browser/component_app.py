@@ -9,7 +9,7 @@ import streamlit as st
 import charts
 from charts.following import follow_steps
 from tests.browser.figures import all_figures
-from ui.components.plotly.view import plotly_view
+from ui.components.plotly.plotly_view import plotly_view
 from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, stepper
 
 HOSTILE = (

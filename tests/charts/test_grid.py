@@ -8,7 +8,7 @@ import charts
 from charts.grid import tile_at
 from charts.heatmap import LOG_FLOOR
 from charts.theme import literal
-from ui.components.plotly.view import figure_json
+from ui.components.plotly.plotly_view import figure_json
 
 STEP = 1 / 250
 

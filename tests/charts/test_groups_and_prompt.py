@@ -9,7 +9,7 @@ from charts.tables import heads_columns
 from charts.theme import DARK_COLORS
 from tests.charts.test_grid import draw, maps_of, tile
 from tests.charts.test_positions import colours
-from ui.components.plotly.view import figure_json
+from ui.components.plotly.plotly_view import figure_json
 
 LAYERED = np.stack([np.tri(4, dtype=bool), np.tri(4, dtype=bool) & ~np.tri(4, k=-2, dtype=bool)])
 

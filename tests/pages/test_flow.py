@@ -14,7 +14,7 @@ from transformer.runs.running import run
 from transformer.runs.trace import Trace
 from ui.attention import flow as flow_panels
 from ui.attention.flow import FLOW
-from ui.components.flow.view import Choice
+from ui.components.flow.flow_view import Choice
 
 CHINESE = "我喜欢喝咖啡。"
 FRENCH = "The extraordinary woman is reading."

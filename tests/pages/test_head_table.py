@@ -12,7 +12,7 @@ import torch
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, opened, payload, sentences, view
 from transformer.analysis.head_statistics import measure_by_layer
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from ui.attention import head_table, head_table_pictures
 from ui.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE
 from ui.runs import loading

@@ -10,7 +10,7 @@ from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import everything, figure, go_to, numbers, opened, payload, sentences, told_or_noted
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from ui.attention import one_weight
 from ui.attention.flow import FLOW
 from ui.runs import loading

@@ -12,7 +12,7 @@ from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, numbers, told, view
 from transformer.analysis.worth_seeing import worth_seeing
 from transformer.checkpoint.load import load
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.runs import replay as replay_module
 from transformer.runs.running import run
 from ui.attention import one_weight

@@ -36,7 +36,7 @@ from transformer.analysis.spacing import SPACINGS, Spacing
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.model.anatomy import anatomy
-from transformer.model.tap import NO_TAP
+from transformer.model.taps import NO_TAP
 from transformer.runs import recording
 from transformer.runs.running import padded
 from transformer.text.normalise import normalise

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, Tap
+from transformer.model.taps import Recorder, Tap
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import check_recorded
 from transformer.runs.query import Query

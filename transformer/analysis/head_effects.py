@@ -25,7 +25,7 @@ from transformer.analysis.head_passes import Head, Reading, Rows
 from transformer.analysis.progress import Progress, whole
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace

@@ -20,7 +20,7 @@ from transformer.analysis.hidden_pieces import check_hidden
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.linear import widened
-from transformer.model.tap import NO_TAP, Replacer, Tap
+from transformer.model.taps import NO_TAP, Replacer, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.changing import tap_of_run
 from transformer.runs.interventions import as_changed

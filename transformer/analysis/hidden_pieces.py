@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from transformer.errors import QueryError
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.distribution import ranks_of
 from transformer.runs.finite import check_recorded

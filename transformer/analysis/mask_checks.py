@@ -21,7 +21,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
-from transformer.model.tap import NO_TAP, Replacer, Tap, tap_of
+from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.finite import check_recorded

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer.model.tap import Onlooker, tap_of
+from transformer.model.taps import Onlooker, tap_of
 from transformer.model.transformer import Transformer
 
 Shape = tuple[int, ...]

@@ -39,7 +39,7 @@ from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig, unknown_keys
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs import running
 from transformer.runs.interventions import Intervention

@@ -30,7 +30,7 @@ from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Sho
 from transformer.doctor.patient import LEAK, Patient, Test
 from transformer.doctor.rereading import Texts, pairs_that_fit, random_texts, read
 from transformer.model.masks import causal_mask
-from transformer.model.tap import Replacer, Tap, tap_of
+from transformer.model.taps import Replacer, Tap, tap_of
 from transformer.runs.distribution import losses_of
 from transformer.trying.losses import Loss, Row
 from transformer.trying.verdicts import surely_better

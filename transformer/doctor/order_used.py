@@ -28,7 +28,7 @@ from transformer.doctor.read_rows import Drawing, Row, result
 from transformer.doctor.rereading import Texts, read
 from transformer.errors import QueryError
 from transformer.model.anatomy import Stack
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from words import say
 
 TOKENS = 8  # that change places

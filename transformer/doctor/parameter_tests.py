@@ -34,7 +34,7 @@ from transformer.analysis.spectra import effective_number
 from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown, Verdict
 from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.doctor.read_rows import Row
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.finite import first_site
 from words import Sentence, say, say_n
 

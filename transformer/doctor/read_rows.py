@@ -20,7 +20,7 @@ from torch import Tensor
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
 from transformer.trying.losses import text_ids

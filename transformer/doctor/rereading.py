@@ -19,7 +19,7 @@ from torch import Tensor
 
 from transformer.doctor.patient import Patient
 from transformer.errors import GlassformerError
-from transformer.model.tap import NO_TAP, Tap, Visitor, tap_of
+from transformer.model.taps import NO_TAP, Tap, Visitor, tap_of
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.trying.losses import Row, row_of
 

@@ -33,7 +33,7 @@ from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.doctor.read_rows import Drawing, Row, moved, result
 from transformer.model.anatomy import StackName
 from transformer.model.cache import KVCache
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.runs.running import padded
 from words import Sentence, say, say_n
 

@@ -23,7 +23,7 @@ from transformer.model.linear import Linear, products
 from transformer.model.order import NO_ORDER, Order
 from transformer.model.rotary import rotate
 from transformer.model.scores import Scoring, scoring
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 
 
 def scaled_dot_product_attention(

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
 from transformer.model.linear import Linear
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 
 
 def quick_gelu(x: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from transformer.model.dropout import Dropout
 from transformer.model.feed_forward import FeedForward, unchanged
 from transformer.model.norms import make_norm
 from transformer.model.order import NO_ORDER, Order
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 
 
 @dataclass(frozen=True)

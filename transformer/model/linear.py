@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 
 SMALLEST = 2**17  # values of a matrix that is worth cutting
 NARROW = (torch.float16, torch.bfloat16)

@@ -18,7 +18,7 @@ from transformer.model import distance, rotary
 from transformer.model.config import ModelConfig
 from transformer.model.positions import AS_THEY_STAND
 from transformer.model.rotary import Rotation
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 
 
 @dataclass(frozen=True)

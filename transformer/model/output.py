@@ -16,7 +16,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
 from transformer.model.linear import Linear
 from transformer.model.norms import make_norm
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 
 
 class MLMHead(nn.Module):

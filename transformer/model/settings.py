@@ -1,6 +1,6 @@
 """The table of all settings: what every named thing that a module goes by is called, and what it is.
 
-A module passes them through the tap as it passes its values (`transformer.model.tap`), so that one run can go by
+A module passes them through the tap as it passes its values (`transformer.model.taps`), so that one run can go by
 others while the module keeps its own. `{layer}` stands for a layer's number from 0; `{stack}` for "encoder" or
 "decoder", `{attn}` for a stack's attention, as in `decoder.2.cross_attn.scoring`.
 """

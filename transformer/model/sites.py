@@ -1,6 +1,6 @@
 """The table of all sites: what every named value inside a model is called, which axes it has and what it is.
 
-`{layer}` stands for a layer's number from 0. See `transformer.model.tap` for how a site is seen or replaced.
+`{layer}` stands for a layer's number from 0. See `transformer.model.taps` for how a site is seen or replaced.
 """
 
 from transformer.model.anatomy import EVERY_PART, Anatomy, StackName, anatomy

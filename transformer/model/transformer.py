@@ -28,7 +28,7 @@ from transformer.model.order import StackOrder
 from transformer.model.output import MLMHead
 from transformer.model.positions import AS_THEY_STAND, make_positions
 from transformer.model.scores import capped
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from words import say_n
 
 

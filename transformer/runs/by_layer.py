@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import Attention, Kind, anatomy
-from transformer.model.tap import NO_TAP, Onlooker, Tap
+from transformer.model.taps import NO_TAP, Onlooker, Tap
 from transformer.runs import recording
 from transformer.runs.changing import tap_of_run
 from transformer.runs.record import WEIGHTS

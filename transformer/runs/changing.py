@@ -7,7 +7,7 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP, Tap, both, tap_of
+from transformer.model.taps import NO_TAP, Tap, both, tap_of
 from transformer.runs import recording
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.interventions import Ground, Intervention, fitted

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import first_site, not_finite
 from transformer.runs.rules import Rules, check_open, scores_of

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from transformer.errors import NotFiniteError
-from transformer.model.tap import NO_TAP, Onlooker, Tap, both, tap_of
+from transformer.model.taps import NO_TAP, Onlooker, Tap, both, tap_of
 
 Pass = Callable[[Tap], object]
 """Makes a pass of the model with a tap."""

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.model.tap import Onlooker, Recorder, Tap
+from transformer.model.taps import Onlooker, Recorder, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
 

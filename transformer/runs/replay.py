@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from transformer.errors import QueryError
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.runs import recording
 from transformer.runs.changing import tap_of_run
 from transformer.runs.runnable import Runnable

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.taps import NO_TAP, Tap, both
 from transformer.runs import recording
 from transformer.runs.beam import Hypothesis, Watch, beam_search
 from transformer.runs.changing import tap_for

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.model.tap import NO_TAP, Tap, both
+from transformer.model.taps import NO_TAP, Tap, both
 from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.changing import tap_for

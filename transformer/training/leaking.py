@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.tap import Replacer, Tap, tap_of
+from transformer.model.taps import Replacer, Tap, tap_of
 
 
 def all_seen(mask: Tensor) -> Tensor:

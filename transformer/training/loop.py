@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
 from transformer.errors import ClauseError, ConfigError, shown
-from transformer.model.tap import NO_TAP
+from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
 from transformer.training.data import Batch, Batches, make_batch
 from transformer.training.epoch_rows import Cut, Row, Turn, read_cut, read_rows, read_turn

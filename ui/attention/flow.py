@@ -12,7 +12,7 @@ from charts.tables import heads_columns
 from transformer.analysis.words import Span
 from transformer.model.anatomy import Kind
 from ui.attention.drawn_maps import ALL_SPECIAL, OTHER_SUMS, DrawnMap, drawn_map, find_span, first_from, words_note
-from ui.components.flow.view import Choice, Flow, Pin, flow_view, last_choice
+from ui.components.flow.flow_view import Choice, Flow, Pin, flow_view, last_choice
 from ui.runs.groups import prompt_row, size_of
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.sides import KIND_NAMES

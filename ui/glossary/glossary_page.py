@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
-from ui.components.glossary.view import chosen_term, glossary_list, glossary_marks
+from ui.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
 from ui.glossary.term_places import PLACES, Place
 from ui.glossary.terms import APART, TERMS
 from ui.runs.open_run import address, publish

@@ -40,7 +40,7 @@ class Step:
 
     where: str  # the component
     what: str  # what was computed
-    site: str  # its name in `transformer.model.tap.SITES`; empty for a re-arrangement, which the model does not name
+    site: str  # its name in `transformer.model.taps.SITES`; empty for a re-arrangement, which the model does not name
     shape: Shape  # as recorded, without the batch axis
     remark: str = ""  # why it is so
 

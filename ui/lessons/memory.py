@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from ui.components.lessons.view import lesson_memory, remembered
+from ui.components.lessons.lessons_view import lesson_memory, remembered
 from ui.lessons import leading
 from ui.state import lesson, predictions
 from ui.state.predictions import Key, Prediction

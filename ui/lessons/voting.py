@@ -10,7 +10,7 @@ from functools import partial
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
-from ui.components.room.view import room_counts
+from ui.components.room.room_view import room_counts
 from ui.lessons import answering, leading
 from ui.lessons.lesson_questions import Found
 from ui.room import polling

@@ -5,7 +5,7 @@ That also stands at the foot of every page, as a line.
 
 from __future__ import annotations
 
-from ui.components.room.view import kept_secret, room_bar
+from ui.components.room.room_view import kept_secret, room_bar
 from ui.room import polling, teaching
 from ui.room.projector_style import BAR_RULES
 from ui.server import codes

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from functools import partial
 
-from ui.components.room.view import room_counts
+from ui.components.room.room_view import room_counts
 from ui.room import joining, polling
 from ui.room.projector_style import RULES
 from ui.server.public import LEAST_OF_FEW, LEAST_VOTES, Kept, Opened, Public, RefusedError, table

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from html import escape
 
-from ui.components.room.view import room_counts
+from ui.components.room.room_view import room_counts
 from ui.room import joining, polling
 from ui.room.projector_style import NO_FEET, RULES
 from ui.server.public import Public

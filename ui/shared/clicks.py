@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ui.components.plotly.view import last_click
+from ui.components.plotly.plotly_view import last_click
 from ui.shared.door import st
 from ui.state.click import Click
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 
 from charts.theme import Spec
-from ui.components.plotly.view import plotly_view
+from ui.components.plotly.plotly_view import plotly_view
 from ui.shared import cover
 from ui.shared.door import here, st
 from ui.shared.page_style import TABLE_BEHIND

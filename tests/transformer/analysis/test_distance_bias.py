@@ -7,7 +7,7 @@ import torch
 from tests.transformer.tiny import DECODER, random_ids, tiny_model
 from transformer.analysis.distance_bias import distance_bias, spreads
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 
 RELATIVE = {"positions": "relative", "relative_buckets": 8, "relative_distance": 12}
 

@@ -12,7 +12,7 @@ from transformer.analysis import costs, mask_checks, neurons, stream
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.shapes import shapes_of
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay
 from transformer.tap import sites
 

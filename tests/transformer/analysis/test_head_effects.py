@@ -18,7 +18,7 @@ from transformer.analysis.head_passes import Head, Reading
 from transformer.analysis.hidden_pieces import mask_id
 from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import (
     Blank,

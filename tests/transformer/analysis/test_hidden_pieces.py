@@ -8,7 +8,7 @@ from tests.transformer.tiny import ENCODER, random_ids, tiny_model
 from transformer.analysis import hidden_pieces
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.errors import QueryError
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.text.raw import RawIds
 
 IDS = tuple(random_ids(1, 6)[0].tolist())

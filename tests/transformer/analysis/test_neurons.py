@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.transformer.tiny import random_ids, tiny_model
 from transformer.analysis import neurons
 from transformer.model.norms import LayerNorm
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 
 RANDOM = np.random.default_rng(0)
 

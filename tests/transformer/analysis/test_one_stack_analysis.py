@@ -15,7 +15,7 @@ from transformer.analysis.logit_lens import lens_places, logit_lens
 from transformer.analysis.rollout import self_rollout
 from transformer.analysis.shapes import shapes_of
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay
 from transformer.tap import sites
 

@@ -11,7 +11,7 @@ import transformer
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
 from transformer.analysis.one_weight import RECORDED, place, sites, strongest, walk
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay
 from transformer.runs.running import run
 

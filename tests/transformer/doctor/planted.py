@@ -21,7 +21,7 @@ from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, combine_masks, padding_mask
 from transformer.model.positions import FixedPositions, Moves
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Embedding, Transformer
 from transformer.trying.variants import Variants
 

@@ -13,7 +13,7 @@ from transformer.doctor import calibration, foresight, outputs
 from transformer.doctor.outputs import loops
 from transformer.doctor.patient import Patient
 from transformer.doctor.rereading import random_texts
-from transformer.model.tap import NO_TAP
+from transformer.model.taps import NO_TAP
 from transformer.trying.losses import loss_of
 from transformer.trying.samples import Samples
 

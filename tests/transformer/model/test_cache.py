@@ -4,7 +4,7 @@ import torch
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
 from transformer.errors import QueryError
 from transformer.model.cache import AttentionCache, KVCache
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 
 
 def cached_logits(model, src, tgt, *, chunks, tap=None):

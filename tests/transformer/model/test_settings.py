@@ -8,7 +8,7 @@ import torch
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.tiny import DECODER, ENCODER, padded_source, random_ids, target_ids, tiny_model
 from transformer.model.settings import SETTINGS
-from transformer.model.tap import Rewirer, tap_of
+from transformer.model.taps import Rewirer, tap_of
 
 PARTS = {
     "{stack}": "(encoder|decoder)",

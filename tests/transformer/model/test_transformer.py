@@ -6,7 +6,7 @@ from torch import nn
 
 from tests.transformer.tiny import joined, padded_source, random_ids, target_ids, tiny_config, tiny_model
 from transformer.model.cache import KVCache
-from transformer.model.tap import Recorder, Replacer, tap_of
+from transformer.model.taps import Recorder, Replacer, tap_of
 from transformer.model.transformer import Transformer
 
 EVERYTHING = ("*",)

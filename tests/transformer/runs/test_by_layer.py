@@ -8,7 +8,7 @@ import pytest
 import transformer
 from tests.transformer.one_stack import ALONE, alone
 from transformer.errors import QueryError
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.by_layer import each_layer
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.record import map_bytes

@@ -10,7 +10,7 @@ from transformer.analysis.mask_checks import check_causality, record_attention
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.model.tap import NO_TAP, Replacer, tap_of
+from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.finite import first_site
 from transformer.runs.query import Beam, Greedy, Sampling

@@ -13,7 +13,7 @@ from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Query, Sampling, ZeroHead, load, run, run_batch
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
-from transformer.model.tap import NO_TAP, Recorder, tap_of
+from transformer.model.taps import NO_TAP, Recorder, tap_of
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import MAX_INTERVENTIONS, parse, write
 from transformer.runs.replay import replay

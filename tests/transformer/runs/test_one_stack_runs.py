@@ -11,7 +11,7 @@ from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Sampling, run, run_batch
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.runs.decoding import Prefix
 from transformer.runs.replay import replay
 from transformer.runs.trace import RowLabel

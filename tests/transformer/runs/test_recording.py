@@ -10,7 +10,7 @@ import torch
 from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Sampling, load, run
 from transformer.model.cache import KVCache
-from transformer.model.tap import Recorder, Replacer, tap_of
+from transformer.model.taps import Recorder, Replacer, tap_of
 from transformer.runs.beam import beam_search
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.replay import replay

@@ -6,7 +6,7 @@ import torch
 
 import transformer
 from transformer.errors import QueryError
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 from transformer.runs.running import run

@@ -9,7 +9,7 @@ import torch
 
 from transformer import Beam, Greedy, Query, Sampling, load, run, run_batch
 from transformer.errors import GlassformerError, QueryError
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.beam import length_penalty
 
 SOURCE = "ba lo mi ta"

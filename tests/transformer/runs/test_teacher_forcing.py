@@ -15,7 +15,7 @@ from tests.transformer.tiny import DECODER, tiny_model
 from transformer import ZeroHead, load, run, score
 from transformer.checkpoint.save import Parts, save
 from transformer.errors import NotFiniteError, QueryError
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import parse
 from transformer.runs.teacher_forcing import judge, parting
 from transformer.text.options import Options

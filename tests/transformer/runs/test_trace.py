@@ -10,7 +10,7 @@ import torch
 from transformer import Beam, Greedy, Sampling, load, run, run_batch
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.model.tap import Recorder, tap_of
+from transformer.model.taps import Recorder, tap_of
 from transformer.runs.trace import RowLabel
 
 SOURCE = "ba lo mi ta"

@@ -17,13 +17,13 @@ from tests.pages.reading import numbers
 from tests.ui.unpacking import numbers_of
 from ui.components import assets
 from ui.components.element import Element
-from ui.components.flow.view import Flow, flow_view
-from ui.components.glossary.view import glossary_list, glossary_marks
-from ui.components.lessons.view import lesson_memory
+from ui.components.flow.flow_view import Flow, flow_view
+from ui.components.glossary.glossary_view import glossary_list, glossary_marks
+from ui.components.lessons.lessons_view import lesson_memory
 from ui.components.packing import FINE_LEVELS
-from ui.components.plotly.view import figure_json, parse_click, plotly_view
-from ui.components.present.view import presenter
-from ui.components.room.view import room_bar, room_counts
+from ui.components.plotly.plotly_view import figure_json, parse_click, plotly_view
+from ui.components.present.present_view import presenter
+from ui.components.room.room_view import room_bar, room_counts
 from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step, stepper
 from ui.state.click import Click
 

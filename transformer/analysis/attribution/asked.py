@@ -19,7 +19,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.anatomy import StackName
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.changing import tap_of_run
 from transformer.runs.runnable import Runnable

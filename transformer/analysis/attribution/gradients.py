@@ -36,7 +36,7 @@ from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
-from transformer.model.tap import Recorder, Replacer
+from transformer.model.taps import Recorder, Replacer
 from transformer.model.transformer import Transformer
 from transformer.runs.results import Arrays
 

@@ -36,7 +36,7 @@ from transformer.analysis.attribution.asked import Asked
 from transformer.analysis.attribution.parts import Contributions, Part
 from transformer.analysis.attribution.way_back import Reading, walk_back
 from transformer.model.linear import widened
-from transformer.model.tap import Onlooker
+from transformer.model.taps import Onlooker
 
 _NAMES = ("tokens", "positions", "sum", "output", "heads", "activation", "output_norm", "residual", "norm")
 _NEEDED = ("logits", *(f"decoder*.{name}" for name in _NAMES))

@@ -19,7 +19,7 @@ from transformer.model.anatomy import Sublayer
 from transformer.model.layers import Around, Residual
 from transformer.model.linear import Linear, linear, widened
 from transformer.model.norms import Norm
-from transformer.model.tap import Tap
+from transformer.model.taps import Tap
 from transformer.model.transformer import Transformer
 
 CHANGED = 1e-3  # further from the model's arithmetic than this share of the value, and it was changed

@@ -29,7 +29,7 @@ from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.model.anatomy import Kind
 from transformer.model.attention import MultiHeadAttention, share_heads
 from transformer.model.linear import widened
-from transformer.model.tap import Onlooker
+from transformer.model.taps import Onlooker
 from transformer.runs.results import Arrays
 
 

@@ -20,7 +20,7 @@ from transformer.lessons.run_differences import amount
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.decoding import Prefix
 
 MOST_STEPS: Final = 64  # without a cache all tokens are computed anew at each step, and a question may not take long

@@ -22,7 +22,7 @@ from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.run_differences import amount, first_difference, largest_difference, outputs
 from transformer.lessons.subjects.masks_questions import exchanged, positions_read
 from transformer.model.anatomy import anatomy
-from transformer.model.tap import Recorder, Tap
+from transformer.model.taps import Recorder, Tap
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import first_site
 from transformer.runs.interventions import (

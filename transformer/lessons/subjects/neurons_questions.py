@@ -15,7 +15,7 @@ from transformer.analysis.stream import places
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.stream_questions import Place, place_of, spelled_alike, table_of
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import NoFeedForward
 from transformer.runs.replay import replay
 

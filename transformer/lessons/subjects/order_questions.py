@@ -22,7 +22,7 @@ from transformer.lessons.run_differences import first_difference, largest_differ
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import Intervention, NoPositions, Replace, Shuffle, write
 from transformer.runs.replay import replay
 from transformer.runs.trace import Trace

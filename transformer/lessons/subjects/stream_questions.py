@@ -21,7 +21,7 @@ from transformer.lessons.run_differences import amount
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import StackName, anatomy
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import NoResidual, Replace, Skip, write
 from transformer.runs.replay import replay
 from words import say

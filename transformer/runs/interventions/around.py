@@ -19,7 +19,7 @@ import torch
 from transformer.model.anatomy import Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import unchanged
-from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import choice, number
 from transformer.runs.interventions.where import ALL, ANY_STACK, STACKS, LayerChange, PartChange, StackChange

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError, shown
 from transformer.model.config import ModelConfig
-from transformer.model.tap import Visitor
+from transformer.model.taps import Visitor
 from transformer.runs.interventions.spelling import spelled
 from words import Sentence
 

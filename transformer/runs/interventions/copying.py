@@ -20,7 +20,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.sites import sites
-from transformer.model.tap import Visitor
+from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention, Other
 from transformer.runs.interventions.spelling import choice, place, text
 from transformer.runs.interventions.visiting import AtPlace, UnderMask, seen_keys

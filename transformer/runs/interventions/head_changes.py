@@ -19,7 +19,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH
-from transformer.model.tap import Visitor
+from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import Ground
 from transformer.runs.interventions.spelling import number, place
 from transformer.runs.interventions.visiting import AtPlace, UnderMask, open_cells, seen_keys

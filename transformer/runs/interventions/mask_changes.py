@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
-from transformer.model.tap import Rewirer, Visitor
+from transformer.model.taps import Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
 from transformer.runs.interventions.spelling import choice, whole
 from transformer.runs.interventions.where import ATTENTIONS, SELF, AttentionChange, where

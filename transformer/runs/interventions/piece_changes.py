@@ -23,7 +23,7 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import MAX_LENGTH, MAX_VOCAB, ModelConfig
-from transformer.model.tap import Visitor
+from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
 from transformer.runs.interventions.spelling import place, whole
 from transformer.runs.interventions.visiting import AtPlace

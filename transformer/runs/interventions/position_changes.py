@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
-from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import Ground
 from transformer.runs.interventions.spelling import number, whole
 from transformer.runs.interventions.where import StackChange

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
-from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import Ground, Intervention
 from transformer.runs.interventions.spelling import choice, number, whole
 from transformer.runs.interventions.visiting import AtPlace

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.config import MAX_LENGTH, ModelConfig
-from transformer.model.tap import Visitor
+from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import numbers, place, yes
 from transformer.runs.interventions.visiting import UnderMask, open_cells

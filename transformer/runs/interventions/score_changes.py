@@ -20,7 +20,7 @@ from torch import Tensor
 from transformer.model.anatomy import anatomy
 from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.scores import Scoring, Weigh, masked_softmax
-from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
 from transformer.runs.interventions.spelling import choice, number, whole, yes
 from transformer.runs.interventions.where import AttentionChange

@@ -30,7 +30,7 @@ from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.model.linear import widened
 from transformer.model.scores import Scoring, Similarity, scaled_product
 from transformer.model.sites import sites
-from transformer.model.tap import Replacer, Rewirer, Visitor
+from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.score_changes import ScoringChange
 from transformer.runs.interventions.spelling import choice, number, place, whole

@@ -16,7 +16,7 @@ from torch import Tensor
 class AtPlace:
     """Changes values at one site or pattern, by a function of the value and of the place of its first token, from 0.
 
-    It is causal if a token's new value is made of its old one alone; see `transformer.model.tap.Tap.causal`. Of a
+    It is causal if a token's new value is made of its old one alone; see `transformer.model.taps.Tap.causal`. Of a
     value [B, H, ...] one head alone is changed, if it is named.
     """
 

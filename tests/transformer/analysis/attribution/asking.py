@@ -6,7 +6,7 @@ import torch
 
 from tests.transformer.tiny import random_ids, tiny_model
 from transformer.analysis.attribution.asked import Asked
-from transformer.model.tap import NO_TAP, Tap
+from transformer.model.taps import NO_TAP, Tap
 
 
 def asked(*, n_source: int = 5, n_read: int = 4, piece: int = 7, tap: Tap = NO_TAP, **changes: Any) -> Asked:

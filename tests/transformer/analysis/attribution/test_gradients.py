@@ -20,7 +20,7 @@ from transformer.analysis.attribution.gradients import (
 )
 from transformer.analysis.progress import whole
 from transformer.errors import QueryError
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 
 SMOOTH = {"activation": "gelu"}
 SHAPES = [SMOOTH, {"norm": "post", "activation": "silu"}, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]

@@ -12,7 +12,7 @@ from transformer.analysis.attribution import hiding
 from transformer.analysis.attribution.asked import ask, ask_each
 from transformer.analysis.progress import whole
 from transformer.errors import QueryError
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 
 PIECES = [7, 9, 4, 11]
 SHAPES = [

@@ -17,7 +17,7 @@ from transformer.analysis.attribution.parts import Part
 from transformer.errors import QueryError
 from transformer.model.layers import Around
 from transformer.model.norms import Norm
-from transformer.model.tap import Recorder, Replacer, Rewirer, tap_of
+from transformer.model.taps import Recorder, Replacer, Rewirer, tap_of
 
 POST = {"norm": "post", "final_norm": False}
 SHAPES = [

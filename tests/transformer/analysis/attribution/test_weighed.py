@@ -10,7 +10,7 @@ from transformer import load
 from transformer.analysis.attribution.asked import ask
 from transformer.analysis.attribution.weighed import weigh
 from transformer.analysis.rollout import cross_rollout, self_rollout
-from transformer.model.tap import Recorder, Replacer, tap_of
+from transformer.model.taps import Recorder, Replacer, tap_of
 
 
 @pytest.mark.parametrize("shape", [{}, {"n_kv_heads": 1, "d_head": 5}, {**DECODER, "n_kv_heads": 1}])

@@ -13,7 +13,7 @@ from tests.transformer.lessons.posed import RUNS, case_at, picked
 from tests.transformer.lessons.posed import case as case_of
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import heads_questions as heads
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.replay import replay
 

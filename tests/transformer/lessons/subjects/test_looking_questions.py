@@ -9,7 +9,7 @@ from tests.transformer.doctor.healthy import healthy
 from tests.transformer.lessons.posed import RUNS, case
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import looking_questions, picks_in
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 
 SENTENCES = [*RUNS, ("zh-en", "你知道火车站在哪里吗？")]
 

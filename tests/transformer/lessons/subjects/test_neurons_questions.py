@@ -11,7 +11,7 @@ from tests.transformer.lessons.posed import RUNS, case_at
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import neurons_questions
 from transformer.lessons.subjects import stream_questions as stream
-from transformer.model.tap import Replacer, tap_of
+from transformer.model.taps import Replacer, tap_of
 from transformer.runs.replay import replay
 
 

@@ -11,7 +11,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.lessons.case import NotHere
 from transformer.lessons.lesson_files import lessons
 from transformer.lessons.subjects import order_questions
-from transformer.model.tap import NO_TAP, Recorder, Replacer, Tap, tap_of
+from transformer.model.taps import NO_TAP, Recorder, Replacer, Tap, tap_of
 from transformer.runs.interventions import parse
 
 both = pytest.mark.parametrize(("name", "sentence"), RUNS)

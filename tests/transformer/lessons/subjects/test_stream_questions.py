@@ -13,7 +13,7 @@ from transformer.lessons.lesson_files import lessons
 from transformer.lessons.posing import pose
 from transformer.lessons.subjects import stream_questions as stream
 from transformer.lessons.survey import case_of as survey_case
-from transformer.model.tap import NO_TAP, Replacer, tap_of
+from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.interventions import parse
 from transformer.runs.recording import read_source
 from transformer.runs.replay import replay

@@ -9,7 +9,7 @@ import torch
 from tests.transformer.runs.interventions.plain import Plain, Wires
 from tests.transformer.runs.interventions.test_wiring import ONE, WRITTEN, beginning
 from tests.transformer.runs.interventions.wired import CASES, model_of
-from transformer.model.tap import Recorder
+from transformer.model.taps import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse

@@ -14,7 +14,7 @@ from tests.transformer.runs.interventions.wired import CASES, INERT, MODELS, mod
 from tests.transformer.tiny import DECODER, tiny_model
 from transformer.errors import NotFiniteError, QueryError
 from transformer.model.cache import KVCache
-from transformer.model.tap import Recorder
+from transformer.model.taps import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
