@@ -5,7 +5,7 @@ it fits wherever text does; and it still knows its template, so that `said` can 
 Nothing is translated before it is drawn: what caches and threads hold serves readers of every language.
 
 Read `sentence`, then `catalogue`; `spacing` is what Chinese does where a value begins and
-ends, `pseudo` the language of the tests, `browser` what scripts get.
+ends, `pseudo` the language of the tests, `browser` what scripts get, `tables` reads sentences that stand in data.
 Standard library only. Knows nothing of Streamlit.
 
 Source: GNU gettext's catalogues (https://www.gnu.org/software/gettext/manual/), as Babel extracts them.

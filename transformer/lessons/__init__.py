@@ -5,7 +5,6 @@
     case          what picks and oracles are given, and what they answer with
     subjects      picks, which find in a run what is worth looking at, and oracles, which compute the answer from it
     posing        a step posed to one run
-    length        how long a lesson takes, estimated from its texts
     survey        what the answers are over many sentences
 
 Read them in this order. A prediction before the demonstration is what makes one learn from it: Crouch et al.,

@@ -126,6 +126,6 @@ class Lesson:
     number: int  # its place in the plan; 0 for a lesson that somebody wrote for a class
     title: Text  # A few words
     teaches: Text  # what whoever has gone through it knows; one sentence
-    minutes: int  # how long it takes; for those of the plan, an estimate (`length`)
+    minutes: int  # how long it takes; for those of the plan, an estimate, which a test computes
     after: tuple[str, ...]  # names of the lessons that come first
     steps: tuple[Step, ...]  # in order

@@ -29,7 +29,7 @@ FILE: Final = Path(__file__).resolve().parent / "path.toml"
 class ShortPath:
     """The path."""
 
-    minutes: int  # how long it takes, an estimate (`length`)
+    minutes: int  # how long it takes, an estimate, which a test computes
     words: tuple[tuple[Text, Text], ...]  # terms, and what is said of each on a sentence
     met: Mapping[str, Text]  # what was met in each lesson, by the lesson's name
 

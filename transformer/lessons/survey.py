@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -113,14 +113,6 @@ def case_of(checkpoint: Checkpoint, sentence: str, *, given: str = "") -> Case:
     """The case of a learner's sentence and what was typed; runs that several steps ask for are made once."""
     run = lru_cache(maxsize=RUNS_KEPT)(checkpoint.run)
     return Case(checkpoint=checkpoint, trace=run(checkpoint.query(sentence)), given=given, run=run)
-
-
-def case_for(step: Step, case: Case, checkpoints: Mapping[str, Checkpoint]) -> Case:
-    """The case that a step is posed to: the learner's own, or an example of the checkpoint that the step runs on."""
-    if step.on in ("", case.checkpoint.name):
-        return case
-    own = checkpoints[step.on]
-    return replace(case_of(own, own.card.first_example()), given=case.given)
 
 
 def constant(rows: Sequence[Row]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer.lessons.length import A_STEP, minutes, reading
+from tests.transformer.lessons.length import A_STEP, minutes, reading
 from transformer.lessons.lesson import Ask, Step, Text
 from transformer.lessons.lesson_files import LANGUAGES, lessons
 from transformer.lessons.path import short_path

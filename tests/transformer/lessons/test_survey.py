@@ -22,7 +22,6 @@ from transformer.lessons.posing import pose
 from transformer.lessons.survey import (
     COLUMNS,
     Row,
-    case_for,
     constant,
     listed,
     right_answer,
@@ -138,12 +137,3 @@ def test_a_survey_counts_what_posing_gives():
     written = table(rows)
     assert table([], before=written) == written
     assert table(rows[:2], before=written) == written
-
-
-def test_a_step_that_runs_on_a_certain_checkpoint_brings_its_sentence():
-    own, other = case("reverse", "lantern"), case("zh-en", SENTENCES["zh-en"][0])
-    step = replace(STEPS[0][2], on="reverse")
-    assert case_for(step, own, {}) is own
-    found = case_for(step, other, {"reverse": own.checkpoint})
-    assert found.trace.query.source == own.checkpoint.card.first_example()
-    assert case_for(replace(step, on=""), other, {}) is other

@@ -158,7 +158,7 @@ def test_a_network_that_mixes_tokens_would_be_found_out(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(("name", "text"), [("gpt2", "abcd="), ("llama", "abcd=")])
 def test_a_decoder_alone_has_order_without_positions(name: str, text: str) -> None:
-    for pick in ("unplaced", "shuffled", "twice"):
+    for pick in (order_questions.unplaced, order_questions.shuffled, order_questions.twice):
         with pytest.raises(NotHere, match="causal mask"):
             case_at(name, text, pick)
     assert order_questions.swapped_before_ffn(case_at(name, text, order_questions.two_tokens)).right == "swap"
