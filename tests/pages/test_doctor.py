@@ -34,11 +34,11 @@ BROKEN = Measured(
 
 
 def named(name, measured, area="wiring"):
-    return Test(name, area, say("A test called {name}", name=name), lambda patient: measured)
+    return Test(area, say("A test called {name}", name=name), name=name, look=lambda patient: measured)
 
 
 FINE = Measured(verdict="well", said=say("As it should be."), why=say("A reason."))
-WELL = Test("loss", "wiring", say("A test called {name}", name="well"), lambda patient: FINE)
+WELL = Test("wiring", say("A test called {name}", name="well"), name="loss", look=lambda patient: FINE)
 SOUND = named("sound", FINE)
 LOOK = named("look", Measured(verdict="look", said=say("Odd.")), area="attention")
 NOT = named("not", not_applicable(say("There is no decoder.")))
@@ -150,7 +150,7 @@ def test_the_loss_that_the_training_reported_is_examined_with(open_page, examine
         seen.append(patient.reported)
         return FINE
 
-    examine_with(Test("loss", "wiring", say("A test called {name}", name="x"), measure))
+    examine_with(Test("wiring", say("A test called {name}", name="x"), name="loss", look=measure))
     test = until_done(open_page(DOCTOR, model="reverse"))
     test.text_area(key="examination_texts").set_value("ab => ba")
     test.number_input(key="examination_reported").set_value(0.006)
@@ -166,7 +166,9 @@ def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
 
 
 def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_page, examine_with, gate):
-    examinations = examine_with(named("broken", BROKEN), Test("gate", "wiring", say("The gate"), gate.measure))
+    examinations = examine_with(
+        named("broken", BROKEN), Test("wiring", say("The gate"), name="gate", look=gate.measure)
+    )
     test = open_page(DOCTOR, model="reverse")
     assert gate.reached.wait(SECONDS)
     test.run()
@@ -190,7 +192,7 @@ def test_another_visitor_sees_the_same_examination_and_a_reload_keeps_it(open_pa
         made.append(patient.seed)
         return WELL.measure(patient)
 
-    examine_with(Test("loss", "wiring", say("Counted"), measure))
+    examine_with(Test("wiring", say("Counted"), name="loss", look=measure))
     until_done(open_page(DOCTOR, model="reverse"))
     assert plain(open_page(DOCTOR, model="reverse").success), "done, without waiting"
     assert made == [0]
@@ -203,7 +205,7 @@ def test_examine_again_draws_anew(open_page, examine_with):
         made.append(patient.seed)
         return WELL.measure(patient)
 
-    examine_with(Test("counted", "wiring", say("Counted"), measure))
+    examine_with(Test("wiring", say("Counted"), name="counted", look=measure))
     test = until_done(open_page(DOCTOR, model="reverse"))
     until_done(test.button("examine_again").click().run())
     until_done(test.button("examine_again").click().run())
@@ -217,7 +219,7 @@ def test_sentences_of_the_reader_are_used(open_page, examine_with):
         used.append((patient.origin, patient.samples.sources, patient.samples.targets))
         return WELL.measure(patient)
 
-    examine_with(Test("used", "wiring", say("Used"), measure))
+    examine_with(Test("wiring", say("Used"), name="used", look=measure))
     test = until_done(open_page(DOCTOR, model="reverse"))
     test.text_area("examination_texts").input("abc => cba\n\nno\ton")
     submit = next(one for one in test.button if one.label == "Examine with these")
@@ -273,7 +275,7 @@ def test_when_too_many_wait_a_sentence_says_so(open_page, examine_with):
 
 
 def test_a_test_that_raises_leaves_the_page_whole(open_page, examine_with):
-    examine_with(Test("raises", "wiring", say("It raises"), lambda patient: 1 // 0), WELL)
+    examine_with(Test("wiring", say("It raises"), name="raises", look=lambda patient: 1 // 0), WELL)
     test = until_done(open_page(DOCTOR, model="reverse"))
     assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
     assert any("**It raises.** This could not be tested" in one for one in plain(test.markdown))

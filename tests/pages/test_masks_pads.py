@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import check
-from tests.pages.reading import figure
-from tests.pages.test_masks import open_cells, text
+from tests.pages.reading import figure, told
+from tests.pages.test_masks import open_cells
 
 
 def test_the_causal_mask_comes_first_and_without_pads(masks):
@@ -15,12 +15,12 @@ def test_the_causal_mask_comes_first_and_without_pads(masks):
     np.testing.assert_array_equal(cells, np.tril(np.ones_like(cells)))
     assert "<pad>" not in str(test.selectbox(key="mask_query").options)
     check(test.selectbox(key="mask").set_value("decoder").run())
-    assert "Source pieces: 6, 5 and 12, padded to 12" in text(test)
+    assert "Source pieces: 6, 5 and 12, padded to 12" in told(test)
     assert "<pad>" in str(test.selectbox(key="mask_query").options)
 
 
 @pytest.mark.parametrize("looked_at", [{"sentence": 2}, {"query": 9}, {"key": 9}, {"with": "noon"}])
 def test_an_address_that_means_a_padded_batch_still_shows_it(masks, looked_at):
     test = masks(**looked_at)
-    assert "<pad>" in str(test.selectbox(key="mask_query").options) + text(test) + str(figure(test, "mask_batch"))
+    assert "<pad>" in str(test.selectbox(key="mask_query").options) + told(test) + str(figure(test, "mask_batch"))
     assert test.selectbox(key="mask_query").value == looked_at.get("query", 1) - 1
