@@ -85,7 +85,7 @@ def families_of():
 
 
 def is_tried(change, name):
-    """Whether a change is tried with a family whenever tests run: it is with each sixth that can have it, and with one at least."""
+    """Whether a change is tried with a family whenever tests run: it is with each sixth that can have it, or one."""
     names = families_of().get(change, [name])
     return name in names[len(change) % min(len(names), 6) :: 6]
 
