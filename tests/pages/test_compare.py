@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import COMPARE, check
-from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, sentences, view
+from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, sentences, told, view
 from tests.transformer.featured import filling
 from transformer.analysis.compare import kl_divergences, own_log_probs, read_output
 from transformer.analysis.hidden_pieces import hide, mask_id
@@ -78,17 +78,13 @@ def test_divergences_and_probabilities_are_those_of_both_runs(compare):
 
 def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_at(compare):
     test = compare(layer=2, head=1)
-    assert "the head that is looked at is taken away" in text(test)
+    assert "the head that is looked at is taken away" in told(test)
     assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
     assert "do" not in address(test)
     test.button(key=second_run.ZERO).click()
     check(test.run())
     assert address(test)["do"] == "zero-cross.2.1"
     assert {"stepper", "b-stepper"} <= keys_of(test)
-
-
-def text(test):
-    return " ".join(one.value.replace("\\", "") for kind in ("markdown", "caption") for one in test.get(kind))
 
 
 def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
@@ -102,7 +98,7 @@ def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     test = compare()
     assert pieces(test, MAIN) == list(control.tgt_pieces)
     assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
-    assert f"total {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in text(test).replace("-", "−")
+    assert f"total {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in told(test).replace("-", "−")
     assert "do" not in address(test)
     test.button(key=second_run.ZERO).click()
     assert address(check(test.run()))["do"] == most
@@ -317,4 +313,4 @@ def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_pat
 
 def test_a_long_output_is_not_cut_without_a_sign(compare, monkeypatch):
     monkeypatch.setattr(outputs, "MOST_PIECES", 3)
-    assert text(compare(do=ZERO)).count("…") == 2
+    assert told(compare(do=ZERO)).count("…") == 2

@@ -32,7 +32,7 @@ from transformer.doctor.head_measures import (
 )
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.rereading import read_again
-from words import say, say_n
+from words import Sentence, say, say_n
 
 UNHEARD = 1e-5
 """Share of the stream's length below which what is added to it changes nothing that matters."""
@@ -174,6 +174,13 @@ def _flat(patient: Patient, measure: Callable[[Heads], np.ndarray]) -> tuple[lis
     return [head for head, value in of_each.items() if not value >= FLAT], len(of_each), min(of_each.values())
 
 
+def _of_flat(patient: Patient, flat: list[Head], least: float, said: Sentence) -> Measured:
+    if not flat:
+        return Measured(verdict="well", number=least, said=said)
+    places = tuple(map(str, flat))
+    return Measured(verdict="look", number=least, said=said, places=places, shown=shown(patient, flat[0]))
+
+
 _WHY_FLAT = say(
     "Scores that differ by {flat:g} make weights that differ by 1 %. In the shipped checkpoints each head has "
     "differences of 0.6 and more.",
@@ -197,20 +204,14 @@ _CAUSES_FLAT = say(
 def uniform_heads(patient: Patient) -> Measured:
     """Heads whose scores are the same for all keys."""
     flat, n, least = _flat(patient, lambda one: one.spread)
-    if not flat:
-        said = say(
-            "In each of {n} heads scores differ between keys, by {least:.2g} or more somewhere.", n=n, least=least
-        )
-        return Measured(verdict="well", number=least, said=said)
-    said = say_n(
+    well = say("In each of {n} heads scores differ between keys, by {least:.2g} or more somewhere.", n=n, least=least)
+    found = say_n(
         "{n} of {whole} heads weighs all keys alike, in every row of every sentence.",
         "{n} of {whole} heads weigh all keys alike, in every row of every sentence.",
         len(flat),
         whole=n,
     )
-    return Measured(
-        verdict="look", number=least, said=said, places=tuple(map(str, flat)), shown=shown(patient, flat[0])
-    )
+    return _of_flat(patient, flat, least, found if flat else well)
 
 
 @of_attention(
@@ -228,20 +229,14 @@ def uniform_heads(patient: Patient) -> Measured:
 def collapsed_heads(patient: Patient) -> Measured:
     """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
     flat, n, least = _flat(patient, lambda one: np.where(one.spread < FLAT, np.inf, one.asks))
-    if not flat:
-        said = say(
-            "In each of {n} heads scores depend on the query, by {least:.2g} or more somewhere.", n=n, least=least
-        )
-        return Measured(verdict="well", number=least, said=said)
-    said = say_n(
+    well = say("In each of {n} heads scores depend on the query, by {least:.2g} or more somewhere.", n=n, least=least)
+    found = say_n(
         "{n} of {whole} heads looks at the same keys, whichever token asks.",
         "{n} of {whole} heads look at the same keys, whichever token asks.",
         len(flat),
         whole=n,
     )
-    return Measured(
-        verdict="look", number=least, said=said, places=tuple(map(str, flat)), shown=shown(patient, flat[0])
-    )
+    return _of_flat(patient, flat, least, found if flat else well)
 
 
 @of_attention(
