@@ -3,8 +3,7 @@
 import pytest
 
 from tests.pages.conftest import COMPARE, ROOT, STEP, check
-from tests.pages.reading import keys_of, opened, sentences
-from tests.pages.test_compare import text
+from tests.pages.reading import keys_of, opened, sentences, told
 from transformer.errors import TokenizerError
 from transformer.lessons import lessons
 from ui.lessons import leading
@@ -62,7 +61,7 @@ def test_what_the_chart_of_both_outputs_would_tell_is_covered_with_it(open_page)
         open_page(COMPARE, model="reverse", src="abcdef", do="zero-cross.2.1", cover=cover)
         for cover in ("", "compared_outputs")
     )
-    assert "total" in text(whole)
-    assert "total" not in text(test)
-    assert "Left output" not in text(test)
+    assert "total" in told(whole)
+    assert "total" not in told(test)
+    assert "Left output" not in told(test)
     assert len(test.dataframe) == len(whole.dataframe) - 1
