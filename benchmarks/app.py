@@ -28,6 +28,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.raw_client import RawClient
 from tools.serve import Server, serve
+from ui.components.stepper.stepper import rest_key
 
 IMPORTS = "import torch, streamlit, plotly, sentencepiece, pandas"
 STEPPER = "stepper"  # the key of the component that reports a step
@@ -92,16 +93,17 @@ def by_query(*, page: str, query: str) -> Step:
 
 
 def by_stepper(client: RawClient, number: int) -> float:
-    """Report step n of the run that is shown, as the stepper in a browser does when it has settled."""
-    stepper = client.widgets[STEPPER]
-    shown = json.loads(stepper.data)["payload"]
+    """Report step n of the run that is shown, as a browser does that has settled and whose charts have followed."""
+    shown = json.loads(client.widgets[STEPPER].data)["payload"]
+    hears = client.widgets[STEPPER if shown["asks"] else rest_key(STEPPER)]
     report = {
         "run_id": shown["run"]["run_id"],
         "step_revision": shown["step_revision"],
         "step": number % len(shown["run"]["target"]),
+        "when": number,
     }
-    state = WidgetState(id=stepper.id, json_value=json.dumps({"step": report}))
-    return client.rerun(states=[state], fragment_id=stepper.fragment_id).received_bytes / 1000
+    state = WidgetState(id=hears.id, json_value=json.dumps({"step": report}))
+    return client.rerun(states=[state], fragment_id=hears.fragment_id).received_bytes / 1000
 
 
 def measure(server: Server, client: RawClient, step: Step, count: int) -> Cost:

@@ -47,7 +47,18 @@ export interface PlotlyPayload extends Spoken {
   table: string;
   fit: number;
   clickable: boolean;
+  follows: string;
+  step: number | null;
 }
+
+/** What a picture shows at each step of a run: the first whole, and what makes each other one of it. */
+export interface Frames {
+  first: Moment;
+  changes: unknown[];
+}
+
+/** What of a chart may differ from step to step. */
+export type Moment = Pick<PlotlyPayload, "alt" | "height" | "caption" | "file" | "about"> & { figure: object };
 
 export interface SourceChip {
   piece: string;
@@ -86,8 +97,13 @@ export interface StepperPayload extends Spoken {
   revealed_step: number | null;
   compact: boolean;
   led: boolean;
+  asks: boolean;
   chosen: number | null;
   choosable: boolean;
+}
+
+export interface RestPayload extends Spoken {
+  name: string;
 }
 
 export type Side = "query" | "key";

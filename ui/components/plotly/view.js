@@ -2,11 +2,13 @@
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
 import { make, set } from "../common/dom.js";
+import { framesOf, momentAt } from "../common/frames.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
 import { fittedHeight, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
+import { ask, currentStep } from "../common/step.js";
 import { say } from "../common/words.js";
 import { makeEdges } from "./edges.js";
 import { enlarge } from "./enlarge.js";
@@ -106,6 +108,7 @@ function report(view, event) {
     index: Array.isArray(index) ? index : [index],
     customdata: typeof point.data.meta === "string" ? null : point.customdata ?? null,
     count: view.clicks,
+    step: view.frames ? view.at : view.data.step,
   });
 }
 
@@ -230,7 +233,7 @@ function create(frame) {
   const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     frame, root, plot, note: make("div", "gf-chart-note"),
-    clicks: 0, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
+    clicks: 0, follows: "", frames: null, at: null, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
   root.append(plot, view.note);
   view.edges = makeEdges(view);
@@ -243,21 +246,61 @@ function create(frame) {
 }
 
 /** @type {Show<View, PlotlyPayload>} */
-function show(view, { data: { payload: data }, setTriggerValue }) {
-  Object.assign(view, { data, setTriggerValue });
-  view.root.dataset.clickable = String(data.clickable);
-  view.under.tell(data.caption);
-  for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": data.alt });
+function show(view, { data: { payload }, setTriggerValue }) {
+  Object.assign(view, { sent: payload, setTriggerValue });
+  view.root.dataset.clickable = String(payload.clickable);
+  listen(view, payload);
+  showMoment(view);
+}
+
+/**
+ * Show what was sent, or the picture at the step that is looked at, where its frames are here.
+ * @param {View} view
+ */
+function showMoment(view) {
+  const { frames, sent } = view;
+  const step = currentStep(sent.name);
+  const moves = frames !== null && step !== null && step !== sent.step && step < frames.changes.length;
+  const moment = moves ? momentAt(frames, step) : null;
+  view.at = moves ? step : sent.step;
+  view.data = moment ? { ...sent, ...moment, figure: JSON.stringify(moment.figure) } : sent;
+  view.under.tell(view.data.caption);
+  for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": view.data.alt });
   placed(view);
+}
+
+/**
+ * Fetch what the picture shows at other steps, if it has that; until it is here Python draws each step.
+ * @param {View} view
+ * @param {PlotlyPayload} payload
+ */
+function listen(view, { follows, name }) {
+  if (follows === view.follows) return;
+  Object.assign(view, { follows, frames: null });
+  ask(view, name, follows !== "still");
+  if (follows === "still" || follows === "server") return;
+  framesOf(follows).then((frames) => {
+    if (view.gone || view.follows !== follows || !frames) return;
+    view.frames = frames;
+    ask(view, name, false);
+    stepped(view);
+  });
+}
+
+/** @param {View} view */
+function stepped(view) {
+  if (view.frames && currentStep(view.sent.name) !== view.at) showMoment(view);
+  else moveMark(view);
 }
 
 /** @param {View} view */
 function close(view) {
   view.gone = true;
+  ask(view, "", false);
   if (!view.drawing) view.plotly?.purge(view.plot);  // else once it is drawn: Plotly is never purged while it draws
 }
 
 export const component = mount({
   styles: "plotly", className: "gf-chart-frame", create, show, resized, close,
-  watched: ({ root }) => [root, ...whatMakesRoom()], stepped: moveMark, scaled: placed,
+  watched: ({ root }) => [root, ...whatMakesRoom()], stepped, scaled: placed,
 });
