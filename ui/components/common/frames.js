@@ -15,7 +15,7 @@ const fetched = new Map();
 export function framesOf(name) {
   const known = fetched.get(name);
   if (known) return known;
-  const coming = idle().then(() => get(name));
+  const coming = whenIdle().then(() => get(name));
   fetched.set(name, coming);
   coming.then((found) => { if (!found) fetched.delete(name); });
   for (const old of Array.from(fetched.keys()).slice(0, -MOST_KEPT)) fetched.delete(old);
@@ -23,9 +23,9 @@ export function framesOf(name) {
 }
 
 /** Wait until the browser has nothing to do, or for a moment. */
-function idle() {
+export function whenIdle() {
   return new Promise((resolve) => {
-    if (window.requestIdleCallback) requestIdleCallback(resolve, { timeout: IDLE_MS });
+    if ("requestIdleCallback" in window) requestIdleCallback(resolve, { timeout: IDLE_MS });
     else setTimeout(resolve, IDLE_MS / 4);
   });
 }

@@ -71,6 +71,7 @@ export interface View {
   frames: Frames | null;
   /** The step of what is shown. */
   at: number | null;
+  inSight: boolean;
   setTriggerValue: (name: string, value: unknown) => void;
   plotly?: Plotly;
   width: number;

@@ -2,7 +2,7 @@
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
 import { make, set } from "../common/dom.js";
-import { framesOf, momentAt } from "../common/frames.js";
+import { framesOf, momentAt, whenIdle } from "../common/frames.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
@@ -228,12 +228,12 @@ function resized(view) {
 // ---------------------------------------------------------------- life
 
 /** @type {Create<View>} */
-function create(frame) {
+function create(frame, gone) {
   const root = make("div", "gf-chart");
   const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     frame, root, plot, note: make("div", "gf-chart-note"),
-    clicks: 0, follows: "", frames: null, at: null, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
+    clicks: 0, follows: "", frames: null, at: null, inSight: true, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
   root.append(plot, view.note);
   view.edges = makeEdges(view);
@@ -242,6 +242,7 @@ function create(frame) {
   refreshTools(view, false);
   view.note.hidden = true;
   root.dataset.waits = say("Loading the chart…");
+  watch(view, gone);
   return view;
 }
 
@@ -287,10 +288,29 @@ function listen(view, { follows, name }) {
   });
 }
 
-/** @param {View} view */
+/**
+ * Follow the step: at once where it is seen, else when there is nothing else to do.
+ * @param {View} view
+ */
 function stepped(view) {
-  if (view.frames && currentStep(view.sent.name) !== view.at) showMoment(view);
-  else moveMark(view);
+  if (view.gone) return;
+  if (!view.frames || currentStep(view.sent.name) === view.at) moveMark(view);
+  else if (view.inSight) showMoment(view);
+  else whenIdle().then(() => view.inSight || view.gone || showMoment(view));
+}
+
+/**
+ * Know whether a chart is in sight; one that comes into sight shows the step.
+ * @param {View} view
+ * @param {AbortSignal} gone
+ */
+function watch(view, gone) {
+  const sight = new IntersectionObserver((entries) => {
+    view.inSight = entries[entries.length - 1].isIntersecting;
+    if (view.inSight && view.frames) stepped(view);
+  });
+  sight.observe(view.root);
+  gone.addEventListener("abort", () => sight.disconnect());
 }
 
 /** @param {View} view */
