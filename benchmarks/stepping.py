@@ -20,7 +20,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tools.browser import find_browser
 from tools.serve import serve
 
-SOURCE = "我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好，我妹妹想在家里看书。"  # 30 pieces of output
+SOURCE = (
+    "我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好，我妹妹想在家里看书。"  # 30 pieces of output
+)
 GAP_MS = 400  # between keys that are timed one by one
 SETTLED_MS = 3000
 BURST, BURST_MS = 100, 50
@@ -83,7 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--turns", type=int, default=3)
     said = parser.parse_args(arguments)
     found: dict[bool, list[float]] = {True: [], False: []}
-    with tempfile.TemporaryDirectory() as folder, serve(log=Path(folder) / "log") as server, sync_playwright() as play:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serve(log=Path(folder) / "log") as server,
+        sync_playwright() as play,
+    ):
         browser = play.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         pages = {frames: visit(browser, server.url, frames=frames) for frames in (True, False)}
         for _ in range(said.turns):

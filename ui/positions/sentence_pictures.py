@@ -170,7 +170,7 @@ def _start_of(run: Seen) -> Start:
     return Start(run, list(pieces), tokens / np.float32(scale), scale, tokens, positions, total)
 
 
-SENTENCE: Part[Start | InScores] = PAGE.part("sentence", say("Sentence"), open_sentence)
+SENTENCE: Part[Start | InScores] = PAGE.part("sentence", say("Sentence"), open_sentence, asks=True)
 
 
 @SENTENCE.picture("embedding_strengths", say("Length of embedding and position vectors"), follows="still")
@@ -212,7 +212,7 @@ def rows(o: Start | InScores) -> Plot | None:
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS)
 
 
-@SENTENCE.picture("rotary_scores", say("Score by distance"), follows="still")
+@SENTENCE.picture("rotary_scores", say("Score by distance"))
 def scores(o: Start | InScores) -> Plot | None:
     """What the chosen query and key would score at each distance."""
     if not isinstance(o, InScores) or o.score is None:

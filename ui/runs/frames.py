@@ -149,10 +149,10 @@ class Frames:
 
     def offer(self, picture: Picture[Any], run: Seen, of: Origin, moment: Mapping[str, Any]) -> str:
         """Offer the frames of what is drawn; gives back their name, or how it follows the step without any."""
-        if picture.follows != "frames":
-            return picture.follows
         if run.view.guess:
             return "server"
+        if picture.follows != "frames":
+            return picture.follows
         if run.trace.n_steps < 2:
             return "still"
         spoken, query = language.current(), run.trace.query
@@ -211,7 +211,7 @@ def routes(base: str = "", frames: Frames = FRAMES) -> list[Route]:
             content = await run_in_threadpool(frames.get, request.path_params["name"])
         except NoFramesError as none:
             return Response(status_code=none.status, headers={"Cache-Control": "no-store"})
-        headers = {"Content-Encoding": "gzip", "Cache-Control": "private, max-age=3600"}
+        headers = {"Content-Encoding": "gzip", "Cache-Control": "private,max-age=3600"}
         return Response(content, media_type="application/json", headers=headers)
 
     return [Route(f"/{base.strip('/')}/{PATH}/{{name}}".replace("//", "/"), answer, methods=["GET"])]

@@ -1,14 +1,13 @@
 // @ts-check
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
-import { make, set } from "../common/dom.js";
-import { framesOf, momentAt, whenIdle } from "../common/frames.js";
+import { make } from "../common/dom.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
 import { fittedHeight, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
-import { ask, currentStep } from "../common/step.js";
+import { ask } from "../common/step.js";
 import { say } from "../common/words.js";
 import { makeEdges } from "./edges.js";
 import { enlarge } from "./enlarge.js";
@@ -17,6 +16,7 @@ import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
 import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
+import { follow, listen, showMoment, watch } from "./moments.js";
 import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
 import { addTools, askedRanges, refreshTools } from "./tools.js";
@@ -108,7 +108,7 @@ function report(view, event) {
     index: Array.isArray(index) ? index : [index],
     customdata: typeof point.data.meta === "string" ? null : point.customdata ?? null,
     count: view.clicks,
-    step: view.frames ? view.at : view.data.step,
+    step: view.at,
   });
 }
 
@@ -242,7 +242,7 @@ function create(frame, gone) {
   refreshTools(view, false);
   view.note.hidden = true;
   root.dataset.waits = say("Loading the chart…");
-  watch(view, gone);
+  watch(view, gone, placed);
   return view;
 }
 
@@ -250,67 +250,8 @@ function create(frame, gone) {
 function show(view, { data: { payload }, setTriggerValue }) {
   Object.assign(view, { sent: payload, setTriggerValue });
   view.root.dataset.clickable = String(payload.clickable);
-  listen(view, payload);
-  showMoment(view);
-}
-
-/**
- * Show what was sent, or the picture at the step that is looked at, where its frames are here.
- * @param {View} view
- */
-function showMoment(view) {
-  const { frames, sent } = view;
-  const step = currentStep(sent.name);
-  const moves = frames !== null && step !== null && step !== sent.step && step < frames.changes.length;
-  const moment = moves ? momentAt(frames, step) : null;
-  view.at = moves ? step : sent.step;
-  view.data = moment ? { ...sent, ...moment, figure: JSON.stringify(moment.figure) } : sent;
-  view.under.tell(view.data.caption);
-  for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": view.data.alt });
-  placed(view);
-}
-
-/**
- * Fetch what the picture shows at other steps, if it has that; until it is here Python draws each step.
- * @param {View} view
- * @param {PlotlyPayload} payload
- */
-function listen(view, { follows, name }) {
-  if (follows === view.follows) return;
-  Object.assign(view, { follows, frames: null });
-  ask(view, name, follows !== "still");
-  if (follows === "still" || follows === "server") return;
-  framesOf(follows).then((frames) => {
-    if (view.gone || view.follows !== follows || !frames) return;
-    view.frames = frames;
-    ask(view, name, false);
-    stepped(view);
-  });
-}
-
-/**
- * Follow the step: at once where it is seen, else when there is nothing else to do.
- * @param {View} view
- */
-function stepped(view) {
-  if (view.gone) return;
-  if (!view.frames || currentStep(view.sent.name) === view.at) moveMark(view);
-  else if (view.inSight) showMoment(view);
-  else whenIdle().then(() => view.inSight || view.gone || showMoment(view));
-}
-
-/**
- * Know whether a chart is in sight; one that comes into sight shows the step.
- * @param {View} view
- * @param {AbortSignal} gone
- */
-function watch(view, gone) {
-  const sight = new IntersectionObserver((entries) => {
-    view.inSight = entries[entries.length - 1].isIntersecting;
-    if (view.inSight && view.frames) stepped(view);
-  });
-  sight.observe(view.root);
-  gone.addEventListener("abort", () => sight.disconnect());
+  listen(view, payload, placed);
+  showMoment(view, placed);
 }
 
 /** @param {View} view */
@@ -322,5 +263,5 @@ function close(view) {
 
 export const component = mount({
   styles: "plotly", className: "gf-chart-frame", create, show, resized, close,
-  watched: ({ root }) => [root, ...whatMakesRoom()], stepped, scaled: placed,
+  watched: ({ root }) => [root, ...whatMakesRoom()], stepped: (view) => follow(view, placed), scaled: placed,
 });
