@@ -20,7 +20,7 @@ class Circle:
 def as_before():
     thresholds = gc.get_threshold()
     yield
-    gc.unfreeze()
+    gc.freeze()  # as after the collection of the tests
     gc.set_threshold(*thresholds)
 
 
