@@ -1,6 +1,7 @@
 """Fixtures for every test: tiny checkpoint folders, seeded and made on the spot."""
 
 import gc
+import logging
 import os
 import random
 import shutil
@@ -59,8 +60,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """From now on garbage is looked for, among what tests make."""
+    """From now on garbage is looked for, among what tests make; and a log's one place is the root.
+
+    Before and after each part of a test pytest goes to every logger that tells the root nothing, a hundred of
+    Streamlit's.
+    """
+    for name in tuple(logging.root.manager.loggerDict):
+        logging.getLogger(name).propagate = True
     gc.freeze()
+    gc.set_threshold(10_000)
     gc.enable()
 
 
@@ -85,7 +93,7 @@ def seeded() -> None:
     random.seed(0)
     np.random.seed(0)
     if "torch" in sys.modules:  # a test that does not need it shall not import it
-        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].default_generator.manual_seed(0)  # its own function seeds every device there may be
 
 
 @pytest.fixture(scope="session")

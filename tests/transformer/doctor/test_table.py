@@ -28,10 +28,14 @@ ROWS = {fault.name: row(fault) for fault in FAULTS}
 
 
 @cache
+def report_of(fault, base):
+    """The report on a base with a fault, or on the healthy one."""
+    return examine(BY_NAME[fault].planted(base) if fault else healthy(base), pairs=texts(base))
+
+
 def findings(fault, base):
-    """What is found in a base with a fault, or in the healthy one: the verdicts, by the tests."""
-    checkpoint = BY_NAME[fault].planted(base) if fault else healthy(base)
-    found = examine(checkpoint, pairs=texts(base)).findings
+    """What is found in it: the verdicts, by the tests."""
+    found = report_of(fault, base).findings
     assert fault or not [one.test for one in found if "torch stopped" in one.measured.said]
     assert [one.test for one in found] == [test.name for test in TESTS]
     return {one.test: one.verdict for one in found}
@@ -92,7 +96,7 @@ def test_without_pairs_a_fault_is_found_or_the_task_is_said_not_to_be_tested(fau
 
 @pytest.mark.parametrize(("fault", "base"), [("positions shifted", "s4"), ("norms swapped", "s4")])
 def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(fault, base):
-    report = examine(BY_NAME[fault].planted(base), pairs=texts(base))
+    report = report_of(fault, base)
     first, *others = (*report.only("broken"), *report.only("look"))
     assert first.measured.headline
     assert first.measured.headline in report.summary()
@@ -101,7 +105,7 @@ def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(faul
 
 
 def test_a_leak_comes_first_and_the_rest_follows_from_it():
-    report = examine(BY_NAME["trained on a leak"].planted("leak"), pairs=texts("leak"))
+    report = report_of("trained on a leak", "leak")
     first = report.worst_first[0]
     assert first.test == "leak"
     assert "saw the piece it had to predict" in report.summary()
