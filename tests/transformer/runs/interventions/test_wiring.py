@@ -25,9 +25,12 @@ SOURCE = [5, 9, 4, 12, 0, 0]  # with padding, where there is an encoder
 WRITTEN = [7, 11, 4, 6, 10]
 NEVER_BESIDE = ("unguarded-all", "causal-hidden", "causal-inverted")  # rows that are closed throughout, and NaN
 # Each with the model that is next in turn whenever tests run, and with those in which it must change nothing.
-ONE = [pytest.param(text, model, marks=[pytest.mark.deep] * (
-    model not in (models[n % len(models)], *INERT.get(text, ()))))
-       for n, (text, (models, _)) in enumerate(CASES.items()) for model in models]  # fmt: skip
+TURNS = {text: (models[n % len(models)], *INERT.get(text, ())) for n, (text, (models, _)) in enumerate(CASES.items())}
+ONE = [
+    pytest.param(text, model, marks=() if model in TURNS[text] else pytest.mark.deep)
+    for text, (models, _) in CASES.items()
+    for model in models
+]
 
 
 def together(text, model):
