@@ -68,7 +68,6 @@ def pytest_collection_finish() -> None:
     for name in tuple(logging.root.manager.loggerDict):
         logging.getLogger(name).propagate = True
     gc.freeze()
-    gc.set_threshold(10_000)
     gc.enable()
 
 

@@ -4,6 +4,7 @@ Source is read with `ast` only; nothing is imported. What it does not see: impor
 """
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -31,7 +32,9 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self.text, str(self.path))
+        tree = ast.parse(self.text, str(self.path))
+        gc.freeze()  # a million nodes stay until the end; see tests/conftest.py
+        return tree
 
     @property
     def part(self) -> str:
