@@ -20,6 +20,8 @@ from transformer.errors import CheckpointError
 from transformer.importers import pickle_child, pickles
 from transformer.importers.weights import open_weights
 
+pytestmark = pytest.mark.usefixtures("forked")  # what a file may take is limited there
+
 
 class Touch:
     """Unpickled, it would make a file."""
