@@ -34,8 +34,8 @@ VIEWS = {
     "masks?masks=one_row&mask=source": "over the 512 open keys",
     "masks?masks=checks": "Rows 1 to 256 moved by exactly 0",
 }
-# Every weight, more lines than are drawn, the largest mask.
-SOME = (HEAD, "attention?panel=flow&kind=encoder&layer=2", "masks?mask=decoder")
+# Of every weight, and what the browser says; the rest of what is said is read from what the server sends.
+SOME = ("step", HEAD, "attention?panel=flow&kind=encoder&layer=2")
 # A chart in a folded part has no width and is drawn when that opens.
 DRAWN = """() => [...document.querySelectorAll(".gf-chart")].every(
   chart => !chart.clientWidth || chart.querySelector(".main-svg"))"""
@@ -111,4 +111,5 @@ def test_no_view_is_heavy_for_who_comes_by_its_address(long_server, n):
             found = visitor.rerun(page=path, query=query)
             assert found.received_bytes < MOST_BYTES[n], view
             told = " ".join([*found.texts, *found.alerts, *found.drawn.values()])
-            print("TOLD", n, view, VIEWS[view] in told)
+            told = told.replace("\\u00d7", "×").replace("\\", "")  # of JSON and of Markdown
+            assert VIEWS[view] in told or view in SOME or n != N, view
