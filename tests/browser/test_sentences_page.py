@@ -5,7 +5,7 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, menu_link, open_page, screenshot, turn_to, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, menu_link, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, expect_address
 
@@ -18,11 +18,11 @@ LONG = "\n".join("abcdefghijkl"[:n] for n in range(2, 13)) + "\n"
 @pytest.fixture
 def tall(new_page):
     """A page that is high enough to hold everything: the table is a canvas, clicked by place."""
-    return new_page(viewport={"width": 1280, "height": 1600}, shared=True)
+    return new_page(viewport={"width": 1280, "height": 1600})
 
 
 def run(page, server, text):
-    turn_to(page, f"{server.url}/sentences?model=reverse")
+    open_page(page, f"{server.url}/sentences?model=reverse")
     page.get_by_role("textbox", name="Sentences, one a line").fill(text)
     page.get_by_role("button", name="Run them").click()
 
@@ -65,8 +65,7 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, tall, tm
     expect(tall.get_by_role("textbox", name="Sentences, one a line")).to_have_value("", timeout=SETTLED_MS)
 
 
-def test_a_point_opens_its_line_and_the_page_fits_both_windows(server, tab):
-    page = tab
+def test_a_point_opens_its_line_and_the_page_fits_both_windows(server, page):
     run(page, server, "\n".join(f"{word} => {word[::-1]}" for word in LONG.split()))
     expect(page.get_by_test_id("stMain")).to_contain_text("11 lines were run.", timeout=SETTLED_MS)
     chart = page.locator(f"{POINTS} .js-plotly-plot")
@@ -88,8 +87,7 @@ def test_a_point_opens_its_line_and_the_page_fits_both_windows(server, tab):
         screenshot(page, f"sentences-{scheme}-{width}", whole=True)
 
 
-def test_a_file_that_is_cancelled_keeps_what_is_there(server, tab):
-    page = tab
+def test_a_file_that_is_cancelled_keeps_what_is_there(server, page):
     run(page, server, LONG * 180)
     cancel = page.get_by_role("button", name="Cancel")
     expect(cancel).to_be_visible(timeout=SETTLED_MS)
