@@ -146,6 +146,7 @@ def test_a_term_is_underlined_only_where_it_is_a_word(opened):
         comes_to(page, lambda wanted=wanted, page=page: wanted <= {word for word, _ in page.evaluate(MARKED)}, True)
         marked = page.evaluate(MARKED)
         assert [pair for pair in marked if pair[0] != pair[1] and not COMPOUND.fullmatch(pair[1])] == []
+        page.evaluate("() => CSS.highlights.delete('gf-term')")  # for the next page
 
 
 def test_back_after_a_change_of_language_leads_to_the_page_before(opened):

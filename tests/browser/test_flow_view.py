@@ -188,8 +188,8 @@ def step_to(page, step):
         "step => { document.glassformerStep = step; document.dispatchEvent(new CustomEvent('glassformer-step')); }",
         step,
     )
-    if page.get_by_label("step").input_value() != str(step):
-        page.get_by_label("step").fill(str(step))
+    if page.get_by_label("step", exact=True).input_value() != str(step):
+        page.get_by_label("step", exact=True).fill(str(step))
         page.keyboard.press("Enter")
 
 

@@ -25,6 +25,7 @@ MIDDLE = """word => {
 def opened(server, new_page):
     def open_one(path, **options):
         page = new_page(**(options or {"shared": True}))
+        page.evaluate("() => CSS.highlights.delete('gf-term')")  # those of the page before
         turn_to(page, server.url + path)
         page.wait_for_function("() => CSS.highlights.get('gf-term')?.size > 3")
         return page

@@ -263,7 +263,7 @@ def test_a_server_that_is_started_anew_says_so(new_page, tmp_path):
         expect(page.locator(BAR)).to_contain_text("0 students")
         code, port = parameters(page)["room"], server.port
         student = new_page(visitor="first")
-        open_page(student, f"{server.url}/room?room={code}")
+        open_page(student, f"{server.url}/step?room={code}")
         expect(page.locator(BAR)).to_contain_text("1 student")
     with serve(log=tmp_path / "second.log", port=port):
         expect(student.locator(BAR)).to_have_text("The room has ended: the server was started anew.", timeout=60_000)
