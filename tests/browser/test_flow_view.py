@@ -88,6 +88,8 @@ def test_pointing_at_a_piece_isolates_its_lines_without_the_server(stage):
     expect_view(stage, focus="", lines=everything)
     assert stage.evaluate("window.sent") == 0
     assert stage.get_by_text(re.compile(r"^runs: \d+$")).inner_text() == runs
+    token(stage, "query", 2).click()
+    comes_to(stage, lambda: stage.evaluate("window.sent") > 0, expected=True)  # else nothing was counted
 
 
 def test_the_other_side_shows_the_mean_weights(stage):
