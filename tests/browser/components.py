@@ -32,8 +32,9 @@ def at_the_beginning(page: Page, app: Server, path: str) -> None:
         turn_to(page, f"{app.url}/{path}")
         return
     page.keyboard.press("Escape")  # a dialog
-    if page.get_by_text(re.compile("^python: plain step")).count() != 1:
-        choose_run(page, "plain")
+    if page.get_by_text(re.compile("^python: plain step")).count() != 1:  # another run
+        open_page(page, f"{app.url}/{path}")
+        return
     for button in page.get_by_role("button", name="Reset zoom").all():
         if button.is_visible():
             button.click()
