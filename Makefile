@@ -69,6 +69,7 @@ endif
 
 # A property tries ten times the examples that it has in `make test`; see tests/conftest.py.
 test-deep: $(STAMP_DEV) ## what `make test` leaves out: whole products, stress, and ten times the examples
+	@$(PY) tools/browser.py --ensure
 	nice -n 10 $(PY) -m pytest -m deep --hypothesis-profile deep -n 2 --dist loadfile $(TESTS)
 
 lint: $(STAMP_DEV) ## ruff, mypy, and eslint and tsc for JavaScript, changing nothing

@@ -1,5 +1,7 @@
 """Fixtures for every test: tiny checkpoint folders, seeded and made on the spot."""
 
+import gc
+import logging
 import os
 import random
 import shutil
@@ -21,9 +23,10 @@ settings.register_profile(
 settings.load_profile("glassformer")
 settings.register_profile("deep", settings.get_profile("glassformer"))
 
-AT_ONCE = (
-    5.0  # seconds of the processor, for what must not grow with a hostile file; a collection of garbage takes one
-)
+AT_ONCE = 5.0  # seconds of the processor, for what must not grow with a hostile file
+
+# Modules and twelve thousand tests stay until the end: looking through them for garbage took a tenth of all time.
+gc.disable()
 
 SOURCES = (
     "ba lo mi ta",
@@ -56,6 +59,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test._hypothesis_internal_use_settings = settings(own, max_examples=10 * own.max_examples)
 
 
+def pytest_collection_finish() -> None:
+    """From now on garbage is looked for, among what tests make; and a log's one place is the root.
+
+    Before and after each part of a test pytest goes to every logger that tells the root nothing, a hundred of
+    Streamlit's.
+    """
+    for name in tuple(logging.root.manager.loggerDict):
+        logging.getLogger(name).propagate = True
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """What is left need not be looked through either."""
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """In CI a test that is left out is a failure: it would count as passing."""
@@ -71,7 +92,7 @@ def seeded() -> None:
     random.seed(0)
     np.random.seed(0)
     if "torch" in sys.modules:  # a test that does not need it shall not import it
-        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].default_generator.manual_seed(0)  # its own function seeds every device there may be
 
 
 @pytest.fixture(scope="session")

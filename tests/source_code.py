@@ -4,9 +4,10 @@ Source is read with `ast` only; nothing is imported. What it does not see: impor
 """
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,11 +25,16 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """One Python file: its path in the repository and its parsed text."""
+    """One Python file: its path in the repository and its text, parsed when it is asked for."""
 
     path: Path
     text: str
-    tree: ast.Module
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        tree = ast.parse(self.text, str(self.path))
+        gc.freeze()  # a million nodes stay until the end; see tests/conftest.py
+        return tree
 
     @property
     def part(self) -> str:
@@ -43,12 +49,10 @@ def sources(root: Path) -> list[Source]:
     """Every Python file that the rules are for."""
     files = [path for path in (root / f"{name}.py" for name in SCRIPTS) if path.exists()]
     files += [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
-    return [_parsed(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
+    return [_source(file.relative_to(root), file.read_text(encoding="utf-8")) for file in files]
 
 
-@cache
-def _parsed(path: Path, text: str) -> Source:
-    return Source(path, text, ast.parse(text, str(path)))
+_source = cache(Source)  # a file is parsed once
 
 
 def imports(source: Source) -> Iterator[Import]:

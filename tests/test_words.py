@@ -32,7 +32,7 @@ def converted(source):
 
 
 def code(text, path="ui/page.py"):
-    return Source(Path(path), text, ast.parse(text))
+    return Source(Path(path), text)
 
 
 @pytest.mark.parametrize("rule", [bare, plural_by_hand])

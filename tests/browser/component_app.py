@@ -8,6 +8,7 @@ import streamlit as st
 
 import charts
 from charts.following import follow_steps
+from tests.browser import flow_app
 from tests.browser.figures import all_figures
 from ui.components.plotly.plotly_view import plotly_view
 from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, stepper
@@ -115,4 +116,5 @@ st.navigation([
     st.Page(step_page, title="Step", url_path="step"),
     st.Page(player_page, title="Player", url_path="player"),
     st.Page(figures_page, title="Figures", url_path="figures"),
+    st.Page(flow_app.draw, title="Flow", url_path="flow"),
 ]).run()  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tools.serve import Server
 
@@ -26,13 +26,18 @@ def switch(page: Page, label: str) -> None:
     wait_for_idle(page)
 
 
-def at_the_beginning(page: Page, app: Server) -> None:
-    """Show the stepper alone as at first: in a tab that has it, switches and keys take back what was done."""
-    is_there = page.url == f"{app.url}/player" and page.get_by_text(re.compile("^python: plain step")).count() == 1
-    if not is_there:  # but another page, or another run
-        open_page(page, f"{app.url}/player")
+def at_the_beginning(page: Page, app: Server, path: str) -> None:
+    """Show the stepper as at first: in a tab that has it, switches and keys take back what was done."""
+    if page.url != f"{app.url}/{path}":
+        turn_to(page, f"{app.url}/{path}")
         return
     page.keyboard.press("Escape")  # a dialog
+    if page.get_by_text(re.compile("^python: plain step")).count() != 1:  # another run
+        open_page(page, f"{app.url}/{path}")
+        return
+    for button in page.get_by_role("button", name="Reset zoom").all():
+        if button.is_visible():
+            button.click()
     for label in ("guess", "slow"):
         if page.get_by_role("checkbox", name=label).or_(page.get_by_role("switch", name=label)).is_checked():
             switch(page, label)

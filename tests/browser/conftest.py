@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSize, expect, sync_playwright
 
 from tests.browser.components import APP, CELLS, FIRST_CHART_MS, at_the_beginning, open_figures
-from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, open_page, require_browser
+from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, require_browser
 from tests.browser.idle import WATCH, last_events
 from tests.browser.own_folder import write_own_folder
 from tools.serve import ROOT, Server, serve
@@ -60,7 +60,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Tell of a page whose test failed what happened on it last: much that is rare is seen once."""
     report = yield
     given = getattr(item, "funcargs", {})
-    page = given.get("page") or given.get("tab") or given.get("phone")
+    page = given.get("kept_page")
     if report.when == "call" and report.failed and page is not None and page.url.startswith("http"):
         with suppress(Error):  # it may be gone
             text = page.evaluate("() => document.querySelector('[data-testid=stMain]')?.innerText ?? ''")
@@ -257,17 +257,17 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def stage(app: Server, page: Page) -> Page:
-    """That app, opened, its first chart drawn."""
-    open_page(page, f"{app.url}/step")
-    expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
-    return page
+def stage(app: Server, tab: Page) -> Page:
+    """That app with its charts, at its first step, the first chart drawn."""
+    at_the_beginning(tab, app, "step")
+    expect(tab.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
+    return tab
 
 
 @pytest.fixture
 def player(app: Server, tab: Page) -> Page:
     """That app with the stepper alone, at its first step; a test leaves it for the next one to begin again."""
-    at_the_beginning(tab, app)
+    at_the_beginning(tab, app, "player")
     return tab
 
 

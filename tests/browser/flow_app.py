@@ -1,4 +1,4 @@
-"""A small app around the flow view, with made-up data, for test_flow_view.py."""
+"""A page around the flow view, with made-up data, of the app in component_app.py, for test_flow_view.py."""
 
 import numpy as np
 import streamlit as st
@@ -63,7 +63,3 @@ def draw() -> None:
     st.session_state.runs = st.session_state.get("runs", 0) + 1
     st.text(f"runs: {st.session_state.runs}")
     st.text(f"told: {told.side} {told.index}" if told else "told: nothing")
-
-
-if __name__ == "__main__":
-    draw()

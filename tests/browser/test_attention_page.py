@@ -147,8 +147,8 @@ def test_words_and_back_is_the_same_map(tab, server):
     comes_to(page, lambda: drawn(page, MAP), before)
 
 
-def test_a_step_keeps_the_zoom_and_moves_the_frame(page, server):
-    open_attention(page, server, "&panel=head&layer=2&head=2")
+def test_a_step_keeps_the_zoom_and_moves_the_frame(tab, server):
+    page = open_attention(tab, server, "&panel=head&layer=2&head=2")
     start, end = point_at(page, MAP, 0.6, 0.6), point_at(page, MAP, 5.4, 4.4)
     page.mouse.move(*start)
     page.mouse.down()
@@ -164,6 +164,7 @@ def test_a_step_keeps_the_zoom_and_moves_the_frame(page, server):
         "key => document.querySelector(`.st-key-${key} .js-plotly-plot`).layout.shapes[0].y0 === 0.5", arg=MAP
     )
     assert x_range(page) == zoomed
+    page.locator(f".st-key-{MAP}").get_by_role("button", name="Reset zoom").click()
 
 
 def test_a_cell_that_was_clicked_is_in_the_address_and_a_reload_finds_the_same_view(tab, server):

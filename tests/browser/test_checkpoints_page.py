@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import menu_link, open_page, wait_for_idle
+from tests.browser.helpers import menu_link, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import IMAGE, NAME
 from tests.browser.story import SETTLED_MS
@@ -13,13 +13,19 @@ CHARTS = (LOSSES, ".st-key-training_scores", ".st-key-training_rates")
 
 
 def open_checkpoints(page, own_server, model="reverse"):
-    open_page(page, f"{own_server.url}/checkpoints?model={model}")
+    turn_to(page, f"{own_server.url}/checkpoints?model={model}")
     page.locator(f"{LOSSES} .main-svg").first.wait_for(timeout=SETTLED_MS)
     return page
 
 
-def test_the_curves_are_drawn_and_hover_names_the_epoch(own_server, page):
-    open_checkpoints(page, own_server)
+def unfold(page):
+    counted = page.locator("details").filter(has_text="How each was counted")
+    if counted.get_attribute("open") is None:
+        counted.locator("summary").click()
+
+
+def test_the_curves_are_drawn_and_hover_names_the_epoch(own_server, tab):
+    page = open_checkpoints(tab, own_server)
     for chart in CHARTS:
         expect(page.locator(f"{chart} .main-svg").first).to_be_visible()
         assert "Marked as kept: epoch" in page.locator(f"{chart} [role=img]").get_attribute("aria-label")
@@ -39,8 +45,8 @@ def test_the_curves_are_drawn_and_hover_names_the_epoch(own_server, page):
     expect(hover).to_contain_text("target pieces")
 
 
-def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(own_server, page):
-    open_checkpoints(page, own_server)
+def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(own_server, tab):
+    page = open_checkpoints(tab, own_server)
     menu_link(page, "Step through decoding").click()
     expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
@@ -48,9 +54,9 @@ def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(own_server, pag
     expect(page.get_by_role("button", name="aabbcc")).to_be_visible()
 
 
-def test_a_card_of_markup_is_shown_letter_by_letter(own_server, page):
-    open_checkpoints(page, own_server, NAME)
-    page.get_by_text("How each was counted").click()
+def test_a_card_of_markup_is_shown_letter_by_letter(own_server, tab):
+    page = open_checkpoints(tab, own_server, NAME)
+    unfold(page)
     main = page.get_by_test_id("stMain")
     for text in (f"Data {IMAGE}", "**none** $x^2$", IMAGE, "<b>key</b>", "<i>value</i>", f"train {IMAGE}"):
         expect(main).to_contain_text(text)
@@ -59,10 +65,10 @@ def test_a_card_of_markup_is_shown_letter_by_letter(own_server, page):
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_nothing_is_wider_than_the_window(own_server, new_page, width, scheme):
-    touch = {"has_touch": True, "is_mobile": True} if width < 600 else {}
+    touch = {"visitor": "mobile", "has_touch": True, "is_mobile": True} if width < 600 else {"shared": True}
     page = new_page(viewport={"width": width, "height": 720}, color_scheme=scheme, **touch)
     open_checkpoints(page, own_server)
-    page.get_by_text("How each was counted").click()
+    unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(
         """() => { const main = document.querySelector('[data-testid=stMain]');

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, menu_link, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
 from tests.pages.test_language import OF_PAGES
@@ -20,9 +20,9 @@ FONT = "element => getComputedStyle(element).fontFamily"
 
 @pytest.fixture
 def opened(server, new_page):
-    def open_one(path, language="en", **options):
-        page = new_page(**options)
-        open_page(page, f"{server.url}/{path}&lang={language}")
+    def open_one(path, language="en", *, page=None, **options):
+        page = page or new_page(**options)
+        turn_to(page, f"{server.url}/{path}&lang={language}")
         return page
 
     return open_one
@@ -56,8 +56,16 @@ def states(page, parameters):
     comes_to(page, lambda: stated(page), parameters)
 
 
-def test_a_branch_outlives_a_change_of_language(opened):
+def test_what_one_does_outlives_a_change_of_language(opened):
     page = opened(f"step?{written(BRANCH)}")
+    a_branch_outlives_it(page)
+    opened(f"attention?{written(HEAD)}", page=page)
+    a_head_that_was_chosen_and_a_sentence_that_was_typed_outlive_it(page)
+    opened(f"step?{written(LESSON)}", "zh", page=page)
+    a_lesson_and_its_answer_outlive_it(page)
+
+
+def a_branch_outlives_it(page):
     before = page.locator(".gf-text").all_inner_texts()
     speak(page, "中文")
     heading(page, "逐步解码", "zh-CN")
@@ -74,8 +82,7 @@ def test_a_branch_outlives_a_change_of_language(opened):
     expect(page.locator(".st-key-candidates")).to_contain_text("Step 5")
 
 
-def test_a_head_that_was_chosen_and_a_sentence_that_was_typed_outlive_it(opened):
-    page = opened(f"attention?{written(HEAD)}")
+def a_head_that_was_chosen_and_a_sentence_that_was_typed_outlive_it(page):
     box = page.locator(".st-key-source input")
     box.fill("letters")
     box.press("Enter")
@@ -89,8 +96,7 @@ def test_a_head_that_was_chosen_and_a_sentence_that_was_typed_outlive_it(opened)
         expect(shown).to_contain_text("第 2 层第 3 个头" if tag == "zh-CN" else "layer 2, head 3")
 
 
-def test_a_lesson_and_its_answer_outlive_it(opened):
-    page = opened(f"step?{written(LESSON)}", language="zh")
+def a_lesson_and_its_answer_outlive_it(page):
     panel = page.locator(PANEL)
     panel.get_by_text("0", exact=True).click()
     panel.get_by_role("button", name="回答").click()
@@ -119,7 +125,7 @@ def test_a_browser_in_chinese_gets_it_without_asking_in_a_sans_of_the_system(ope
 # Each marked word, with the word of Chinese that the browser's dictionary sees where it begins and where it ends.
 MARKED = """() => {
   const words = new Intl.Segmenter("zh", { granularity: "word" });
-  return [...CSS.highlights.get("gf-term")].map(({ startContainer: { data }, startOffset, endOffset }) => {
+  return [...(CSS.highlights.get("gf-term") ?? [])].map(({ startContainer: { data }, startOffset, endOffset }) => {
     const whole = [...words.segment(data)].filter(({ index, segment }) =>
       index < endOffset && index + segment.length > startOffset).map(({ segment }) => segment).join("");
     return [data.slice(startOffset, endOffset), whole];
@@ -129,20 +135,18 @@ MARKED = """() => {
 COMPOUND = re.compile("个子层")
 
 
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    [
+def test_a_term_is_underlined_only_where_it_is_a_word(opened):
+    page = None
+    for path, wanted in (
         ("attention?model=zh-en&src=我喜欢喝茶。&panel=walk", {"查询", "键", "头"}),
         ("inside?model=zh-en&src=我喜欢喝茶。&inside=model", {"层", "编码器"}),
         ("search?model=zh-en&src=我喜欢喝茶。&how=beam", {"束"}),
-    ],
-)
-def test_a_term_is_underlined_only_where_it_is_a_word(opened, path, wanted):
-    page = opened(path, language="zh")
-    page.wait_for_function("() => CSS.highlights.get('gf-term')?.size > 3")
-    marked = page.evaluate(MARKED)
-    assert wanted <= {word for word, _ in marked}
-    assert [pair for pair in marked if pair[0] != pair[1] and not COMPOUND.fullmatch(pair[1])] == []
+    ):
+        page = opened(path, "zh", page=page)
+        comes_to(page, lambda wanted=wanted, page=page: wanted <= {word for word, _ in page.evaluate(MARKED)}, True)
+        marked = page.evaluate(MARKED)
+        assert [pair for pair in marked if pair[0] != pair[1] and not COMPOUND.fullmatch(pair[1])] == []
+        page.evaluate("() => CSS.highlights.delete('gf-term')")  # for the next page
 
 
 def test_back_after_a_change_of_language_leads_to_the_page_before(opened):

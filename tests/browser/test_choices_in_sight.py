@@ -23,6 +23,7 @@ PARTS = (
     "matters?matters=heads",
     "wrong?mistake=leak",
 )
+SOME = (PARTS[1], PARTS[5], PARTS[-1])  # most boxes in a row, the longest choices of masks, those of mistakes
 BOXES = "[data-testid=stMain] [data-testid=stSelectbox] [role=combobox]"
 CUT = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).map(box => box.value)"
 UNMARKED = """boxes => boxes.filter(box => box.scrollWidth > box.clientWidth
@@ -52,10 +53,11 @@ def test_a_class_reads_what_can_be_typed_into_a_box(server, new_page):
         comes_to(page, lambda boxes=boxes: boxes.evaluate_all(TOO_LONG), [])
 
 
+@pytest.mark.parametrize("parts", [SOME, pytest.param(PARTS, marks=pytest.mark.deep)], ids=["some", "every"])
 @pytest.mark.parametrize("language", SPOKEN)
-def test_a_class_reads_every_choice(server, new_page, language):
+def test_a_class_reads_every_choice(server, new_page, language, parts):
     page = new_page(viewport=FULL)
-    for where in addresses(PARTS, language, "&present=1"):
+    for where in addresses(parts, language, "&present=1"):
         turn_to(page, f"{server.url}/{where}")
         expect(page.locator(":root.gf-present")).to_have_count(1)
         expect(page.locator(BOXES).first).to_be_visible()

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, turn_to, wait_for_idle
 from tests.browser.story import click_candidate, wait_for_charts
 
 CHANGED = "attention?model=zh-en&panel=head&layer=3&head=1&do=zero-cross.3.1_zero-cross.2.1_zero-cross.1.1"
@@ -81,8 +81,9 @@ def test_a_changed_run_beside_its_control(server, new_page):
         assert other.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_one_stepper_stands_at_its_end_while_the_other_goes_on(server, page):
-    open_page(page, f"{server.url}/compare?model=reverse&src=abc&compare=sentences")
+def test_one_stepper_stands_at_its_end_while_the_other_goes_on(server, tab):
+    page = tab
+    turn_to(page, f"{server.url}/compare?model=reverse&src=abc&compare=sentences")
     box = page.get_by_role("textbox", name="The other sentence")
     box.fill("abcdefgh")
     box.press("Enter")
@@ -97,8 +98,9 @@ def test_one_stepper_stands_at_its_end_while_the_other_goes_on(server, page):
     comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh")
 
 
-def test_a_candidate_that_is_clicked_is_the_branch_on_the_right(server, page):
-    open_page(page, f"{server.url}/compare?model=reverse&src=abcdef&compare=branches")
+def test_a_candidate_that_is_clicked_is_the_branch_on_the_right(server, tab):
+    page = tab
+    turn_to(page, f"{server.url}/compare?model=reverse&src=abcdef&compare=branches")
     expect(page.locator(".st-key-compared_left_candidates .main-svg").first).to_be_visible()
     wait_for_idle(page)
     click_candidate(page, 2, key="compared_left_candidates")
@@ -108,8 +110,9 @@ def test_a_candidate_that_is_clicked_is_the_branch_on_the_right(server, page):
     expect(page.get_by_text("The outputs differ from the first piece on")).to_be_visible()
 
 
-def test_two_checkpoints_by_their_address(server, page):
-    open_page(page, f"{server.url}/compare?model=zh-en&b=model%3Den-fr")
+def test_two_checkpoints_by_their_address(server, tab):
+    page = tab
+    turn_to(page, f"{server.url}/compare?model=zh-en&b=model%3Den-fr")
     expect(page.get_by_text("do not have the same vocabulary")).to_be_visible()
     expect(stepper(page, "b-")).to_be_visible()
     wait_for_charts(page)

@@ -23,7 +23,7 @@ PAGES = {  # what "/" leads to, `test_start_page.py` and `test_history.py` open
 @pytest.mark.parametrize(
     ("path", "title"),
     [
-        ("checkpoints?model=reverse", "Checkpoints"),
+        pytest.param("checkpoints?model=reverse", "Checkpoints", marks=pytest.mark.deep),
         ("step?model=reverse&src=noon&step=2", "Step through decoding"),
     ],
 )

@@ -5,19 +5,20 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, menu_link, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import PHONE, menu_link, open_page, screenshot, turn_to, wait_for_idle
 
 DONE_MS = 180_000  # a busy machine lets others go first
 VERDICT = re.compile("reverse is healthy: [0-9]+ tests found nothing wrong")
 
 
 @pytest.fixture
-def examined(server, page):
+def examined(server, tab):
     """The page of the model that reverses letters, examined."""
-    open_page(page, f"{server.url}/doctor?model=reverse")
-    expect(page.get_by_text(VERDICT).first).to_be_visible(timeout=DONE_MS)
-    wait_for_idle(page)
-    return page
+    come = open_page if "/doctor" in tab.url else turn_to  # what was unfolded and typed there has gone
+    come(tab, f"{server.url}/doctor?model=reverse")
+    expect(tab.get_by_text(VERDICT).first).to_be_visible(timeout=DONE_MS)
+    wait_for_idle(tab)
+    return tab
 
 
 def test_it_examines_by_itself_and_keeps_the_report(server, examined, faults):
@@ -47,10 +48,10 @@ def test_sentences_that_are_typed_are_examined_with(examined):
     expect(examined.get_by_text(VERDICT).first).to_be_visible()
 
 
-def test_it_fits_a_telephone_in_the_dark(server, examined, new_page):
-    phone = new_page(viewport=PHONE, color_scheme="dark", fresh=True)
-    open_page(phone, examined.url)
-    expect(phone.get_by_text(VERDICT).first).to_be_visible()
+def test_it_fits_a_telephone_in_the_dark(examined):
+    phone = examined
+    phone.set_viewport_size(PHONE)
+    phone.emulate_media(color_scheme="dark")
     phone.get_by_text(re.compile(r"Well: \d+ tests")).click()
     wait_for_idle(phone)
     assert phone.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

@@ -84,10 +84,16 @@ WALK = f"""async stepper => {{
 }}"""
 
 
-@pytest.mark.parametrize(("source", "least_steps"), [(FIFTEEN, 13), (LONG, 35)])
-def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, source, least_steps):
+WIDTHS = (1280, 1024, 850, 390)
+
+
+@pytest.mark.parametrize(
+    ("source", "least_steps", "widths"),
+    [(FIFTEEN, 13, WIDTHS), (LONG, 35, (850, 390)), pytest.param(LONG, 35, WIDTHS, marks=pytest.mark.deep)],
+)
+def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, source, least_steps, widths):
     turn_to(tab, f"{server.url}/step?model=zh-en&src={source}")
-    for width in (1280, 1024, 850, 390):
+    for width in widths:
         tab.set_viewport_size({"width": width, "height": 720})
         wait_for_idle(tab)
         wait_for_rest(tab)
@@ -135,7 +141,9 @@ OTHER_PAGES = {  # the other parts are looked at where nothing of them may overf
 }
 
 
-@pytest.mark.parametrize("options", ["", "&log=1&own=1&words=1&hide=1"], ids=["", "options"])
+@pytest.mark.parametrize(
+    "options", [pytest.param("", marks=pytest.mark.deep), "&log=1&own=1&words=1&hide=1"], ids=["", "options"]
+)
 @pytest.mark.parametrize("panel", ATTENTION)
 def test_controls_take_one_row_and_the_chart_of_each_part_is_on_the_first_screen(server, tab, panel, options):
     turn_to(tab, f"{server.url}/attention?model=zh-en&src={FIFTEEN}&step=5&layer=2&panel={panel}{options}")

@@ -1,41 +1,23 @@
 """The flow view in a real browser: what is drawn is compared with numpy by counts, readout and saved picture."""
 
-import os
 import re
-import shutil
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import flow_app
 from tests.browser.flow import THRESHOLD, choose, drawn, expect_view, expected, painted_pixels, save, token
 from tests.browser.flow_app import HOSTILE, example
-from tests.browser.helpers import chart_menu, comes_to, open_page, wait_for_idle
-from tools.serve import ROOT, serve
-from ui.components.assets import ensure_static
-
-
-@pytest.fixture(scope="session")
-def flow_server(tmp_path_factory):
-    """An app of nothing but the flow view."""
-    folder = tmp_path_factory.mktemp("flow")
-    shutil.copy(flow_app.__file__, folder / "app.py")
-    ensure_static(folder / "static")
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    with serve(folder / "app.py", log=folder / "app.log", environment={"PYTHONPATH": path}) as running:
-        yield running
+from tests.browser.helpers import chart_menu, comes_to, open_page, turn_to, wait_for_idle
 
 
 @pytest.fixture
-def stage(flow_server, tab):
-    """That app on the example "cross"; in a tab that has it open, what the test before chose is taken back."""
+def stage(app, tab):
+    """The flow view on the example "cross"; in a tab that has it open, what the test before chose is taken back."""
     tab.set_viewport_size({"width": 1280, "height": 900})
-    if not tab.url.startswith(f"{flow_server.url}/"):
-        tab.sent = []
-        tab.on("websocket", lambda socket: socket.on("framesent", lambda frame: tab.sent.append(frame)))
-        open_page(tab, flow_server.url)
+    if tab.url != f"{app.url}/flow":
+        turn_to(tab, f"{app.url}/flow")
     else:
         begin_again(tab)
     expect_view(tab, pinned="", focus="", heads="1 2 3 4", lines=len(expected("cross")))
@@ -49,7 +31,8 @@ def begin_again(page):
     sidebar = page.get_by_test_id("stSidebar")
     if sidebar.get_by_role("switch", name="guess").or_(sidebar.get_by_role("checkbox", name="guess")).is_checked():
         choose(page, "guess")
-    choose(page, "cross")
+    if not sidebar.get_by_role("radio", name="cross").is_checked():
+        choose(page, "cross")
     step_to(page, 0)
     wait_for_idle(page)
     follow = page.get_by_role("button", name="Follow the step")
@@ -68,6 +51,13 @@ def begin_again(page):
 
 
 # ---------------------------------------------------------------- lines
+
+# Counts what the page sends from now on.
+COUNT_SENT = """() => {
+  const send = WebSocket.prototype.send;
+  window.sent = 0;
+  WebSocket.prototype.send = function (data) { window.sent += 1; return send.call(this, data); };
+}"""
 
 
 def test_all_lines_above_the_threshold_are_drawn(stage):
@@ -90,15 +80,16 @@ def test_the_threshold_hides_lines(stage):
 def test_pointing_at_a_piece_isolates_its_lines_without_the_server(stage):
     everything = len(expected("cross"))
     runs = stage.get_by_text(re.compile(r"^runs: \d+$")).inner_text()
-    before = len(stage.sent)
-    assert before > 0  # else nothing was counted
+    stage.evaluate(COUNT_SENT)
     for side, index in (("query", 2), ("query", 4), ("key", 3)):
         token(stage, side, index).hover()
         expect_view(stage, focus=f"{side} {index}", lines=len(expected("cross", **{side: index})))
     stage.mouse.move(5, 5)
     expect_view(stage, focus="", lines=everything)
-    assert len(stage.sent) == before
+    assert stage.evaluate("window.sent") == 0
     assert stage.get_by_text(re.compile(r"^runs: \d+$")).inner_text() == runs
+    token(stage, "query", 2).click()
+    comes_to(stage, lambda: stage.evaluate("window.sent") > 0, expected=True)  # else nothing was counted
 
 
 def test_the_other_side_shows_the_mean_weights(stage):
@@ -199,8 +190,9 @@ def step_to(page, step):
         "step => { document.glassformerStep = step; document.dispatchEvent(new CustomEvent('glassformer-step')); }",
         step,
     )
-    page.get_by_label("step").fill(str(step))
-    page.keyboard.press("Enter")
+    if page.get_by_label("step", exact=True).input_value() != str(step):
+        page.get_by_label("step", exact=True).fill(str(step))
+        page.keyboard.press("Enter")
 
 
 def test_what_was_chosen_outlives_a_step(stage):
@@ -290,9 +282,9 @@ def test_512_pieces_are_drawn_up_to_a_limit_that_is_stated(stage):
     assert stage.locator(".gf-flow-canvas").evaluate("canvas => canvas.height") < 2000
 
 
-def test_dark_and_narrow(flow_server, new_page):
+def test_dark_and_narrow(app, new_page):
     page = new_page(color_scheme="dark", viewport={"width": 390, "height": 844})
-    open_page(page, flow_server.url)
+    open_page(page, f"{app.url}/flow")
     expect_view(page, theme="dark", lines=len(expected("cross")))
     colour = page.locator(".gf-flow-chip").first.evaluate("chip => chip.style.getPropertyValue('--head')")
     assert colour == "#3A7FE0"

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import chart_menu, comes_to, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, chart_menu, comes_to, menu_link, open_page, turn_to, wait_for_idle
 
 MARKED = "() => [...(CSS.highlights.get('gf-term') ?? [])].map(range => range.toString().toLowerCase())"
 # Where the data of a run stand: pieces, the sentence, the output.
@@ -23,9 +23,10 @@ MIDDLE = """word => {
 
 @pytest.fixture
 def opened(server, new_page):
-    def open_one(path="/step", **options):
-        page = new_page(**options)
-        open_page(page, server.url + path)
+    def open_one(path, **options):
+        page = new_page(**(options or {"shared": True}))
+        page.evaluate("() => CSS.highlights.delete('gf-term')")  # those of the page before
+        turn_to(page, server.url + path)
         page.wait_for_function("() => CSS.highlights.get('gf-term')?.size > 3")
         return page
 
@@ -43,7 +44,7 @@ def marked(page, *wanted):
 
 
 def test_a_term_is_underlined_once_and_explained_under_the_mouse(opened):
-    page = opened()
+    page = opened("/step?model=zh-en")
     words = marked(page, "source", "output so far", "cross-attention", "piece")
     assert len(words) == len(set(words))
     x, y = page.evaluate(MIDDLE, "cross-attention")
@@ -60,7 +61,7 @@ def test_data_are_never_underlined(opened):
 
 
 def test_the_keyboard_reads_definitions_and_escape_closes_them(opened):
-    page = opened()
+    page = opened("/step?model=zh-en")
     marked(page, "piece")
     stop = page.get_by_role("note", name="output so far", exact=True)
     stop.focus()
@@ -75,7 +76,7 @@ def test_the_keyboard_reads_definitions_and_escape_closes_them(opened):
 
 
 def test_a_finger_opens_a_definition_inside_the_window(opened):
-    page = opened("/attention", viewport={"width": 390, "height": 844}, has_touch=True)
+    page = opened("/attention", visitor="touch", has_touch=True, viewport=PHONE)
     marked(page, "heads")
     page.touchscreen.tap(*page.evaluate(MIDDLE, "heads"))
     expect(tip(page)).to_contain_text("One of several attentions side by side")
@@ -139,8 +140,7 @@ def test_the_page_has_all_terms_and_leads_to_where_each_is_seen(opened):
     expect(page.get_by_label("Sentence to translate").or_(page.get_by_label("Input"))).to_have_value("abcdef")
 
 
-def test_an_address_opens_the_page_at_a_term(server, new_page):
-    page = new_page()
+def test_an_address_opens_the_page_at_a_term(server, page):
     open_page(page, f"{server.url}/glossary?term=residual%20stream")
     chosen = page.locator('.gf-glossary-entry[aria-current="true"]')
     expect(chosen).to_contain_text("residual stream")

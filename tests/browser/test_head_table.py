@@ -5,7 +5,7 @@ import csv
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
 
@@ -18,11 +18,11 @@ VIEW = "?model=reverse&src=abcdef&panel=table"
 @pytest.fixture
 def tall(new_page):
     """A page that is high enough to hold everything: the table is a canvas, clicked by place."""
-    return new_page(viewport={"width": 1280, "height": 2000})
+    return new_page(viewport={"width": 1280, "height": 2000}, shared=True)
 
 
 def open_table(page, server, view=""):
-    open_page(page, f"{server.url}/attention{VIEW}{view}")
+    turn_to(page, f"{server.url}/attention{VIEW}{view}")
     expect(page.locator(f"{MAP} .main-svg").first).to_be_visible(timeout=SETTLED_MS)
     expect(page.locator(CELLS).nth(1)).to_be_attached(timeout=SETTLED_MS)
     wait_for_idle(page)
@@ -117,7 +117,8 @@ def test_the_file_holds_the_tables_numbers(server, tall, tmp_path):
         assert float(row[1]) == pytest.approx(float(line[2]), abs=1e-4)
 
 
-def test_it_fits_the_screen(server, page):
+def test_it_fits_the_screen(server, tab):
+    page = tab
     open_table(page, server, "&kind=encoder&layer=1&head=2")
     for scheme, width in in_both_windows(page):
         main = page.locator('[data-testid="stMain"]')

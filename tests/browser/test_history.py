@@ -3,6 +3,7 @@
 import re
 from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import comes_to, menu_link, open_page, wait_for_idle
@@ -11,6 +12,7 @@ from tests.browser.story import expect_address, source_box
 SENTENCE = "I like tea *~' & now."
 OWN = f"?model=en-fr&src={quote(SENTENCE)}&step=2"
 PAGES = ("Positions", "Masks", "Checkpoints", "Attention", "Inside the model", "Start", "Step through decoding")
+SOME = ("Masks", "Checkpoints", "Start", "Step through decoding")  # without a sentence, or a step
 RELOADED = ("Masks", "Start")  # each by its address alone: tests/pages/test_choices_in_the_address.py
 CHECKPOINT = "English to French (en-fr)"
 
@@ -32,15 +34,16 @@ def keeps_all(page, name):
         expect(source_box(page)).to_have_value(SENTENCE)
 
 
-def test_a_click_in_the_menu_is_one_entry_and_back_or_a_reload_keeps_everything(server, new_page):
+@pytest.mark.parametrize("pages", [SOME, pytest.param(PAGES, marks=pytest.mark.deep)], ids=["some", "every"])
+def test_a_click_in_the_menu_is_one_entry_and_back_or_a_reload_keeps_everything(server, new_page, pages):
     page = new_page(fresh=True)  # a browser counts 50 entries at most, and tabs are shared
     open_page(page, f"{server.url}/step{OWN}")
-    for name in PAGES:
+    for name in pages:
         before = entries(page)
         menu_link(page, name).click()
         keeps_all(page, name)
         comes_to(page, lambda: entries(page), before + 1)
-    for name in reversed(("Step through decoding", *PAGES[:-1])):
+    for name in reversed(("Step through decoding", *pages[:-1])):
         page.go_back()
         keeps_all(page, name)
         if name in RELOADED:

@@ -78,7 +78,11 @@ def test_clicks_choose_token_layer_neuron_and_piece_and_stay_in_the_address(serv
 
 @pytest.mark.parametrize(
     ("part", "query"),
-    [("ffn", f"&side=target&src={LONG}"), ("pieces", "&model=en-fr&side=target"), ("pieces", f"&src={LONG}")],
+    [
+        ("ffn", f"&side=target&src={LONG}"),
+        pytest.param("pieces", "&model=en-fr&side=target", marks=pytest.mark.deep),
+        ("pieces", f"&src={LONG}"),
+    ],
 )
 def test_nothing_overflows_or_overlaps(server, tab, part, query):
     open_part(tab, server, part, query)

@@ -69,8 +69,6 @@ def test_a_block_leads_to_its_view_and_back_again(server, new_page):
     page.get_by_role("link", name="Open its view").press("Enter")
     expect(page).to_have_url(re.compile("/masks"))
     wait_for_idle(page)
-    page.reload()
-    wait_for_idle(page)
     expect_address(page, mask="decoder", src="abcdef")
     expect(page.get_by_label("Input", exact=True)).to_have_value("abcdef")
 

@@ -49,7 +49,7 @@ def test_a_click_on_the_map_goes_to_its_step_and_one_on_a_token_chooses_it(serve
     expect(page.locator(".st-key-stream_added .gtitle")).to_contain_text("stream of c")
 
 
-@pytest.mark.parametrize("part", CHARTS)
+@pytest.mark.parametrize("part", ["lens", pytest.param("stream", marks=pytest.mark.deep)])
 def test_nothing_overflows(server, tab, part):
     open_part(tab, server, f"?inside={part}&step=9&side=target&src={LONG}")
     if part == "lens":

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.components import frame, open_figures, plot
 from tests.browser.figures import all_figures
-from tests.browser.helpers import chart_menu, comes_to
+from tests.browser.helpers import PHONE, chart_menu, comes_to
 from tests.browser.idle import wait_for_rest
 
 RANGES = "chart => ['xaxis', 'yaxis'].flatMap(name => chart._fullLayout[name].range)"
@@ -94,13 +94,18 @@ def test_a_click_beside_the_large_view_closes_it(figures):
     expect(figures.locator(LARGE)).to_have_count(0)
 
 
-def test_buttons_stay_inside_a_small_window_and_cover_nothing(app, new_page):
-    page = open_figures(new_page(viewport={"width": 390, "height": 844}, has_touch=True), app)
+def test_in_the_dark_of_a_phone_buttons_cover_nothing_and_every_panel_is_painted(app, new_page):
+    page = open_figures(new_page(visitor="touch", has_touch=True, viewport=PHONE, color_scheme="dark"), app)
     for key in all_figures():
         group = frame(page, key).locator(".gf-tools").bounding_box()
         chart = plot(page, key).bounding_box()
         assert 0 <= group["x"] <= 390 - group["width"]
         assert group["y"] >= chart["y"] + chart["height"] - 1
+    chart = plot(page, "panels")
+    title = chart.locator(".gtitle").evaluate("node => getComputedStyle(node).fill")
+    texts = chart.locator(":is(.xtick, .ytick, .x2tick, .y2tick, .x3tick, .y3tick, .annotation) text")
+    expect(texts.nth(19)).to_be_attached()
+    assert set(texts.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fill)")) == {title}
 
 
 # ---------------------------------------------------------------- several axes, small numbers
@@ -117,15 +122,6 @@ def test_a_click_on_a_panel_is_reported_with_its_trace(figures):
     )
     figures.mouse.click(x, y)
     expect(figures.get_by_text("panels: curve 1, index (3, 2)")).to_be_visible()
-
-
-def test_every_panel_is_painted_for_the_theme(app, new_page):
-    page = open_figures(new_page(color_scheme="dark"), app)
-    chart = plot(page, "panels")
-    title = chart.locator(".gtitle").evaluate("node => getComputedStyle(node).fill")
-    texts = chart.locator(":is(.xtick, .ytick, .x2tick, .y2tick, .x3tick, .y3tick, .annotation) text")
-    expect(texts.nth(19)).to_be_attached()
-    assert set(texts.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fill)")) == {title}
 
 
 def test_hover_tells_small_numbers_and_the_weight_behind_a_logarithm(figures):

@@ -122,7 +122,7 @@ def in_sight(page, key):
     return box is not None and 0 <= box["y"] <= page.viewport_size["height"] - 100
 
 
-@pytest.mark.parametrize("walk", [WALKS[0], WALKS[-1]], ids=str)
+@pytest.mark.parametrize("walk", [pytest.param(WALKS[0], marks=pytest.mark.deep), WALKS[-1]], ids=str)
 def test_a_lesson_is_walked_and_what_it_covers_is_not_sent(server, new_page, walk):
     checkpoint = load(SHIPPED / walk.model)
     case = Case(checkpoint=checkpoint, trace=checkpoint.run(walk.sentence))

@@ -70,7 +70,9 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
     expect(page.locator(".gf-edge")).to_have_count(0)
 
 
-@pytest.mark.parametrize("where", ["step", "attention", "masks", "start"])
+@pytest.mark.parametrize(
+    "where", ["attention", "start", *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks"))]
+)
 def test_axe_finds_nothing_serious_in_either_theme(server, tab, where):
     turn_to(tab, f"{server.url}/{where}?model=reverse&src=abc")
     wait_for_axe(tab)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, menu_link, open_page, wait_for_idle
+from tests.browser.helpers import PHONE, menu_link, turn_to, wait_for_idle
 from tests.browser.story import SETTLED_MS
 
 STARTS_MS = 180_000  # the process that opens a pickle imports torch, beside whatever else runs here
@@ -34,9 +34,10 @@ def fill(page, label, text, key="Enter"):
     box.press(key)
 
 
-def test_a_tutorials_file_with_its_questions(own_server, page):
+def test_a_tutorials_file_with_its_questions(own_server, tab):
     before = processor_seconds(own_server)
-    open_page(page, f"{own_server.url}/open")
+    page = tab
+    turn_to(page, f"{own_server.url}/open")
     choose(page, "File or folder", "lesson.pt")
     main = page.get_by_test_id("stMain")
     expect(main).to_contain_text("questions are open", timeout=STARTS_MS)
@@ -69,9 +70,10 @@ def test_a_tutorials_file_with_its_questions(own_server, page):
         ("bert", "Look at its attention", "All heads"),
     ],
 )
-def test_a_folder_of_hugging_faces(own_server, page, model, page_name, shows):
+def test_a_folder_of_hugging_faces(own_server, tab, model, page_name, shows):
     before = processor_seconds(own_server)
-    open_page(page, f"{own_server.url}/open")
+    page = tab
+    turn_to(page, f"{own_server.url}/open")
     choose(page, "File or folder", model)
     main = page.get_by_test_id("stMain")
     fill(page, "Sentence", "the cat sees a dog")
@@ -85,8 +87,8 @@ def test_a_folder_of_hugging_faces(own_server, page, model, page_name, shows):
 
 
 def test_a_path_outside_is_refused_and_a_phone_holds_the_page(own_server, new_page):
-    page = new_page(viewport=PHONE, color_scheme="dark")
-    open_page(page, f"{own_server.url}/open?model=lesson.pt")
+    page = new_page(viewport=PHONE, color_scheme="dark", shared=True)
+    turn_to(page, f"{own_server.url}/open?model=lesson.pt")
     expect(page.get_by_test_id("stMain")).to_contain_text("questions are open", timeout=STARTS_MS)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     box = page.get_by_role("combobox", name="File or folder")

@@ -9,8 +9,8 @@ CAPTION = ".gf-stepper .gf-caption"
 REVERSE = "?model=reverse&src=abcdef"
 
 
-def test_candidates_stay_hidden_until_somebody_guesses(server, page):
-    open_step(page, server, REVERSE)
+def test_candidates_stay_hidden_until_somebody_guesses(server, tab):
+    page = open_step(tab, server, REVERSE)
     switch(page, "Hide candidates until I guess")
     wait_for_charts(page)
     expect(page.locator(".st-key-candidates")).to_have_count(0)
@@ -35,8 +35,8 @@ def test_candidates_stay_hidden_until_somebody_guesses(server, page):
     comes_to(page, lambda: (output(page), browser_step(page)), ("f?", 2))
 
 
-def test_play_stops_at_each_step_that_nobody_has_guessed(server, page):
-    open_step(page, server, f"{REVERSE}&guess=1")
+def test_play_stops_at_each_step_that_nobody_has_guessed(server, tab):
+    page = open_step(tab, server, "?model=reverse&src=letter&guess=1")  # of which no step was guessed before
     page.get_by_label("Playing speed").select_option("4")
     for step in (1, 2):
         page.get_by_label("Play", exact=True).click()
@@ -56,10 +56,11 @@ def test_play_stops_at_each_step_that_nobody_has_guessed(server, page):
     page.keyboard.press("ArrowRight")
     comes_to(page, lambda: browser_step(page), 4)
     expect(page.locator(CAPTION)).not_to_contain_text("Play waits")
+    page.get_by_label("Playing speed").select_option("1")
 
 
-def test_what_is_no_piece_is_said_at_the_field_and_a_piece_offered(server, page):
-    open_step(page, server, "?model=zh-en")
+def test_what_is_no_piece_is_said_at_the_field_and_a_piece_offered(server, tab):
+    page = open_step(tab, server, "?model=zh-en")
     field = page.get_by_role("textbox", name="Force another piece here")
     field.fill("glasshouse")
     field.press("Enter")

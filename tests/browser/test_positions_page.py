@@ -115,7 +115,9 @@ def test_markup_is_shown_letter_by_letter(server, tab):
     assert chart(page, "embedding_strengths").locator("b, img").count() == 0
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "part", ["table", "sentence", *(pytest.param(part, marks=pytest.mark.deep) for part in ("similarity", "shift"))]
+)
 def test_the_first_chart_is_on_the_first_screen_and_nothing_overflows(server, tab, part):
     source = LONG if part == "sentence" else FIFTEEN
     page = open_part(tab, server, f"?model=zh-en&positions={part}&src={source}&step=5")

@@ -54,7 +54,12 @@ def charts_at_rest(page):
     wait_for_rest(page)
 
 
-@pytest.mark.parametrize("place", ["/step?", "/inside?inside=lens&", "/positions?positions=sentence&"])
+PLACES = ("/step?", "/positions?positions=sentence&")
+
+
+@pytest.mark.parametrize(
+    "place", ["/inside?inside=lens&", *(pytest.param(place, marks=pytest.mark.deep) for place in PLACES)]
+)
 def test_one_key_sets_page_and_charts_in_large_type_and_clips_nothing(server, tab, place):
     tab.set_viewport_size(FULL)
     turn_to(tab, f"{server.url}{place}model=en-fr&src={SENTENCE}")

@@ -10,7 +10,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.helpers import comes_to, menu_link, open_page, screenshot, turn_to
+from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, screenshot, turn_to
 from tests.browser.idle import wait_for_idle
 from tools.serve import HOST, serve
 
@@ -59,12 +59,13 @@ def people(new_page, server):
     return teacher, *students, code
 
 
-def test_a_class_follows_votes_and_hears_of_the_end(people, server, new_page):
+def test_a_class_votes_aloud_and_follows(people):
     teacher, first, second, code = people
     for student in (first, second):
         expect(student.locator(BAR)).to_contain_text("the teacher has opened no page yet")
     screenshot(teacher, "room-teacher")
     screenshot(first, "room-student")
+    a_vote_asked_aloud_needs_one_click(teacher, first, second)
 
     # Another page, and a step on it.
     menu_link(teacher, "Step through decoding").click()
@@ -96,13 +97,16 @@ def test_a_class_follows_votes_and_hears_of_the_end(people, server, new_page):
     assert "secret" not in teacher.url
 
 
-def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, server, new_page):
+def test_a_class_votes_on_lessons_and_sees_nothing_before_it_is_shown(people, server, new_page, tmp_path):
     teacher, first, second, code = people
-    wall = new_page(visitor="wall")
-    wall.set_viewport_size({"width": 1920, "height": 1080})
+    wall = new_page(visitor="wall", color_scheme="dark", viewport={"width": 1920, "height": 1080})
     open_page(wall, f"{server.url}/projector?room={code}&present=1")
     screenshot(wall, "room-wall-empty")
-    open_page(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
+    picture = tmp_path / "wall.png"
+    wall.screenshot(path=picture)
+    read = [found.text for found in zxingcpp.read_barcodes(np.asarray(Image.open(picture).convert("L")))]
+    assert read == [f"{server.url}/?room={code}"]  # as a phone sees it, in the dark
+    turn_to(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
     expect(teacher.locator(PANEL).get_by_role("button", name="Show the votes")).to_be_visible()
     for student in (first, second):
         student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
@@ -135,18 +139,13 @@ def test_a_class_votes_on_a_lesson_and_sees_nothing_before_it_is_shown(people, s
         expect(student.locator(PANEL)).to_contain_text("You predicted “nothing”")
     assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
     screenshot(first, "room-answered")
+    wait_for_idle(teacher)
+    turn_to(teacher, f"{server.url}/masks?lesson=masks.1&room={code}")
+    few_votes_hide_who_chose_what_and_never_the_answer(people, wall)
 
 
-def test_few_votes_hide_who_chose_what_and_never_the_answer(people, server, new_page, tmp_path):
+def few_votes_hide_who_chose_what_and_never_the_answer(people, wall):
     teacher, first, second, code = people
-    wall = new_page(visitor="wall", color_scheme="dark")
-    wall.set_viewport_size({"width": 1920, "height": 1080})
-    open_page(wall, f"{server.url}/projector?room={code}&present=1")
-    picture = tmp_path / "wall.png"
-    wall.screenshot(path=picture)
-    read = [found.text for found in zxingcpp.read_barcodes(np.asarray(Image.open(picture).convert("L")))]
-    assert read == [f"{server.url}/?room={code}"]  # as a phone sees it, in the dark
-    open_page(teacher, f"{server.url}/masks?lesson=masks.1&room={code}")
     panel = teacher.locator(PANEL)
     for student in (first, second):
         expect(student.locator(PANEL)).to_contain_text("The class votes")
@@ -182,12 +181,11 @@ def vote(student, choice):
     expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
 
 
-def test_a_class_votes_again_and_with_sentences_of_their_own(people, server, new_page):
+def test_a_class_votes_again_and_with_sentences_of_their_own(people, server):
     teacher, first, second, code = people
-    phone = {"width": 390, "height": 844}
-    first.set_viewport_size(phone)
+    first.set_viewport_size(PHONE)
     panel = teacher.locator(PANEL)
-    open_page(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
+    turn_to(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
     for student in (first, second):
         expect(student.locator(PANEL)).to_contain_text("The class votes")
         vote(student, 0)
@@ -247,8 +245,7 @@ def votes_on_own_sentences(people, panel, port):
     screenshot(first, "room-own")
 
 
-def test_a_vote_asked_aloud_needs_one_click(people):
-    teacher, first, second, _ = people
+def a_vote_asked_aloud_needs_one_click(teacher, first, second):
     teacher.get_by_role("button", name="Ask for votes").click()
     first.get_by_role("button", name="Vote for B").click()
     expect(first.locator(BAR + " + span")).to_have_text("Your vote is in.")

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.helpers import PHONE, comes_to, open_page, screenshot, wait_for_idle
+from tests.browser.helpers import PHONE, comes_to, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import FIFTEEN, address, browser_step, expect_address
 
@@ -24,7 +24,8 @@ _WIDE = "() => [document.querySelector('.st-key-search_tree .main-svg').getBound
 
 
 def open_search(page, server, query):
-    open_page(page, f"{server.url}/search?{query}")
+    turn_to(page, f"{server.url}/search?{query}")
+    return page
 
 
 def click_mark(page, symbol):
@@ -49,7 +50,7 @@ def overlapping(boxes):
 
 
 def test_the_tree_is_readable_moves_with_the_step_and_opens_what_is_clicked(server, new_page):
-    page = new_page(viewport={"width": 1280, "height": 1100})
+    page = new_page(viewport={"width": 1280, "height": 1100}, shared=True)
     open_search(page, server, f"how=beam&beam=5&src={FIFTEEN}&step=9")
     expect(page.locator(f"{TREE} .main-svg").first).to_be_visible()
     wait_for_rest(page)
@@ -79,8 +80,8 @@ def test_the_tree_is_readable_moves_with_the_step_and_opens_what_is_clicked(serv
     assert browser_step(page) > 1
 
 
-def test_what_was_dropped_opens_as_a_forced_beginning_and_a_phone_scrolls_the_tree_alone(server, page):
-    open_search(page, server, "model=reverse&src=glasses&how=beam&beam=3&step=3")
+def test_what_was_dropped_opens_as_a_forced_beginning_and_a_phone_scrolls_the_tree_alone(server, tab):
+    page = open_search(tab, server, "model=reverse&src=glasses&how=beam&beam=3&step=3")
     expect(page.locator(f"{TREE} .main-svg").first).to_be_visible()
     click_mark(page, "x-thin-open")
     comes_to(page, lambda: "forced" in address(page), True)
@@ -96,8 +97,8 @@ def test_what_was_dropped_opens_as_a_forced_beginning_and_a_phone_scrolls_the_tr
     screenshot(page, "search-tree-phone", whole=True)
 
 
-def test_sliders_only_look_until_the_run_takes_them(server, page):
-    open_search(page, server, "model=reverse&src=glasses&search=sampling")
+def test_sliders_only_look_until_the_run_takes_them(server, tab):
+    page = open_search(tab, server, "model=reverse&src=glasses&search=sampling")
     expect(page.locator(".st-key-search_before .main-svg").first).to_be_visible()
     slider = page.locator(".st-key-try_temperature").get_by_role("slider")
     slider.focus()
@@ -113,8 +114,8 @@ def test_sliders_only_look_until_the_run_takes_them(server, page):
     assert "try_temp" not in address(page)
 
 
-def test_draws_are_stopped_begun_again_and_opened(server, page):
-    open_search(page, server, f"search=draws&draws=200&try_temp=1.1&src={FIFTEEN}")
+def test_draws_are_stopped_begun_again_and_opened(server, tab):
+    page = open_search(tab, server, f"search=draws&draws=200&try_temp=1.1&src={FIFTEEN}")
     page.get_by_role("button", name="Draw 200 times").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("Stopped.")).to_be_visible()

@@ -42,10 +42,11 @@ def test_it_does_not_run_the_script_of_charts(server, new_page):
     assert page.evaluate("window.Plotly") is None
 
 
-def test_each_block_is_reached_by_keyboard_and_is_one_entry(server, new_page):
+@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.deep)])
+def test_each_block_is_reached_by_keyboard_and_is_one_entry(server, new_page, each):
     page = new_page(fresh=True)  # a browser counts 50 entries at most, and tabs are shared
     open_page(page, f"{server.url}/start?model=reverse&src=noon")
-    for place in range(page.locator(BLOCKS).count()):
+    for place in range(0, page.locator(BLOCKS).count(), each):
         before = page.evaluate("history.length")
         block = page.locator(BLOCKS).nth(place)
         block.focus()

@@ -132,7 +132,9 @@ def test_a_clicked_candidate_branches_and_one_click_returns(own_server, page):
 WIDE = {"width": 1440, "height": 800}  # here the model's own output has room in one row, and the branch has not
 
 
-@pytest.mark.parametrize("size", [VIEWPORT, PHONE, WIDE], ids=["laptop", "phone", "wide"])
+@pytest.mark.parametrize(
+    "size", [pytest.param(VIEWPORT, marks=pytest.mark.deep), PHONE, WIDE], ids=["laptop", "phone", "wide"]
+)
 def test_a_forced_piece_leaves_the_first_charts_where_they_are(server, new_page, size):
     page = new_page(viewport=size)
     open_step(page, server, f"step?model=zh-en&src={FIFTEEN}&step=5")
@@ -195,14 +197,12 @@ def test_back_returns_to_the_former_state(own_server, tab):
     page = open_step(tab, own_server, REVERSE)
     page.keyboard.press("ArrowRight")
     arrive(page, 2)
-    page.keyboard.press("ArrowRight")
-    arrive(page, 3)
     type_source(page, "noon")
     arrive(page, 1)
-    for step, text in ((3, "abcdef"), (2, "abcdef"), (1, "abcdef")):
+    for step in (2, 1):
         page.go_back()
         arrive(page, step)
-        expect(source_box(page)).to_have_value(text)
+        expect(source_box(page)).to_have_value("abcdef")
         expect(page.locator(".gf-stepper")).to_have_attribute("data-step", str(step - 1))
     page.go_forward()
     arrive(page, 2)
@@ -218,10 +218,6 @@ def test_another_page_and_back_keeps_the_sentence(own_server, tab):
         leave()
         arrive(page, 3)
         expect(source_box(page)).to_have_value("abcdef")
-    page.reload()
-    wait_for_idle(page)
-    arrive(page, 3)
-    expect(source_box(page)).to_have_value("abcdef")
 
 
 def test_a_slow_connection_never_throws_the_reader_back(own_server, new_page):

@@ -14,7 +14,7 @@ from tests.browser.components import (
     runs,
     switch,
 )
-from tests.browser.helpers import comes_to, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import PHONE, comes_to, open_page, turn_to, wait_for_idle
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
 # apart than what counts as rest.
@@ -197,7 +197,7 @@ def test_a_run_without_output_says_so(stage):
 
 
 def test_a_phone_shows_all_of_it(app, new_page):
-    phone = new_page(viewport={"width": 390, "height": 844}, has_touch=True)
+    phone = new_page(visitor="touch", has_touch=True, viewport=PHONE)
     open_page(phone, f"{app.url}/step")
     expect(phone.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
     main = "document.querySelector('[data-testid=\"stMain\"]')"

@@ -74,4 +74,4 @@ def test_streamlit_says_nothing_of_its_own(rule):
     ],
 )
 def test_what_it_would_say_is_found(rule, text):
-    assert len(list(rule(Source(ROOT / "ui" / "page.py", text, ast.parse(text))))) == 1
+    assert len(list(rule(Source(ROOT / "ui" / "page.py", text)))) == 1

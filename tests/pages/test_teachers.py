@@ -149,16 +149,18 @@ CLOSABLE = [name for name, (path, _) in PARTS.items() if path.stem in PAGES]
 BOX = "Covered by the link that you opened"
 
 
-def hidden_by_the_builder(open_page, page, met, keys):
-    """The words of the address that the link builder makes when these are chosen."""
+def builder(open_page, page, met):
+    """The page that builds links, where a page is chosen that had these parts when it was open."""
     test = open_page(TEACHERS)
     test.session_state[covering.MET] = {page: met}
-    test.selectbox(key=panels.PAGE).set_value(page)
-    check(test.run())
-    chosen = test.multiselect(key=panels.COVERED)
-    assert len(chosen.options) >= len(met)
-    chosen.set_value(keys)
-    path, said = built(check(test.run()))
+    check(test.selectbox(key=panels.PAGE).set_value(page).run())
+    assert len(test.multiselect(key=panels.COVERED).options) >= len(met)
+    return test
+
+
+def hidden_by(test, page, keys):
+    """The words of the address that the page for links makes when these are chosen."""
+    path, said = built(check(test.multiselect(key=panels.COVERED).set_value(keys).run()))
     assert path == page
     return said["cover"]
 
@@ -176,8 +178,9 @@ def test_any_part_of_any_page_can_be_covered(open_page, name):
     assert PART in met
     inside = [key for key in met if key not in (ALL, PART)]
     assert all(met[key] for key in keys_of(test) & set(inside)), "each chart is called by its title"
+    links = builder(open_page, path.stem, met)
     for keys in ([PART], [ALL], *(inside[i : i + covering.MOST] for i in range(0, len(inside), covering.MOST))):
-        words = hidden_by_the_builder(open_page, path.stem, met, keys)
+        words = hidden_by(links, path.stem, keys)
         assert covering.read(words) == tuple(keys)
         covered = check(open_page(path, **view, cover=words).run())
         assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & keys_of(covered)

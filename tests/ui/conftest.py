@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages.conftest import packages_looked_through_once as packages_looked_through_once
 from transformer.checkpoint.load import Checkpoint, load
 
 REVERSE = Path(__file__).parents[2] / "checkpoints" / "reverse"

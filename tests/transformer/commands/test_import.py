@@ -9,7 +9,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, M2M100Config, M2M100ForCon
 
 import transformer
 from tests.test_docs import ROOT, blocks
-from tests.transformer.importers.conftest import forked  # noqa: F401  it is a fixture
+from tests.transformer.importers.conftest import opened_here  # noqa: F401  it is a fixture
 from tests.transformer.importers.huggingface.parity import change_config, saved, tiny
 from tests.transformer.importers.tutorial_models import tutorial_name
 from tests.transformer.text import foreign

@@ -28,10 +28,14 @@ ROWS = {fault.name: row(fault) for fault in FAULTS}
 
 
 @cache
+def report_of(fault, base):
+    """The report on a base with a fault, or on the healthy one."""
+    return examine(BY_NAME[fault].planted(base) if fault else healthy(base), pairs=texts(base))
+
+
 def findings(fault, base):
-    """What is found in a base with a fault, or in the healthy one: the verdicts, by the tests."""
-    checkpoint = BY_NAME[fault].planted(base) if fault else healthy(base)
-    found = examine(checkpoint, pairs=texts(base)).findings
+    """What is found in it: the verdicts, by the tests."""
+    found = report_of(fault, base).findings
     assert fault or not [one.test for one in found if "torch stopped" in one.measured.said]
     assert [one.test for one in found] == [test.name for test in TESTS]
     return {one.test: one.verdict for one in found}
@@ -62,7 +66,12 @@ def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))])
 @pytest.mark.parametrize(
-    ("fault", "base"), [("", "bert"), ("", "gpt2"), ("too few heads", "gpt2"), ("positions shifted", "bert")]
+    ("fault", "base"),
+    [
+        ("", "bert"),
+        ("too few heads", "gpt2"),
+        *(pytest.param(*one, marks=pytest.mark.deep) for one in (("", "gpt2"), ("positions shifted", "bert"))),
+    ],
 )
 def test_verdicts_do_not_change_with_the_seed(fault, base, seed):
     """Nor with the texts that it takes; `benchmarks.doctor` tries twenty seeds on all of them."""
@@ -72,16 +81,17 @@ def test_verdicts_do_not_change_with_the_seed(fault, base, seed):
     assert must <= {one.test for one in found if one.verdict in ("broken", "look")} <= must | may
 
 
-WITHOUT_PAIRS = (
-    "one head",
-    "scores not scaled",
-    "keys drowned in noise",
-    "layer as it was drawn",
-    "trained on a leak",
+WITHOUT_PAIRS = ("one head", "scores not scaled", "trained on a leak")
+WITHOUT_PAIRS_DEEP = ("keys drowned in noise", "layer as it was drawn")
+
+
+@pytest.mark.parametrize(
+    ("fault", "base"),
+    [
+        *planted(WITHOUT_PAIRS),
+        *(pytest.param(*one.values, marks=pytest.mark.deep) for one in planted(WITHOUT_PAIRS_DEEP)),
+    ],
 )
-
-
-@pytest.mark.parametrize(("fault", "base"), planted(WITHOUT_PAIRS))
 def test_without_pairs_a_fault_is_found_or_the_task_is_said_not_to_be_tested(fault, base):
     report = examine(BY_NAME[fault].planted(base))
     assert report.health != "well"
@@ -92,7 +102,7 @@ def test_without_pairs_a_fault_is_found_or_the_task_is_said_not_to_be_tested(fau
 
 @pytest.mark.parametrize(("fault", "base"), [("positions shifted", "s4"), ("norms swapped", "s4")])
 def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(fault, base):
-    report = examine(BY_NAME[fault].planted(base), pairs=texts(base))
+    report = report_of(fault, base)
     first, *others = (*report.only("broken"), *report.only("look"))
     assert first.measured.headline
     assert first.measured.headline in report.summary()
@@ -101,7 +111,7 @@ def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(faul
 
 
 def test_a_leak_comes_first_and_the_rest_follows_from_it():
-    report = examine(BY_NAME["trained on a leak"].planted("leak"), pairs=texts("leak"))
+    report = report_of("trained on a leak", "leak")
     first = report.worst_first[0]
     assert first.test == "leak"
     assert "saw the piece it had to predict" in report.summary()

@@ -11,10 +11,24 @@ from torch import nn
 from transformer.importers import pickle_child, pickles
 
 
-class Forked:
-    """Stands in for `subprocess` where a test does not need the real start of the child: it takes seconds."""
+class Here:
+    """Stands in for `subprocess`: does in this process what the child does, but for the limits.
+
+    The child's start takes seconds, and a fork of a process that holds all tests longer than opening a small file.
+    """
 
     TimeoutExpired, DEVNULL = subprocess.TimeoutExpired, subprocess.DEVNULL
+
+    @staticmethod
+    def run(command, **options):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pickle_child, "_limit", lambda size: None)
+            pickle_child.main(int(command[-2]), Path(command[-1]))
+        torch.serialization.clear_safe_globals()
+
+
+class Forked(Here):
+    """The same in a process of its own, within the limits."""
 
     @staticmethod
     def run(command, **options):
@@ -28,12 +42,17 @@ class Forked:
 
 
 @pytest.fixture(autouse=True)
-def forked(monkeypatch):
+def opened_here(monkeypatch):
+    monkeypatch.setattr(pickles, "subprocess", Here)
+
+
+@pytest.fixture
+def forked(opened_here, monkeypatch):
     monkeypatch.setattr(pickles, "subprocess", Forked)
 
 
 @pytest.fixture
-def started(forked, monkeypatch):
+def started(opened_here, monkeypatch):
     """The child is started as it really is."""
     monkeypatch.setattr(pickles, "subprocess", subprocess)
 

@@ -1,6 +1,7 @@
 """What a file cannot say is found on a few texts, or is said to be undecided."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,8 @@ def test_without_references_what_the_model_writes_finds_the_structure(reverse):
     assert tried[-1][0] == len(tried) <= tried[-1][1]
 
 
-def a_gpt(width=32, heads=4, half=5, steps=120, **more):
+@cache
+def a_gpt(score_scale, width=32, heads=4, half=5, steps=120):
     """A decoder alone that learned to repeat: `2 x 1 x 3`."""
     torch.manual_seed(0)
     size = 20
@@ -126,7 +128,7 @@ def a_gpt(width=32, heads=4, half=5, steps=120, **more):
         ModelConfig(
             n_encoder_layers=0, n_decoder_layers=2, d_model=width, n_heads=heads, d_ff=2 * width, dropout=0.0,
             src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True, append_source_eos=False, max_len=24,
-            activation="gelu_tanh", positions="learned", scale_embedding=False, **more,
+            activation="gelu_tanh", positions="learned", scale_embedding=False, score_scale=score_scale,
         )
     )  # fmt: skip
     learn = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -149,7 +151,7 @@ def a_gpt(width=32, heads=4, half=5, steps=120, **more):
 
 
 def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
-    gpt, rows = a_gpt()
+    gpt, rows = a_gpt(None)
     lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
     report = scored(asking(**structure(32), eos_id=None), Variants(gpt).get, lines)
     best, config = best_answers(report), gpt.model.config
@@ -162,7 +164,7 @@ def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
 
 @pytest.mark.parametrize(("scale", "told"), [(1.0, "1 fits best"), (None, "1/√d_head fits best")])
 def test_a_forgotten_scale_of_the_scores_is_found_and_the_usual_one_stays_assumed(scale, told):
-    gpt, rows = a_gpt(score_scale=scale)
+    gpt, rows = a_gpt(scale)
     lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
     scales = Field("score_scale", "inferred", None, WHY, tuple(map(Choice, (None, 1.0, 32**-0.5))))
     asked = asking(n_heads=[1, 2, 4, 8])

@@ -20,6 +20,8 @@ from transformer.errors import CheckpointError
 from transformer.importers import pickle_child, pickles
 from transformer.importers.weights import open_weights
 
+pytestmark = pytest.mark.usefixtures("forked")  # what a file may take is limited there
+
 
 class Touch:
     """Unpickled, it would make a file."""
@@ -241,7 +243,7 @@ def test_any_beginning_is_a_file_of_torch_or_refused_in_a_sentence(start):
     assert start.startswith((pickles.ZIP, pickles.LEGACY)) != problem.startswith("m/x.pt: ")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 0.999), byte=st.integers(0, 255), new=st.booleans())
 def test_a_file_with_a_wrong_byte_is_opened_or_refused(tmp_path_factory, place, byte, new):
     path = tmp_path_factory.mktemp("m") / "m.pt"

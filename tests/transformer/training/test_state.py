@@ -67,8 +67,9 @@ def test_the_state_before_a_damaged_one_takes_over(job, caplog):
     rows = resumed(job, epochs=3)
     assert f"{path}: damaged (its SHA-256 is another); going on from the state before it." in caplog.text
     assert [row.loss for row in rows] == [row.loss for row in whole]
+    found = stored(job.out)["model"]
     for name, tensor in expected["model"].items():
-        assert torch.equal(stored(job.out)["model"][name], tensor), name
+        assert torch.equal(found[name], tensor), name
 
 
 def test_a_training_killed_between_the_two_renames_goes_on(trained):

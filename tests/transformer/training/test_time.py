@@ -55,17 +55,26 @@ def test_one_step_is_done_however_short_the_time(job):
     assert [row.step for row in rows] == [1]
 
 
-@pytest.mark.parametrize("sampling", [0.0, 0.2])
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.55, 0.99])
-def test_a_training_that_the_time_ended_goes_on_at_the_next_step(tmp_path, monkeypatch, sampling, share):
+@pytest.fixture(scope="module", params=[0.0, 0.2], ids=["0.0", "0.2"])
+def untroubled(request, tmp_path_factory):
+    """A job, and the number of steps, the rows and the last state of a training that nothing ends."""
     text = "".join(f"{source}\t{target}\n" for source, target in zip(SOURCES, TARGETS, strict=True))
+    folder = tmp_path_factory.mktemp("untroubled")
     for name in ("train", "dev"):
-        (tmp_path / f"{name}.tsv").write_text(text * 16, encoding="utf-8")
-    job = make_job(tmp_path)
+        (folder / f"{name}.tsv").write_text(text * 16, encoding="utf-8")
+    job = make_job(folder)
     job = dataclasses.replace(job, pieces="unigram", config=dataclasses.replace(job.config, dropout=0.2, max_len=48))
-    job = with_settings(job, sampling=sampling, batch_tokens=200)
-    whole, expected = steps(dataclasses.replace(job, out=job.out.with_name("whole")), monkeypatch)
+    job = with_settings(job, sampling=request.param, batch_tokens=200)
+    with pytest.MonkeyPatch.context() as patch:
+        whole, expected = steps(job, patch)
     assert whole > 12
+    return job, whole, expected, stored(job.out)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.55, 0.99])
+def test_a_training_that_the_time_ended_goes_on_at_the_next_step(untroubled, tmp_path, monkeypatch, share):
+    job, whole, expected, state = untroubled
+    job = dataclasses.replace(job, out=tmp_path / "out" / "reverse")
     up_after = max(int(share * whole), 1)
     first, _ = steps(with_settings(job, max_minutes=1.0), monkeypatch, up_after=up_after)
     assert first == up_after
@@ -73,7 +82,7 @@ def test_a_training_that_the_time_ended_goes_on_at_the_next_step(tmp_path, monke
     assert first + second == whole
     timeless = [[dataclasses.replace(row, seconds=0.0) for row in found] for found in (rows, expected)]
     assert timeless[0] == timeless[1]
-    resumed, state = stored(job.out), stored(job.out.with_name("whole"))
+    resumed = stored(job.out)
     assert resumed["cut"] is state["cut"] is None
     for name, tensor in state["model"].items():
         assert torch.equal(resumed["model"][name], tensor), name
@@ -95,7 +104,7 @@ def test_the_time_may_be_up_again_and_again(job, monkeypatch):
     _, expected = steps(dataclasses.replace(job, out=job.out.with_name("whole")), monkeypatch)
     for n in count(1):
         done, rows = steps(
-            dataclasses.replace(with_settings(job, max_minutes=1.0), resume=n > 1), monkeypatch, up_after=3
+            dataclasses.replace(with_settings(job, max_minutes=1.0), resume=n > 1), monkeypatch, up_after=6
         )
         state = stored(job.out)
         assert (state["cut"] is None) == (rows[-1].step % expected[0].step == 0)

@@ -2,10 +2,11 @@
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
-from tests.source_code import ROOT, sources
+from tests.source_code import ROOT
 from tests.transformer.lessons.posed import NAMES, STEPS, case, in_turn
 from transformer.errors import QueryError
 from transformer.lessons.case import NotHere
@@ -13,19 +14,17 @@ from transformer.lessons.posing import pose
 from ui.state import nested, view
 from ui.state.link import Link, read_link, write_link
 
-EACH = 1
 IDS = [f"{lesson.name}-{n}" for lesson, n, _ in STEPS]
 PAGES = set(re.findall(r'url_path="([\w-]+)"', (ROOT / "main.py").read_text(encoding="utf-8")))
 FIXED = {"*", "part"}  # words of `ui.shared.cover` that are no keys
 
 
+@cache
 def texts_in_ui():
     """Whole texts in the code of the interface, and those before the first value of an f-string."""
     whole, begun = set(), set()
-    for source in sources(ROOT):
-        if source.part != "ui":
-            continue
-        for node in ast.walk(source.tree):
+    for file in (ROOT / "ui").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
                 begun.add(str(node.values[0].value))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -33,7 +32,6 @@ def texts_in_ui():
     return whole, {one for one in begun if re.fullmatch(r"[a-z_]{4,}_", one)}
 
 
-WHOLE, BEGUN = texts_in_ui()
 KNOWN = {*nested.RUN, *view.NAMES, "with", "ref", "b"}
 
 
@@ -41,17 +39,20 @@ KNOWN = {*nested.RUN, *view.NAMES, "with", "ref", "b"}
 def test_a_step_opens_a_page_and_names_charts_that_there_are(which):
     _, _, step = STEPS[which]
     assert step.page in PAGES
+    whole, begun = texts_in_ui()
     for key in (*step.cover, *step.look):
-        assert key in FIXED or key in WHOLE or any(key.startswith(one) for one in BEGUN), key
+        assert key in FIXED or key in whole or any(key.startswith(one) for one in begun), key
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)
+# Each step with one checkpoint in turn whenever tests run, or with the one that it is about.
+ONE = [pytest.param(n, name, id=f"{IDS[n]}-{name}", marks=[pytest.mark.deep] * (NAMES[n % 3] != name != step.on))
+       for n, (_, _, step) in enumerate(STEPS) for name in NAMES if step.on in ("", name)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("which", "name"), ONE)
 def test_a_link_reads_back_without_a_note(which, name):
     _, _, step = STEPS[which]
-    if step.on not in ("", name):
-        return
-    for sentence in in_turn(name, which, each=EACH):
+    for sentence in in_turn(name, which, each=1):
         try:
             posed = pose(step, case(name, sentence))
         except (NotHere, QueryError):

@@ -1,27 +1,11 @@
 """Garbage is looked for when nothing is drawn; what holds itself in a circle goes, also what was alive at a look."""
 
-import gc
 import subprocess
 import sys
-import weakref
 
 import pytest
 
-from ui.server import garbage
 from ui.server.garbage import LONGEST_SECONDS, REST_SECONDS, SHARE, is_time
-
-
-class Circle:
-    def __init__(self):
-        self.own = self
-
-
-@pytest.fixture(autouse=True)
-def as_before():
-    thresholds = gc.get_threshold()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 @pytest.mark.parametrize(
@@ -39,29 +23,34 @@ def test_it_waits_for_a_rest_but_not_for_ever(since, rested, cost, expected):
     assert is_time(since=since, rested=rested, cost=cost) is expected
 
 
-def test_what_was_alive_at_a_look_is_garbage_at_a_later_one():
-    circle = Circle()
-    gone = weakref.ref(circle)
-    gc.freeze()
-    garbage.collect()
-    assert gc.get_freeze_count() > 0
-    del circle
-    gc.collect()
-    assert gone() is not None  # Python's own looks leave it out
-    garbage.collect()
-    assert gone() is None
-
-
-PROGRAM = """
+# Each in a process of its own, as a look goes through all of it, and the app's thread never ends.
+BEGINNING = """
 import gc, time, weakref
 from ui.server import garbage
 from ui.server.turns import DRAWING
-garbage.begin()
-garbage.begin()
 class Circle: pass
+circle = Circle(); circle.own = circle
+gone = weakref.ref(circle)
+"""
+LATER = """
+gc.freeze()
+garbage.collect()
+assert gc.get_freeze_count() > 0
+del circle
+gc.collect()
+assert gone() is not None  # Python's own looks leave it out
+garbage.collect()
+assert gone() is None
+"""
+NOT_BEGUN = """
+kept = gc.get_freeze_count()
+garbage.collect()
+assert gc.get_freeze_count() == kept
+"""
+BY_ITSELF = """
+garbage.begin()
+garbage.begin()
 with DRAWING.one():
-    circle = Circle(); circle.own = circle
-    gone = weakref.ref(circle)
     garbage.collect()
     del circle
 end = time.monotonic() + 60
@@ -71,13 +60,10 @@ assert gone() is None
 """
 
 
-def test_a_process_that_has_not_begun_stays_as_it_is():
-    gc.unfreeze()
-    kept = gc.get_freeze_count()
-    garbage.collect()
-    assert gc.get_freeze_count() == kept
-
-
-def test_the_app_looks_by_itself():
-    """In a process of its own, as the thread never ends."""
-    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)
+@pytest.mark.parametrize(
+    "program",
+    [LATER, NOT_BEGUN, BY_ITSELF],
+    ids=["what was alive at a look is garbage at a later one", "not begun stays as it is", "the app by itself"],
+)
+def test_it_is_found(program):
+    subprocess.run([sys.executable, "-c", BEGINNING + program], check=True, timeout=120)

@@ -20,7 +20,17 @@ def reverse():
     return transformer.load("checkpoints/reverse")
 
 
+MADE = {}
+
+
 def sheets_of(lesson, checkpoint, source):
+    """All on the paper of a lesson; made once for all tests, as its questions run the model."""
+    if (lesson.name, source) not in MADE:
+        MADE[lesson.name, source] = made(lesson, checkpoint, source)
+    return MADE[lesson.name, source]
+
+
+def made(lesson, checkpoint, source):
     trace, found = checkpoint.run(source), []
     for step in lesson.steps:
         if not step.paper:

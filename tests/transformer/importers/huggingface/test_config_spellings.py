@@ -85,9 +85,9 @@ def families_of():
 
 
 def is_tried(change, name):
-    """Whether a change is tried with a family whenever tests run: it is with each sixth that can have it, or one."""
+    """Whether a change is tried with a family whenever tests run: it is with each tenth that can have it, or one."""
     names = families_of().get(change, [name])
-    return name in names[len(change) % min(len(names), 6) :: 6]
+    return name in names[len(change) % min(len(names), 10) :: 10]
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["some", "every"])
