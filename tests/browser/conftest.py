@@ -207,14 +207,17 @@ def new_page(
 
 
 def _leave(page: Page, *, kept: bool, stays: bool) -> None:
-    """Remove what a page has stored; empty it unless it stays for the next test, or close it if it is not kept."""
+    """Remove what a page has stored; empty it unless it stays for the next test, or close it if it is not kept.
+
+    A session keeps its language, so that of a page in another one does not stay.
+    """
     if page.is_closed():
         return
     if page.url.startswith("http"):
         page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
     if not kept:
         page.close()
-    elif not stays:
+    elif not stays or page.evaluate("() => document.documentElement.lang") != "en":
         page.goto("about:blank")
 
 
