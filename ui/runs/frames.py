@@ -78,42 +78,54 @@ class Offer:
         checkpoint = self.checkpoint()
         if checkpoint is None:
             raise NoFramesError(410, "its checkpoint was let go")
-        trace = loading.run(checkpoint, self.query)
-        by_layer = partial(loading.by_layer, checkpoint, trace)
-        return Seen(Looking(trace, self.view, slot=self.slot, by_layer=by_layer), checkpoint, self.link, loading)
-
-    def plot(self, run: Seen, step: int) -> Plot | None:
-        """The picture at another step of the run; errors as of `Work`."""
-        looking = replace(run.looking, view=replace(self.view, step=step))
-        link = replace(self.link, view=replace(self.link.view, step=step))
-        return self.picture.of(replace(run, looking=looking, link=link))
-
-    def moment(self, run: Seen, step: int) -> dict[str, Any]:
-        """All of it that may differ from step to step, as of `drawing.at_a_moment`. Raises NoFramesError, too."""
-        plot, key = self.plot(run, step), f"{self.slot}{self.picture.key}"
-        if plot is None:
-            raise NoFramesError(409, f"nothing is shown at step {step + 1}")
-        how_to_read, spoken = plot.caption, self.language
-        said = at_a_moment(plot.spec, self.of, key=key, alt=plot.alt, how_to_read=how_to_read, language=spoken)[1]
-        if step == self.view.step and digest(said) != self.drawn:
-            raise NoFramesError(409, "the page has drawn something else")
-        return said | {"figure": json.loads(said["figure"])}
+        return run_again(checkpoint, self.query, self.link, self.view, self.slot)
 
     def frames(self) -> dict[str, Any]:
-        """The first step's whole, and what makes each other one of it, as of `change`. Raises NoFramesError, too."""
-        run = self.runs()
-        first: dict[str, Any] = {}
-        changes: list[Any] = []
-        n_bytes = 0
-        for step in range(run.trace.n_steps):
-            with DRAWING.one():  # a class that draws pages comes in between
-                moment = self.moment(run, step)
-                first = first or moment
-                changes.append(change(first, moment))
-                n_bytes += len(json.dumps(changes[-1]))
-            if n_bytes * run.trace.n_steps > MOST_BYTES * (step + 1) and step:
-                raise NoFramesError(413, f"more than {MOST_BYTES:,} bytes")
-        return {"first": first, "changes": changes}
+        """The frames; errors as of `frames_of`."""
+        return frames_of(self.picture, self.runs(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
+
+
+def run_again(checkpoint: Checkpoint, query: Query, link: Link, view: View, slot: Slot) -> Seen:
+    """A run that was on a page, once more; errors as of `Work`."""
+    trace = loading.run(checkpoint, query)
+    looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
+    return Seen(looking, checkpoint, link, loading)
+
+
+def plot_at(picture: Picture[Any], run: Seen, step: int) -> Plot | None:
+    """A picture at another step of a run; errors as of `Work`."""
+    looking = replace(run.looking, view=replace(run.view, step=step))
+    link = replace(run.link, view=replace(run.link.view, step=step))
+    return picture.of(replace(run, looking=looking, link=link))
+
+
+def frames_of(
+    picture: Picture[Any], run: Seen, of: Origin, language: str, *, most: int, drawn: str = ""
+) -> dict[str, Any]:
+    """The first step's moment (`drawing.at_a_moment`), and what makes each other one of it, as of `change`.
+
+    Raises NoFramesError if they are more than `most` bytes, if nothing is shown at some step, or if that of the
+    step that is looked at has another digest than what was `drawn`; else as `Work`.
+    """
+    first: dict[str, Any] = {}
+    changes: list[Any] = []
+    n_bytes, n_steps, key = 0, run.trace.n_steps, f"{run.slot}{picture.key}"
+    for step in range(n_steps):
+        with DRAWING.one():  # a class that draws pages comes in between
+            plot = plot_at(picture, run, step)
+            if plot is None:
+                raise NoFramesError(409, f"nothing is shown at step {step + 1}")
+            how_to_read = plot.caption
+            said = at_a_moment(plot.spec, of, key=key, alt=plot.alt, how_to_read=how_to_read, language=language)[1]
+            if drawn and step == run.view.step and digest(said) != drawn:
+                raise NoFramesError(409, "the page has drawn something else")
+            moment = said | {"figure": json.loads(said["figure"])}
+            first = first or moment
+            changes.append(change(first, moment))
+            n_bytes += len(json.dumps(changes[-1]))
+        if n_bytes * n_steps > most * (step + 1) and step:
+            raise NoFramesError(413, f"more than {most:,} bytes")
+    return {"first": first, "changes": changes}
 
 
 def change(before: Any, after: Any) -> Any:

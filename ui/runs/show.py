@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
-from ui.runs.frames import FRAMES, NoFramesError
+from ui.runs.frames import FRAMES, NoFramesError, plot_at
 from ui.runs.picture import InASlot, Page, Picture
 from ui.runs.seen import Seen
 from ui.shared import choices, drawing
@@ -69,7 +69,7 @@ def _meant(clicked: Callable[[Click], Any], slot: Slot, drawn: int | None, names
         return clicked(click)
     with suppress(NoFramesError):
         offer = FRAMES.find(names[-1])
-        moved = offer.plot(offer.runs(), click.step)
+        moved = plot_at(offer.picture, offer.runs(), click.step)
         return moved.clicked(click) if moved is not None and moved.clicked else None
     return clicked(click)
 

@@ -9,6 +9,14 @@ const IDLE_MS = 1000;
 const fetched = new Map();
 
 /**
+ * Have frames that need not be fetched, by their names.
+ * @param {Record<string, Frames>} given
+ */
+export function giveFrames(given) {
+  for (const [name, frames] of Object.entries(given)) fetched.set(name, Promise.resolve(frames));
+}
+
+/**
  * The frames under a name; null if there are none, or they did not come.
  * @param {string} name
  */

@@ -190,7 +190,30 @@ export interface RoomCountsPayload extends Spoken {
   large: boolean;
 }
 
+/** A saved run in one language. */
+export interface SavedIn {
+  tag: string;
+  name: string;
+  title: string;
+  about: [name: string, text: string][];
+  live: { says: string; address: string } | null;
+  query: { says: string; json: string };
+  dark: string;
+  light: string;
+  stepper: StepperPayload;
+  charts: PlotlyPayload[];
+  frames: Record<string, Frames>;
+}
+
+/** A saved run, as `ui/runs/saved_run.py` writes it. */
+export interface SavedRun {
+  languages: SavedIn[];
+}
+
 declare global {
+  interface Window {
+    glassformerRun?: SavedRun;
+  }
   interface Document {
     /** The step that the reader looks at in each run; see `common/step.js`. */
     [run: `glassformerStep${string}`]: number | null | undefined;
