@@ -30,9 +30,11 @@ from ui.shared.door import here
 from ui.shared.drawing import at_a_moment
 from ui.shared.saving import Origin, decoding_of
 from ui.state.language import tag_of
+from ui.state.session import STEPPER
 from words import ENGLISH, joined, languages, name_of, say
 from words.browser import browser_words
 
+SAVED: Final = "saved-"  # a slot of its own, as that of a second run
 MOST_BYTES: Final = 20_000_000  # of pictures and frames before they are packed; what comes then is left out
 
 
@@ -133,7 +135,7 @@ def _chart(picture: Picture[Any], run: Seen, language: str, room: int) -> tuple[
     plot = picture.of(run)
     if plot is None:
         return None
-    key, of = f"saved-{picture.key}", origin(run)
+    key, of = f"{SAVED}{picture.key}", origin(run)
     moment = at_a_moment(plot.spec, of, key=picture.key, alt=plot.alt, how_to_read=plot.caption, language=language)[1]
     if len(moment["figure"]) > room:
         return None
@@ -150,7 +152,7 @@ def _chart(picture: Picture[Any], run: Seen, language: str, room: int) -> tuple[
 
 def _stepper(kept: Kept) -> dict[str, Any]:
     return {
-        "name": "saved-stepper", "run": kept.stepper.plain, "step": kept.run.view.step, "step_revision": 0,
+        "name": f"{SAVED}{STEPPER}", "run": kept.stepper.plain, "step": kept.run.view.step, "step_revision": 0,
         "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "chosen": None,
         "choosable": False,
     }  # fmt: skip
