@@ -16,7 +16,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
-from ui.runs import foreign_models, handed_in
+from ui.runs import foreign_models, frames, handed_in
 from ui.runs.loading import warm_up
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
@@ -55,7 +55,7 @@ _BASE = st.get_option("server.baseUrlPath")
 app = st.App(
     "main.py",
     lifespan=_lifespan,
-    routes=routes(_BASE, origins=_origins),
+    routes=[*routes(_BASE, origins=_origins), *frames.routes(_BASE)],
     middleware=[
         Middleware(MoreHeaders, link=link()),
         Middleware(Entrance, base=_BASE),

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -24,13 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from streamlit.proto.WidgetStates_pb2 import WidgetState
-
-from benchmarks.raw_client import RawClient
+from benchmarks.raw_client import RawClient, rest_on
 from tools.serve import Server, serve
 
 IMPORTS = "import torch, streamlit, plotly, sentencepiece, pandas"
-STEPPER = "stepper"  # the key of the component that reports a step
 GAP_SECONDS = 0.05  # what a server still does after a run (collecting garbage) must count as its CPU
 
 # What the real app holds in memory, and a page with nothing on it.
@@ -92,16 +88,9 @@ def by_query(*, page: str, query: str) -> Step:
 
 
 def by_stepper(client: RawClient, number: int) -> float:
-    """Report step n of the run that is shown, as the stepper in a browser does when it has settled."""
-    stepper = client.widgets[STEPPER]
-    shown = json.loads(stepper.data)["payload"]
-    report = {
-        "run_id": shown["run"]["run_id"],
-        "step_revision": shown["step_revision"],
-        "step": number % len(shown["run"]["target"]),
-    }
-    state = WidgetState(id=stepper.id, json_value=json.dumps({"step": report}))
-    return client.rerun(states=[state], fragment_id=stepper.fragment_id).received_bytes / 1000
+    """Report step n of the run that is shown, as a browser does that has settled and whose charts have followed."""
+    rest = rest_on(client.widgets, number, when=time.monotonic_ns())
+    return client.rerun(states=[rest.state], fragment_id=rest.fragment_id).received_bytes / 1000
 
 
 def measure(server: Server, client: RawClient, step: Step, count: int) -> Cost:

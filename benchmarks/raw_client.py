@@ -10,9 +10,10 @@ once. What they do not do: render, or run components' JavaScript.
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from types import TracebackType
@@ -26,6 +27,9 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from ui.components.stepper.stepper import rest_key
+
+STEPPER = "stepper"  # the key of the component that reports a step
 ANSWER_SECONDS = 120.0
 PROTOCOL = Subprotocol("streamlit")
 _LINKS = re.compile(r'<a href="(\w+)\??([^"]*)"')
@@ -188,6 +192,37 @@ class Conversation:
             self.widgets[parts[2]] = widget
             if widget.data:
                 result.drawn[parts[2]] = widget.data
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a browser says when its reader has come to rest on a step."""
+
+    state: WidgetState
+    fragment_id: str
+    alone: bool  # nothing has to be drawn for it: the browser has had the frames of all charts, and followed
+
+
+def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int) -> Rest:
+    """What a browser says of a step, from 0, of the run that is shown; `when` grows from report to report."""
+    sent = {key: json.loads(widget.data)["payload"] for key, widget in widgets.items() if widget.data}
+    shown = sent[STEPPER]
+    asks = shown["asks"] or any(payload.get("follows") == "server" for payload in sent.values())
+    hears = widgets[STEPPER if asks else rest_key(STEPPER)]
+    report = {
+        "run_id": shown["run"]["run_id"],
+        "step_revision": shown["step_revision"],
+        "step": step % len(shown["run"]["target"]),
+        "when": when,
+    }
+    state = WidgetState(id=hears.id, json_value=json.dumps({"step": report}))
+    return Rest(state, hears.fragment_id, alone=not asks)
+
+
+def frames_of(result: Rerun) -> list[str]:
+    """The paths behind the app's own of the frames of what was drawn, which a browser fetches when it is idle."""
+    follows = [json.loads(data)["payload"].get("follows", "still") for data in result.drawn.values()]
+    return [f"frames/{name}" for name in follows if name not in ("still", "server")]
 
 
 class RawClient:

@@ -48,7 +48,7 @@ PAGES: Sequence[tuple[str, dict[str, object]]] = (
 SETTLE_SECONDS = 0.2  # a stepper in a browser waits so long before it tells Python of a step
 PAUSE_SECONDS = 1.0  # between two moves of the teacher, once all have redrawn
 STEPS = 3  # on each page on which something moves with the step
-BOUNDS = {"event": 0.1, "step": 2.5, "page": 6.0}
+BOUNDS = {"event": 0.1, "step": 0.5, "page": 4.5}
 IDLE_SHARE = 0.02  # of a core
 GROWTH_MB = 30.0
 LEFT_SECONDS = 5.0  # after which what sessions held is counted as gone
@@ -144,14 +144,21 @@ class Student(Tab):
         step, where = _parted(state)
         delay = self._dice.random() * state["spread"] / 1000
         kind = "step" if where == self._where and self.has_steps else "page"
+        if kind == "step" and self.follows:
+            self.times.note(kind, time.time() - state["at"], _named(state))
+            await asyncio.sleep(delay + SETTLE_SECONDS)
+            await self.go_to_step(step)
+            self.times.note("step heard of", time.time() - state["at"])
+            return
         await asyncio.sleep(delay + (SETTLE_SECONDS if kind == "step" else 0))
         if kind == "step":
-            await self.go_to_step(step)
+            drawn = await self.go_to_step(step)
         else:
             query = "&".join(part for part in (state["query"], f"room={self.code}") if part)
-            await self.rerun(page=state["page"], query=query)
+            drawn = await self.rerun(page=state["page"], query=query)
         self._where = where
         self.times.note(kind, time.time() - state["at"], _named(state))
+        await self.fetch_frames(self.port, drawn)
 
     async def vote(self, choice: int) -> None:
         """Vote in the round that is open."""

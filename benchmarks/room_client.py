@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.raw_client import ANSWER_SECONDS, PROTOCOL, Conversation, Rerun, stream_address
-from benchmarks.visitors import STEPPER
+from benchmarks.raw_client import (
+    ANSWER_SECONDS,
+    PROTOCOL,
+    STEPPER,
+    Conversation,
+    Rerun,
+    frames_of,
+    rest_on,
+    stream_address,
+)
 from tools.serve import HOST
 
 
@@ -50,18 +59,35 @@ class Tab:
         stepper = self.talk.widgets.get(STEPPER)
         return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
 
+    @property
+    def follows(self) -> bool:
+        """Whether the charts of the page follow a step without the server."""
+        return rest_on(self.talk.widgets, 0, when=0).alone
+
     async def go_to_step(self, step: int) -> Rerun:
-        """Report a step, as the stepper does when it has settled."""
-        widget = self.talk.widgets[STEPPER]
-        shown = json.loads(widget.data)["payload"]
-        report = {"run_id": shown["run"]["run_id"], "step_revision": shown["step_revision"], "step": step}
-        state = WidgetState(id=widget.id, json_value=json.dumps({"step": report}))
-        return await self.rerun(state, query=self.talk.query, fragment_id=widget.fragment_id)
+        """Report a step, as a browser does when it has settled."""
+        rest = rest_on(self.talk.widgets, step, when=time.monotonic_ns())
+        return await self.rerun(rest.state, query=self.talk.query, fragment_id=rest.fragment_id)
+
+    async def fetch_frames(self, port: int, drawn: Rerun) -> None:
+        """Fetch what charts show at other steps, as a browser does that is idle."""
+        answers = await asyncio.gather(*(get(port, f"/{path}") for path in frames_of(drawn)))
+        if wrong := [status for status in answers if status != 200]:
+            raise RuntimeError(f"frames were answered with {wrong}")
 
     async def close(self) -> None:
         """Leave."""
         if self._socket is not None:
             await self._socket.close()
+
+
+async def get(port: int, path: str) -> int:
+    """Fetch something; the status of the answer."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    return int(answer.split(None, 2)[1])
 
 
 async def post(port: int, path: str, said: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -23,8 +23,18 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.raw_client import ANSWER_SECONDS, PROTOCOL, Conversation, PageFailedError, Rerun, stream_address
+from benchmarks.raw_client import (
+    ANSWER_SECONDS,
+    PROTOCOL,
+    STEPPER,
+    Conversation,
+    PageFailedError,
+    Rerun,
+    rest_on,
+    stream_address,
+)
 from transformer.runs.trace import Trace
+from ui.components.stepper.stepper import rest_key
 
 PAGES = ("step", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
 WITH_STEPPER = ("step", "attention", "inside")
@@ -52,7 +62,6 @@ MAPS = (
     "mask_additive",
 )
 CANDIDATES = "candidates"
-STEPPER = "stepper"
 SENTENCES = (
     "我喜欢喝咖啡。", "汤姆有两个孩子。", "你能帮我一下吗？", "我不知道她为什么哭。", "今天天气很好。",
     "他在图书馆看书。", "我们明天去北京。", "她会说三种语言。", "这本书很有意思。", "请把门关上。",
@@ -184,7 +193,7 @@ class Visitor:
         try:
             result = await ask()
             error = "; ".join(result.errors)
-            if STEPPER not in result.drawn and PAGES[self._page] in WITH_STEPPER:
+            if {STEPPER, rest_key(STEPPER)}.isdisjoint(result.drawn) and PAGES[self._page] in WITH_STEPPER:
                 error = error or "The page shows no sentence."
         except (PageFailedError, WebSocketException, OSError, TimeoutError, KeyError) as failure:
             error = f"{type(failure).__name__}: {failure}"
@@ -230,13 +239,11 @@ class Visitor:
 
     async def _go(self) -> Rerun:
         """Report another step, as the stepper in a browser does when it has settled."""
-        stepper = self._talk.widgets[STEPPER]
-        shown = json.loads(stepper.data)["payload"]
+        shown = json.loads(self._talk.widgets[STEPPER].data)["payload"]
         others = [step for step in range(len(shown["run"]["target"])) if step != self._step]
         self._step = self._random.choice(others)
-        report = {"run_id": shown["run"]["run_id"], "step_revision": shown["step_revision"], "step": self._step}
-        state = WidgetState(id=stepper.id, json_value=json.dumps({"step": report}))
-        return await self._rerun(state, fragment_id=stepper.fragment_id)
+        rest = rest_on(self._talk.widgets, self._step, when=time.monotonic_ns())
+        return await self._rerun(rest.state, fragment_id=rest.fragment_id)
 
     async def _choose(self) -> Rerun:
         """Choose another layer, or another head of the layer that is chosen."""

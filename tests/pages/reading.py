@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import check
 from transformer.checkpoint.load import Checkpoint
+from ui.components.stepper.stepper import rest_key
 from ui.runs import loading
 from ui.state import session
 from ui.state.view import MAIN, Slot, View
@@ -125,9 +126,12 @@ def told(test: AppTest, kinds: Sequence[str] = ("markdown", "caption")) -> str:
 told_or_noted = partial(told, kinds=("markdown", "caption", "info"))
 
 
+UNSEEN = {rest_key(f"{slot}{session.STEPPER}") for slot in session.SLOTS}
+
+
 def keys_of(test: AppTest) -> set[str]:
-    """The keys of the components of ours: charts, the flow, the stepper."""
-    return {element.key for element in test.get("bidi_component")}
+    """The keys of the components of ours that are seen: charts, the flow, the stepper."""
+    return {element.key for element in test.get("bidi_component")} - UNSEEN
 
 
 def charts_of(test: AppTest) -> set[str]:
@@ -139,7 +143,7 @@ def everything(test: AppTest) -> str:
     """All text of the page, the data of the components included, but for the stepper's run."""
     parts = [sentences(test), *(c.value for c in test.caption), *(o for r in test.radio for o in r.options)]
     for element in test.get("bidi_component"):
-        if element.key != session.STEPPER:
+        if element.key not in {session.STEPPER, *UNSEEN}:
             data = payload(test, element.key)
             parts += [str(json.loads(data["figure"])), data["alt"]]
     return "\n".join(parts)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlencode
 import pytest
 
 from tests.pages.conftest import ROOT
+from tests.pages.reading import keys_of
 from ui.state.link import read_link, write_link
 from ui.state.view import NAMES
 
@@ -118,7 +119,7 @@ def test_an_old_address_opens_what_it_opened(open_page, old):
     now = {key: value for key, value in shown(test).items() if key not in NEW or value != NEW[key]}
     assert now == old["shown"] | {key: RENUMBERED for key in old["shown"] if old["shown"][key] == "2: e"}
     assert [said.value for said in test.info if any(word in said.value for word in TOLD)] == old["told"]
-    assert sorted(element.key for element in test.get("bidi_component")) == old["components"]
+    assert sorted(keys_of(test)) == old["components"]
     if old["page"] == "checkpoints":  # which said nothing in the address then
         return
     assert ("url_meant" in test.session_state) == (old["meant"] is not None)

@@ -3,13 +3,12 @@
 import pytest
 
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, figure, go_to, numbers, opened, output, sentences, told, view
+from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, output, sentences, told, view
 from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
 from ui.runs import loading, measuring
 from ui.search import draws, sampling, search_panels, search_pictures
-from ui.state import session
 
 BEAM = {"how": "beam", "beam": 3}
 
@@ -125,7 +124,7 @@ def test_an_encoder_alone_says_why_there_is_nothing(open_one_stack):
     test = open_one_stack("encoder", SEARCH)
     assert "encoder alone: it reads, and writes no pieces" in sentences(test)
     assert view(test).search_panel == "tree"
-    assert not [one for one in test.get("bidi_component") if one.key != session.STEPPER]
+    assert not charts_of(test)
 
 
 # ---------------------------------------------------------------- before the draw

@@ -143,7 +143,7 @@ def head_name(layer: int, head: int) -> str:
     return say("Layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
-@TABLE.picture("head_table_map", say("Measure in the charts"))
+@TABLE.picture("head_table_map", say("Measure in the charts"), follows="still")
 def all_heads(found: Heads) -> Plot:
     """One measure of all heads; a click opens a head."""
     kind, said, group = found.run.view.kind, found.spoken[found.name], size_of(found.run)

@@ -76,7 +76,8 @@ def _all_heads(run: Drawn, *, kind: Kind) -> Plot | None:
 
 
 GRIDS: Final[dict[Kind, Picture[Drawn]]] = {
-    kind: OVERVIEW.picture(f"overview_{kind}", title)(partial(_all_heads, kind=kind)) for kind, title in KINDS.items()
+    kind: OVERVIEW.picture(f"overview_{kind}", title, follows="still")(partial(_all_heads, kind=kind))
+    for kind, title in KINDS.items()
 }
 
 
@@ -105,7 +106,7 @@ HEAD: Part[OneMap] = ATTENTION.part("head", say("One map"), open_map)
 FLOW: Part[Drawn] = ATTENTION.part("flow", say("Flow"), lambda run: run)
 
 
-@HEAD.picture("head_map", say("One map"))
+@HEAD.picture("head_map", say("One map"), follows="still")
 def one_map(one: OneMap) -> Plot:
     """The map; a click on a cell looks at its pieces, here and in the other parts."""
     run, drawn, view = one.run, one.drawn, one.run.view

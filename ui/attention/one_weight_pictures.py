@@ -147,7 +147,7 @@ def _inside(wanted: int | None, labels: list[str]) -> int | None:
     return wanted if wanted is not None and wanted < len(labels) else None
 
 
-WALK = ATTENTION.part("walk", say("One weight"), open_weight)
+WALK = ATTENTION.part("walk", say("One weight"), open_weight, asks=True)
 
 
 @WALK.picture("walk_map", say("One map"))

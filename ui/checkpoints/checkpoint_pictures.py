@@ -61,7 +61,7 @@ CHECKPOINTS = Page("checkpoints", say("Checkpoints"))
 TRAINING = CHECKPOINTS.part("", say("Training"), lambda run: curves(run.checkpoint))
 
 
-@TRAINING.picture("training_losses", say("Losses by epoch"))
+@TRAINING.picture("training_losses", say("Losses by epoch"), follows="still")
 def losses(scene: Curves) -> Plot | None:
     """The loss in training and on the dev file."""
     training, dev = scene.values("loss", "dev_loss")
@@ -71,7 +71,7 @@ def losses(scene: Curves) -> Plot | None:
     return _plot(scene, spec, {say("Training loss"): training, say("dev loss"): dev}, HOW_TO_READ_LOSSES)
 
 
-@TRAINING.picture("training_scores", say("Scores by epoch"))
+@TRAINING.picture("training_scores", say("Scores by epoch"), follows="still")
 def scores(scene: Curves) -> Plot | None:
     """The scores on the dev file."""
     bleu, chrf, exact = scene.values("dev_bleu", "dev_chrf", "dev_exact")
@@ -85,7 +85,7 @@ def scores(scene: Curves) -> Plot | None:
     return _plot(scene, spec, lines, joined(" ", said))
 
 
-@TRAINING.picture("training_rates", say("Learning rate by epoch"))
+@TRAINING.picture("training_rates", say("Learning rate by epoch"), follows="still")
 def rates(scene: Curves) -> Plot | None:
     """The learning rate at the end of each epoch."""
     [found] = scene.values("learning_rate")

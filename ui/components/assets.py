@@ -32,6 +32,7 @@ PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 COMPONENTS = {
     "plotly_view": "plotly/view.js",
     "stepper": "stepper/view.js",
+    "rest": "stepper/rest.js",
     "flow_view": "flow/view.js",
     "presenter": "present/view.js",
     "glossary_marks": "glossary/marks.js",

@@ -153,13 +153,13 @@ PARAMETERS = DOCTOR.part("parameters", say("Parameters"), scene)
 # ------------------------------------------------------------------------------------------------ pictures
 
 
-@PARAMETERS.picture("parameter_spread", say("The numbers of a parameter"))
+@PARAMETERS.picture("parameter_spread", say("The numbers of a parameter"), follows="still")
 def spread(scene: OneParameter) -> Plot | None:
     """How its numbers are spread."""
     return _histogram(scene, scene.spread, title=say("Numbers of {name}", name=scene.name), value_name=say("Value"))
 
 
-@PARAMETERS.picture("parameter_singular", say("The singular values of a parameter"))
+@PARAMETERS.picture("parameter_singular", say("The singular values of a parameter"), follows="still")
 def singular(scene: OneParameter) -> Plot | None:
     """Its singular values, if it has any and they are known."""
     found = scene.one.spectrum
@@ -183,7 +183,7 @@ def singular(scene: OneParameter) -> Plot | None:
     )
 
 
-@PARAMETERS.picture("parameter_rows", say("The shortest and longest rows of a table of pieces"))
+@PARAMETERS.picture("parameter_rows", say("The shortest and longest rows of a table of pieces"), follows="still")
 def rows(scene: OneParameter) -> Plot | None:
     """The pieces of the shortest rows and of the longest."""
     pieces, lengths = scene.pieces, scene.lengths if scene.has_rows else None
@@ -218,7 +218,7 @@ def _ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
     return order if len(order) <= 2 * count else np.concatenate([order[:count], order[-count:]])
 
 
-@PARAMETERS.picture("parameter_lengths", say("The lengths of the rows of a table of pieces"))
+@PARAMETERS.picture("parameter_lengths", say("The lengths of the rows of a table of pieces"), follows="still")
 def row_lengths(scene: OneParameter) -> Plot | None:
     """How the lengths of its rows are spread."""
     if not scene.has_rows:

@@ -94,7 +94,7 @@ def judged(run: Seen, *, changed: bool = True) -> Score:
 
 
 FORCING = Page("forcing", say("Teacher forcing"))
-JUDGED = FORCING.part("", FORCING.title, scene)
+JUDGED = FORCING.part("", FORCING.title, scene, asks=True)
 
 
 @JUDGED.picture("forcing_shift", say("What is read, and what is to be predicted"))
@@ -117,7 +117,7 @@ def shift(scene: Forced) -> Plot:
     )
 
 
-@JUDGED.picture("forcing_texts", say("The reference, and what the model writes by itself"))
+@JUDGED.picture("forcing_texts", say("The reference, and what the model writes by itself"), follows="still")
 def texts(scene: Forced) -> Plot | None:
     """Both texts, and where they part; a click means a place."""
     score, trace = scene.score, scene.run.trace

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from urllib.parse import urlencode, urlsplit
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
-from ui.runs.open_run import OpenRun, open_run
+from ui.runs.open_run import OpenRun, address, open_run
 from ui.runs.picture import Page
+from ui.runs.saved_run import Kept, later, origin
+from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
+from ui.state.link import write_link
+from words import say
 
 
 def run_page(
@@ -43,4 +48,24 @@ def below(
     run = open_run(checkpoint, kind=kind(checkpoint) if kind else page.kind(session.view()))
     if run is not None:
         draw(run)
+        _save(page, run)
         run.publish()
+
+
+def _save(page: Page, run: OpenRun) -> None:
+    """Draw the button that saves the run with the page's pictures, unless something is yet to be guessed."""
+    if run.view.guess or cover.is_on() or not run.trace.n_steps or run.earlier:
+        return
+    stem = origin(run).stem(page.path)
+    here, query = urlsplit(st.context.url or ""), urlencode(write_link(address(run.checkpoint, run.link)))
+    opens = f"{here.scheme}://{here.netloc}{here.path}?{query}" if here.netloc else ""
+    st.download_button(
+        say("Save this run"),
+        later(Kept(run, page, run.stepper, opens)),
+        file_name=f"{stem}.html",
+        mime="text/html",
+        key=run.key("save_run"),
+        on_click="ignore",
+        icon=":material/save:",
+        help=say("One file with the sentence, its steps and the pictures of this page; it opens without a network."),
+    )

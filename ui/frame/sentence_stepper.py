@@ -8,13 +8,17 @@ from functools import partial
 
 import numpy as np
 
-from ui.components.stepper.stepper import last_chosen, stepper
-from ui.runs.open_run import OpenRun
+from ui.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper
+from ui.runs.open_run import OpenRun, Shown
+from ui.runs.picture import PAGES
 from ui.runs.step_rows import chosen_map, heads_name
-from ui.shared import cover
+from ui.shared import cover, page_style
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Slot
 from words import say
+
+RESTED = "rested"  # of a slot: the browser has just said where, and no run of the page has heard of it
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ def sentence(
     *,
     compact: bool = False,
     led: bool = False,
+    asks: bool = False,
     still: Still | None = None,
     chosen: Chosen | None = None,
     moved: Callable[[], None] | None = None,
@@ -48,6 +53,7 @@ def sentence(
         run: The run.
         compact: Without the running text, for pages that are about something else.
         led: Without buttons, as another stepper of the page moves this one.
+        asks: Whether something has to be drawn anew at each step, beside what `Part.asks` and pictures say.
         still: What is looked at, if the page has nothing that moves with the step: then there are no controls. In
             guess mode there always are, as a step also decides what may be seen.
         chosen: The source piece that is looked at, where a click chooses another.
@@ -68,10 +74,38 @@ def sentence(
         revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
         compact=compact,
         led=led,
+        asks=asks or _asks(run),
         chosen=None if chosen is None else chosen.place,
         on_choose=None if chosen is None else partial(_choose, key, chosen.take),
         on_step_change=partial(_settled, run.slot, moved),
     )
+    with st.container(key=run.key(page_style.REST)):
+        _hears_of_steps(run.stepper, key, run.slot, run.shown())
+
+
+def _asks(run: OpenRun) -> bool:
+    """Whether something on the page has to be drawn anew at each step."""
+    page = PAGES.get(st.session_state.get(session.URL_PAGE, ""))
+    part = None if page is None else page.chosen(run.view)
+    here = session.standing(run.slot)
+    return part is None or part.asks or run.view.guess or bool(here.notes) or cover.is_on()
+
+
+@st.fragment
+def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Shown) -> None:
+    """Hear of a step that nothing has to be drawn for; a session keeps this, so it holds no run."""
+    if st.session_state.pop(f"{slot}{RESTED}", False):
+        here = session.standing(slot)
+        step = settled_step(run, key=key, step=here.view.step, step_revision=here.step_revision)
+        session.replace(slot, step=step)
+        shown.publish(step, carries=False)
+    rest(key=key, on_step_change=partial(_rested, slot))
+
+
+def _rested(slot: Slot) -> None:
+    """Callback: the reader has come to rest, and all charts have followed."""
+    session.settled(slot)
+    st.session_state[f"{slot}{RESTED}"] = True
 
 
 def _settled(slot: Slot, moved: Callable[[], None] | None) -> None:

@@ -105,7 +105,7 @@ def open_layer(run: Seen) -> OpenLayer:
     )  # fmt: skip
 
 
-FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer)
+FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer, asks=True)
 
 
 @FFN.picture("ffn_shares", say("How many neurons are silent"))

@@ -54,7 +54,7 @@ def open_lens(run: Seen) -> OpenLens | None:
     return OpenLens(run, found.by_layer() if run.view.depths == "layer" else found)
 
 
-LENS = INSIDE.part("lens", say("Logit lens"), open_lens)
+LENS = INSIDE.part("lens", say("Logit lens"), open_lens, asks=True)
 
 
 def depths_of(lens: Lens) -> list[Depth]:

@@ -125,10 +125,10 @@ def named(part: Part, config: ModelConfig) -> tuple[str, str]:
     return _COMPONENTS[part]
 
 
-MODEL = INSIDE.part("model", say("The model"), OpenModel)
+MODEL = INSIDE.part("model", say("The model"), OpenModel, asks=True)
 
 
-@MODEL.picture("model_diagram", say("The loaded model"))
+@MODEL.picture("model_diagram", say("The loaded model"), follows="still")
 def diagram(o: OpenModel) -> Plot:
     """The diagram of the model; a click means a block."""
     parts, name = anatomy(o.config), o.run.checkpoint.name
@@ -173,7 +173,7 @@ def _in_a_sentence(name: str, parts: Anatomy) -> str:
     )  # fmt: skip
 
 
-@MODEL.picture("cost_shares", say("Shares of components"))
+@MODEL.picture("cost_shares", say("Shares of components"), follows="still")
 def shares(o: OpenModel) -> Plot:
     """Each component's share of parameters, and of multiply-adds at the chosen length."""
     held, done, n = o.held, o.at_n, o.n
@@ -190,7 +190,7 @@ def shares(o: OpenModel) -> Plot:
     return Plot(spec=spec, alt=alt)
 
 
-@MODEL.picture("cost_curves", say("Multiply-adds by length"))
+@MODEL.picture("cost_curves", say("Multiply-adds by length"), follows="still")
 def curves(o: OpenModel) -> Plot:
     """Multiply-adds from one token to as many as a model reads, or `FURTHEST`."""
     config, last, crossing = o.config, furthest(o.config), costs.overtakes(o.config)

@@ -164,7 +164,7 @@ def _open_book(run: Seen, side: Side) -> Book:
     return Book(key, "neutral" if shared else side, table, norms, ordinary, tokenizer)
 
 
-PIECES = INSIDE.part("pieces", say("Embeddings"), open_piece)
+PIECES = INSIDE.part("pieces", say("Embeddings"), open_piece, asks=True)
 
 
 @PIECES.picture("piece_neighbours", say("The nearest pieces"))

@@ -27,14 +27,14 @@ MOST_PADS = 16
 # ------------------------------------------------------------------------------------------------ the masks
 
 
-@WHOLE.picture("mask_bool", say("A mask, True or False"))
+@WHOLE.picture("mask_bool", say("A mask, True or False"), follows="still")
 def as_bool(scene: Scene) -> Plot:
     """The mask after broadcasting."""
     title = say("{mask}, sentence {n}, bool", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
     return _map(scene, "bool", title, say("True and False"))
 
 
-@WHOLE.picture("mask_additive", say("The same mask in numbers: 0 and −∞"))
+@WHOLE.picture("mask_additive", say("The same mask in numbers: 0 and −∞"), follows="still")
 def as_additive(scene: Scene) -> Plot:
     """The same as it is added to the scores."""
     title = say("{mask}, sentence {n}, additive", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
@@ -74,7 +74,7 @@ def _cell_in(click: Click, shape: tuple[int, ...]) -> Mapping[str, int] | None:
     return {"query": cell[0], "key": cell[1]} if cell is not None and inside else None
 
 
-@WHOLE.picture("mask_batch", say("The padded batch"))
+@WHOLE.picture("mask_batch", say("The padded batch"), follows="still")
 def batch(scene: Scene) -> Plot:
     """Which positions of the batch are padding."""
     side = scene.axes.key_side
@@ -108,7 +108,7 @@ def _sentences(count: int) -> list[str]:
     return [say("Sentence {n}", n=place + 1) for place in range(count)]
 
 
-@WHOLE.picture("mask_own", say("The mask at its own shape"))
+@WHOLE.picture("mask_own", say("The mask at its own shape"), follows="still")
 def own(scene: Scene) -> Plot:
     """The mask before broadcasting."""
     mask, title = scene.masks.own(scene.name), NAMES[scene.name]
@@ -169,7 +169,7 @@ def _without_unread(scores: np.ndarray) -> np.ndarray:
     return scores if scores[:, later].any() else np.where(later, np.nan, scores)
 
 
-@ONE_ROW.picture("mask_row", say("One row before and after its mask"))
+@ONE_ROW.picture("mask_row", say("One row before and after its mask"), follows="still")
 def one_row(scene: Scene) -> Plot:
     """A query's scores, the same after the mask, its weights."""
     row, found, (query, key), (layer, head) = row_of(scene), scene.axes, scene.cell, scene.where
@@ -243,7 +243,7 @@ def causality_check(scene: Scene, changed: int) -> Check:
     return Check(moved, *words.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces)))
 
 
-@CHECKS.picture("mask_causality", say("Causality: how far each row moves"))
+@CHECKS.picture("mask_causality", say("Causality: how far each row moves"), follows="still")
 def causality(scene: Scene) -> Plot | None:
     """How far a changed piece moves the logits of each row."""
     changed, place = changed_token(scene), scene.batch.sentence
@@ -293,13 +293,13 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
     }
 
 
-@CHECKS.picture("mask_source_pads", say("Padding: pads after the source"))
+@CHECKS.picture("mask_source_pads", say("Padding: pads after the source"), follows="still")
 def source_pads(scene: Scene) -> Plot | None:
     """How far pads after the source move each row."""
     return _pads(scene, "source", say("with the source padding mask"))
 
 
-@CHECKS.picture("mask_target_pads", say("Padding: pads after the target"))
+@CHECKS.picture("mask_target_pads", say("Padding: pads after the target"), follows="still")
 def target_pads(scene: Scene) -> Plot | None:
     """How far pads after the target move each row."""
     return _pads(scene, "target", say("with the target padding mask"))

@@ -95,10 +95,10 @@ def owed(run: Seen) -> Owed | None:
     return Owed(run, weighed_of(run), gradient=gradient_of(run)) if has_step(run) else None
 
 
-PIECES = MATTERS.part("pieces", say("Pieces"), owed)
+PIECES = MATTERS.part("pieces", say("Pieces"), owed, asks=True)
 
 
-@PIECES.picture("matters_pieces", say("Pieces"))
+@PIECES.picture("matters_pieces", say("Pieces"), follows="server")
 def pieces(scene: Owed) -> Plot:
     """The pieces, a column for each measure."""
     run = scene.run
@@ -172,10 +172,10 @@ def open_logit(run: Seen) -> Logit | None:
     return Logit(run, _made(run, "contributions", lambda one: contributions(one, others), written, others))
 
 
-LOGIT = MATTERS.part("logit", say("Logit"), open_logit)
+LOGIT = MATTERS.part("logit", say("Logit"), open_logit, asks=True)
 
 
-@LOGIT.picture("matters_parts", say("Logit"))
+@LOGIT.picture("matters_parts", say("Logit"), follows="server")
 def parts(scene: Logit) -> Plot:
     """The parts by layer and component; a click looks at a head."""
     run, grid = scene.run, scene.grid
@@ -205,7 +205,7 @@ def _head_at(
     return None if head is None else dict(zip(("kind", "layer", "head"), head, strict=True))
 
 
-@LOGIT.picture("matters_bars", say("The largest parts"))
+@LOGIT.picture("matters_bars", say("The largest parts"), follows="server")
 def bars(scene: Logit) -> Plot:
     """The largest of them; a click looks at a head."""
     found, values, view = scene.found, scene.values, scene.run.view

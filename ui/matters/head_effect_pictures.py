@@ -66,7 +66,7 @@ def measure(run: Seen) -> Measured:
     )
 
 
-HEADS = MATTERS.part("heads", say("Heads"), measure)
+HEADS = MATTERS.part("heads", say("Heads"), measure, asks=True)
 
 
 @HEADS.picture("matters_effects", say("Output without each head: log-probability"))
@@ -103,7 +103,7 @@ def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ..
     return {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
 
 
-@HEADS.picture("matters_grid", say("All heads"))
+@HEADS.picture("matters_grid", say("All heads"), follows="still")
 def what_they_look_at(scene: Measured) -> Plot:
     """The maps of all heads beside that."""
     return grid(scene.run, scene.run.view.kind, large=True, fit=False, also={})

@@ -120,7 +120,7 @@ def layers_said(turning: Turning, *, most: int = 6) -> str:
 # ------------------------------------------------------------------------------------------------ rotations
 
 
-@ROTATIONS.picture("rotary_rotations", say("Rotations by position and pair"))
+@ROTATIONS.picture("rotary_rotations", say("Rotations by position and pair"), follows="still")
 def rotations(shown: Shown) -> Plot | None:
     """By which angle each position turns each pair; a click means a pair."""
     turning = shown.turns
@@ -146,7 +146,7 @@ def rotations(shown: Shown) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
 
-@ROTATIONS.picture("rotary_waves", say("How many positions a turn takes"))
+@ROTATIONS.picture("rotary_waves", say("How many positions a turn takes"), follows="still")
 def waves(shown: Shown) -> Plot | None:
     """How many positions each pair takes to turn once, in all layers; a click means a pair."""
     turning = shown.turns
@@ -169,7 +169,7 @@ def _line_name(turning: Turning) -> str:
     return say_n("layer {numbers}", "layers {numbers}", len(turning.layers), numbers=layers_said(turning))
 
 
-@PAIR.picture("rotary_circle", say("Where a pair is turned to"))
+@PAIR.picture("rotary_circle", say("Where a pair is turned to"), follows="still")
 def circle(shown: Shown) -> Plot | None:
     """Where the chosen pair is turned to at each position."""
     turning, pair = shown.turns, shown.pair
@@ -185,7 +185,7 @@ def circle(shown: Shown) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True)
 
 
-@PAIR.picture("rotary_product", say("A pair's product by distance"))
+@PAIR.picture("rotary_product", say("A pair's product by distance"), follows="still")
 def product(shown: Shown) -> Plot | None:
     """What two equal vectors that the chosen pair turns have as product, by distance."""
     turning, pair = shown.turns, shown.pair
@@ -203,7 +203,7 @@ def product(shown: Shown) -> Plot | None:
     return Plot(spec=spec, alt=alt, how_to_read=read, fit=True)
 
 
-@DISTANCE.picture("rotary_even", say("Product of equal vectors by distance"))
+@DISTANCE.picture("rotary_even", say("Product of equal vectors by distance"), follows="still")
 def even(shown: Shown) -> Plot | None:
     """The same with all pairs."""
     turning, distances = shown.turns, shown.distances
@@ -222,7 +222,7 @@ def even(shown: Shown) -> Plot | None:
 # ------------------------------------------------------------------------------------------------ a bias
 
 
-@DISTANCE.picture("bias_curves", say("Bias by distance"))
+@DISTANCE.picture("bias_curves", say("Bias by distance"), follows="still")
 def bias_curves(shown: Shown) -> Plot | None:
     """What each head adds to a score by distance; a click means a head."""
     if shown.turning is not None:
@@ -245,7 +245,7 @@ def bias_curves(shown: Shown) -> Plot | None:
     )
 
 
-@DISTANCE.picture("bias_map", say("Bias of all heads"))
+@DISTANCE.picture("bias_map", say("Bias of all heads"), follows="still")
 def bias_map(shown: Shown) -> Plot | None:
     """The same as a map; a click means a head."""
     if shown.turning is not None:

@@ -170,10 +170,10 @@ def _start_of(run: Seen) -> Start:
     return Start(run, list(pieces), tokens / np.float32(scale), scale, tokens, positions, total)
 
 
-SENTENCE: Part[Start | InScores] = PAGE.part("sentence", say("Sentence"), open_sentence)
+SENTENCE: Part[Start | InScores] = PAGE.part("sentence", say("Sentence"), open_sentence, asks=True)
 
 
-@SENTENCE.picture("embedding_strengths", say("Length of embedding and position vectors"))
+@SENTENCE.picture("embedding_strengths", say("Length of embedding and position vectors"), follows="still")
 def strengths(o: Start | InScores) -> Plot | None:
     """How large embedding, position and sum of each token are; a click means a token."""
     if not isinstance(o, Start):
@@ -196,7 +196,7 @@ def strengths(o: Start | InScores) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
 
-@SENTENCE.picture("embedding_rows", say("What a token starts from"))
+@SENTENCE.picture("embedding_rows", say("What a token starts from"), follows="still")
 def rows(o: Start | InScores) -> Plot | None:
     """Embedding, position and sum of the chosen token."""
     if not isinstance(o, Start):
@@ -230,7 +230,7 @@ def scores(o: Start | InScores) -> Plot | None:
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True)
 
 
-@SENTENCE.picture("bias_spreads", say("What keys differ by"))
+@SENTENCE.picture("bias_spreads", say("What keys differ by"), follows="still")
 def bias_spreads(o: Start | InScores) -> Plot | None:
     """How far scores differ by content and by distance in each head of the chosen layer; a click means a head."""
     if not isinstance(o, InScores) or o.turning is not None:

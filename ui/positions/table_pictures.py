@@ -169,7 +169,7 @@ SHIFT = PAGE.part("shift", say("Shift"), _of_run, of_sentence=False)
 # ------------------------------------------------------------------------------------------------ the table
 
 
-@TABLE.picture("position_table", say("Table of positions"))
+@TABLE.picture("position_table", say("Table of positions"), follows="still")
 def whole(table: Table) -> Plot:
     """The table as a map; sines and cosines apart if that is asked for."""
     dims = drawn_dims(table.count, table.d_model)
@@ -208,7 +208,7 @@ def left_out(n: int, count: int, fewer: str) -> str:
     return say("Drawn: {parts}.", parts=joined("; ", said)) if said else ""
 
 
-@TABLE.picture("position_curves", say("Single dimensions"))
+@TABLE.picture("position_curves", say("Single dimensions"), follows="still")
 def curves(table: Table) -> Plot:
     """Some dimensions beside the formula's."""
     dims, lengths = list(table.dims), study.wavelengths(table.d_model)
@@ -231,7 +231,7 @@ def _wave(dim: int, length: str) -> str:
     return say("sine, wavelength {length}", length=length)
 
 
-@TABLE.picture("position_waves", say("Wavelengths"))
+@TABLE.picture("position_waves", say("Wavelengths"), follows="still")
 def waves(table: Table) -> Plot | None:
     """The wavelength of each dimension, the formula's and the strongest one."""
     found = table.waves
@@ -251,7 +251,7 @@ def waves(table: Table) -> Plot | None:
 # ------------------------------------------------------------------------------------------------ similarity
 
 
-@SIMILARITY.picture("position_similarity", say("Similarity of positions"))
+@SIMILARITY.picture("position_similarity", say("Similarity of positions"), follows="still")
 def similarity(table: Table) -> Plot:
     """How much each position resembles each other."""
     step = -(-table.count // int(MOST_CELLS**0.5))
@@ -267,7 +267,7 @@ def similarity(table: Table) -> Plot:
     return Plot(spec=spec, alt=alt, fit=True)
 
 
-@SIMILARITY.picture("position_distance", say("Similarity by distance"))
+@SIMILARITY.picture("position_distance", say("Similarity by distance"), follows="still")
 def distance(table: Table) -> Plot:
     """The same by the distance of two positions."""
     found = table.by_distance
@@ -282,7 +282,7 @@ def distance(table: Table) -> Plot:
 # ------------------------------------------------------------------------------------------------ a shift
 
 
-@SHIFT.picture("position_points", say("A pair of dimensions, shifted"))
+@SHIFT.picture("position_points", say("A pair of dimensions, shifted"), follows="still")
 def points(table: Table) -> Plot | None:
     """One pair after a shift, and what a rotation makes of it, or else the best linear map."""
     if not table.shifts:
@@ -316,7 +316,7 @@ def angle(table: Table) -> float:
     return float(table.shift * study.frequencies(table.d_model)[table.pair])
 
 
-@SHIFT.picture("position_errors", say("Error by shift"))
+@SHIFT.picture("position_errors", say("Error by shift"), follows="still")
 def errors(table: Table) -> Plot | None:
     """How far a rotation, or else the best linear map, misses the table by shift; a click means a shift."""
     if not table.shifts:

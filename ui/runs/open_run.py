@@ -13,6 +13,7 @@ from transformer.errors import GlassformerError, QueryError
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
+from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import foreign_models, loading
@@ -38,6 +39,27 @@ _PLAIN = Link()
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What the address says of a run that is shown; it holds no run."""
+
+    checkpoint: Checkpoint
+    link: Link
+    own: Query  # with nothing forced
+    says: bool  # what could not be done has no address, as it would show nothing; and it says the main slot only
+
+    def publish(self, step: int, *, carries: bool = True) -> None:
+        """Write the address of a step, and have the menu lead there on other pages, if the browser does not."""
+        if not self.says:
+            return
+        view = replace(self.link.view, step=step)
+        link = replace(self.link, view=view, tried=session.tried_on(MAIN, self.own))
+        if carries:
+            publish(self.checkpoint, link)
+        else:
+            session.publish(address(self.checkpoint, link))
+
+
+@dataclass(frozen=True)
 class OpenRun(Seen):
     """The run that a page draws."""
 
@@ -54,13 +76,13 @@ class OpenRun(Seen):
         return partial(foreign_models.trace_again, self.checkpoint.name, self.trace.query)
 
     def publish(self) -> None:
-        """Write the address of what is shown; the address of what could not be done would show nothing.
+        """Write the address of what is shown."""
+        self.shown().publish(self.view.step)
 
-        An address says the main slot only.
-        """
-        if not self.earlier and self.slot == MAIN:
-            known = session.tried_on(self.slot, own_choice(self.trace.query))
-            publish(self.checkpoint, replace(self.link, view=self.view, tried=known))
+    def shown(self) -> Shown:
+        """The same for what comes later and must not hold the run."""
+        says = not self.earlier and self.slot == MAIN
+        return Shown(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
 
 
 def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:

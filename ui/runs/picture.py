@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from charts.theme import Spec
 from transformer.model.anatomy import Kind
@@ -42,6 +42,10 @@ class InASlot(Protocol):
 
 
 _Scene = TypeVar("_Scene", bound=InASlot)
+Follows = Literal["frames", "still", "server"]
+"""How a picture follows the step: the browser has it at every step and draws that at once (`ui.runs.frames`); it is
+the same at all of them, but for a row that the browser marks; or the server draws it anew, as each step is work for
+the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +75,7 @@ class Picture(Generic[_Scene]):
     key: str  # names it on its page, in lessons, and in addresses that cover it
     title: Sentence  # what it is, whatever the run
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
+    follows: Follows = "frames"
 
     def of(self, run: Seen) -> Plot | None:
         """What it shows of a run that is on no page; errors as of `Work`."""
@@ -88,13 +93,16 @@ class Part(Generic[_Scene]):
     # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
     scene: Callable[[Seen], _Scene | None]
     of_sentence: bool = True  # its pictures are of the sentence at hand, and not of the model alone
+    asks: bool = False  # beside its pictures the page draws what is of the step, so the server draws each step
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
 
-    def picture(self, key: str, title: Sentence) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
+    def picture(
+        self, key: str, title: Sentence, *, follows: Follows = "frames"
+    ) -> Callable[[Callable[[_Scene], Plot | None]], Picture[_Scene]]:
         """Declare a picture: a decorator of the function that makes it."""
 
         def declare(plot: Callable[[_Scene], Plot | None]) -> Picture[_Scene]:
-            made = self.pictures[key] = PICTURES[key] = Picture(self, key, title, plot)
+            made = self.pictures[key] = PICTURES[key] = Picture(self, key, title, plot, follows)
             return made
 
         return declare
@@ -115,11 +123,21 @@ class Page:
         PAGES[self.path] = self
 
     def part(
-        self, name: str, title: str, scene: Callable[[Seen], _Scene | None], *, of_sentence: bool = True
+        self,
+        name: str,
+        title: str,
+        scene: Callable[[Seen], _Scene | None],
+        *,
+        of_sentence: bool = True,
+        asks: bool = False,
     ) -> Part[_Scene]:
         """Declare a part."""
-        made = self.parts[name] = Part(self, name, title, scene, of_sentence)
+        made = self.parts[name] = Part(self, name, title, scene, of_sentence, asks)
         return made
+
+    def chosen(self, view: View) -> Part[Any] | None:
+        """The part that is looked at; None where it has no pictures."""
+        return self.parts.get(getattr(view, self.panel) if self.panel else "")
 
     def titles(self) -> dict[str, str]:
         """Its parts in the order of the words of the field that chooses one."""
@@ -127,5 +145,5 @@ class Page:
 
     def first(self, view: View) -> Picture[Any] | None:
         """The first picture of the part that is looked at."""
-        part = self.parts.get(getattr(view, self.panel) if self.panel else "")
+        part = self.chosen(view)
         return None if part is None else next(iter(part.pictures.values()), None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
+from ui.runs.frames import FRAMES, NoFramesError, plot_at
 from ui.runs.picture import InASlot, Page, Picture
+from ui.runs.seen import Seen
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
-from ui.shared.saving import Table
+from ui.shared.saving import Origin, Table
 from ui.state import session
+from ui.state.click import Click
 from ui.state.view import Slot
 from words import say
 
@@ -30,6 +34,14 @@ def show(
     plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
     if plot is None:
         return
+    run, names = scene if isinstance(scene, Seen) else getattr(scene, "run", None), list[str]()
+
+    step = run.view.step if isinstance(run, Seen) else None
+
+    def follows(of: Origin, moment: dict[str, Any]) -> str:
+        names.append(FRAMES.offer(picture, run, of, moment) if isinstance(run, Seen) else "server")
+        return names[-1]
+
     drawing.chart(
         plot.spec,
         key=key,
@@ -37,9 +49,29 @@ def show(
         how_to_read=plot.caption,
         fit=plot.fit,
         of_sentence=plot.of_sentence and picture.part.of_sentence,
-        on_click=None if plot.clicked is None else on_click(key, plot.clicked, take or partial(_look_at, scene.slot)),
+        on_click=None
+        if plot.clicked is None
+        else on_click(
+            key, partial(_meant, plot.clicked, scene.slot, step, names), take or partial(_look_at, scene.slot)
+        ),
         table=table,
+        follows=follows,
+        step=step,
     )
+
+
+def _meant(clicked: Callable[[Click], Any], slot: Slot, drawn: int | None, names: Sequence[str], click: Click) -> Any:
+    """What a click means, at the step at which it was made: the browser may have moved on since that was drawn."""
+    if click.step is None or drawn is None or not names:
+        return clicked(click)
+    session.replace(slot, step=click.step)
+    if click.step == drawn:
+        return clicked(click)
+    with suppress(NoFramesError):
+        offer = FRAMES.find(names[-1])
+        moved = plot_at(offer.picture, offer.runs(), click.step)
+        return moved.clicked(click) if moved is not None and moved.clicked else None
+    return clicked(click)
 
 
 def show_beside(

@@ -84,7 +84,7 @@ def searched(run: Seen) -> Searched | None:
     return Searched(run, tree)
 
 
-TREE = SEARCH.part("tree", say("Beam tree"), searched)
+TREE = SEARCH.part("tree", say("Beam tree"), searched, asks=True)
 MOST_ENDS: Final = 2  # dropped ones of each step that are drawn
 MOST_ENDS_HERE: Final = 4  # of the step that is looked at, whose pieces are written, too
 FEW_STEPS: Final = 8  # with no more, all have room for their pieces
@@ -200,7 +200,7 @@ def before(run: Seen) -> BeforeDraw | None:
     return BeforeDraw(run, reshaped(run.trace.log_probs[step], run.trace.scores_at(step), looked_at(run)))
 
 
-SAMPLING = SEARCH.part("sampling", say("Before the draw"), before)
+SAMPLING = SEARCH.part("sampling", say("Before the draw"), before, asks=True)
 MOST_ROWS: Final = 14
 
 
@@ -314,7 +314,7 @@ DRAWS = SEARCH.part("draws", say("Many draws"), _drawn_now)
 MOST_BARS: Final = 12  # the table has all
 
 
-@DRAWS.picture("search_draws", say("The outputs of many draws"))
+@DRAWS.picture("search_draws", say("The outputs of many draws"), follows="still")
 def drawn(scene: Outputs) -> Plot:
     """How often each output came, beside how probable it was; a click means a seed that draws it."""
     rows = [

@@ -92,9 +92,12 @@ if not TYPE_CHECKING:
     st = _Door(streamlit)
 
 
-def here(said_later: _Text) -> _Text:
-    """A text, or plain data such as a figure, in the session's language; for what reaches a browser without `st`."""
-    language = current()
+def here(said_later: _Text, language: str = "") -> _Text:
+    """A text, or plain data such as a figure, in a language; for what reaches a browser without `st`.
+
+    Without a language it is the session's.
+    """
+    language = language or current()
     return said_later if language == ENGLISH else said_throughout(said_later, language)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
 from charts.theme import Spec
-from ui.components.plotly.plotly_view import plotly_view
+from ui.components.plotly.plotly_view import figure_json, plotly_view
 from ui.shared import cover
 from ui.shared.door import here, st
 from ui.shared.page_style import TABLE_BEHIND
@@ -159,6 +160,8 @@ def chart(
     table: Table | None = None,
     of_sentence: bool = True,
     of_lesson: bool = False,
+    follows: Callable[[Origin, dict[str, Any]], str] | None = None,
+    step: int | None = None,
 ) -> None:
     """Draw a chart with the sentence that says how to read it, in the session's language.
 
@@ -175,27 +178,47 @@ def chart(
             must not hold a run. None: what the figure says, or the browser makes one of what it draws.
         of_sentence: Whether it is of the sentence at hand, and not of the model alone.
         of_lesson: Whether it stands beside the page, and is nothing that a lesson would cover.
+        follows: How it follows the step, as `plotly_view` wants it, by what its files are of and what of it is said
+            at the step. None: the server draws each step.
+        step: The step, from 0, of a run that is stepped through.
     """
     if not of_lesson and cover.stands_for(key, height=figure["layout"]["height"]):
         return
-    said = here(figure)
-    of = origin(key, title_of(said), of_sentence=of_sentence)
+    of = origin(key, "", of_sentence=of_sentence)
+    of, moment = at_a_moment(figure, of, key=key, alt=alt, how_to_read=how_to_read, language=current())
     if not of_lesson:
-        cover.met(key, title_of(said))
+        cover.met(key, of.chart)
     make = table or figure.get("table")
-    behind = table_behind(make, of, key=key) if make else ""
     plotly_view(
-        said,
+        moment["figure"],
         key=key,
-        alt=here(alt),
-        height=figure["layout"]["height"],
-        caption=here(how_to_read),
+        alt=moment["alt"],
+        height=moment["height"],
+        caption=moment["caption"],
         fit=figure["layout"].get("meta", {}).get("least_height", LEAST_FITTED) if fit else 0,
         on_click=on_click,
-        file=of.stem(key),
-        about=here(of.columns()),
-        table=behind,
+        file=moment["file"],
+        about=dict(moment["about"]),
+        table=table_behind(make, of, key=key) if make else "",
+        follows="server" if make or follows is None else follows(of, moment),
+        step=step,
     )
+
+
+def at_a_moment(
+    figure: Spec, of: Origin, *, key: str, alt: str, how_to_read: str, language: str
+) -> tuple[Origin, dict[str, Any]]:
+    """All of a chart that may differ from step to step, as its component wants it, and what its files are of."""
+    said = here(figure, language)
+    of = replace(of, chart=title_of(said))
+    return of, {
+        "figure": figure_json(said),
+        "alt": here(alt, language),
+        "height": figure["layout"]["height"],
+        "caption": here(how_to_read, language),
+        "file": of.stem(key),
+        "about": [list(one) for one in here(of.columns(), language).items()],
+    }
 
 
 def title_of(figure: Spec) -> str:

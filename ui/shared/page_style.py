@@ -18,6 +18,7 @@ GUESSING = "guessing"
 CARD = "card"
 COUNTED = "counted"
 TABLE_BEHIND = "_table_behind"
+REST = "rest_place"
 BAR = "controls_bar"
 SUMMARY = "sentences_summary"
 TO_SENTENCE = "<style>.gf-skip { display: block; }</style>"  # where there is one, the link past the menu leads there
@@ -71,7 +72,7 @@ _RULES = """
   white-space: nowrap;
 }
 /* Nothing but what lies over the page: no room for it. */
-.st-key-glossary_marks, .st-key-lesson_memory { position: absolute; width: 0; height: 0; }
+.st-key-glossary_marks, .st-key-lesson_memory, [class*="rest_place"] { position: absolute; width: 0; height: 0; }
 [data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
 .st-key-page_head { min-height: 2.6rem; }
 .st-key-page_head > .st-key-source { min-width: 12rem; }

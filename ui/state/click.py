@@ -19,6 +19,7 @@ class Click:
     curve: int  # which trace of the figure
     index: tuple[int, ...]  # place of the mark in its trace: `(row, column)` in a heat map, `(i,)` elsewhere
     customdata: Any  # what the figure attached to the mark, else None
+    step: int | None = None  # at which the picture stood, from 0; None where nothing is stepped through
 
 
 def place_of(click: Click) -> int | None:

@@ -43,7 +43,12 @@ def of_browser() -> str:
 
 def tag() -> str:
     """What the page's `<html lang>` shall say: it decides how glyphs look and who reads aloud."""
-    return _TAGS.get(current(), current())
+    return tag_of(current())
+
+
+def tag_of(language: str) -> str:
+    """The same of a language."""
+    return _TAGS.get(language, language)
 
 
 def begin() -> str:

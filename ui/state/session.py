@@ -129,7 +129,7 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
     state = st.session_state
     other_page = bool(state.get(URL_PAGE)) and state[URL_PAGE] != page
     # A link of ours says what the session says, but for what the session heard of since it was drawn.
-    moved = other_page and parameters == {name: (value,) for name, value in linked().items()}
+    moved = other_page and _but_the_step(parameters) == _but_the_step({n: (value,) for n, value in linked().items()})
     state[URL_PAGE] = page
     state[URL_OPENED] = moved
     if moved or parameters == state.get(URL_WRITTEN):
@@ -137,6 +137,7 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
         if moved:
             for slot in SLOTS:
                 replace(slot, query=None, key=None)  # of other pieces there
+            replace(MAIN, step=read_link(parameters)[0].view.step)  # the browser may have stepped since
         if other_page:
             _carry_over()
         return
@@ -164,6 +165,10 @@ def publish(link: Link) -> None:
         _wrote({name: (value,) for name, value in written.items()}, before=before)
         st.query_params.from_dict(apart.beside(written))
     state[URL_MEANT] = written
+
+
+def _but_the_step(parameters: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {name: values for name, values in parameters.items() if name != "step"}
 
 
 def _request(link: Link) -> Link:

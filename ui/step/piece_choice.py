@@ -48,10 +48,11 @@ def forcing(run: OpenRun) -> Callable[[int], None]:
 
     A session keeps its callbacks, so this one does not hold the run with all its maps.
     """
-    slot, written, step = run.slot, run.trace.tgt_ids, run.view.step
+    slot, written = run.slot, run.trace.tgt_ids
     n_pieces, config = len(run.trace.vocabulary), run.checkpoint.config
 
     def force(piece_id: int) -> None:
+        step = session.view(slot).step  # the browser may have moved on since this was drawn
         if not 0 <= piece_id < n_pieces or piece_id == written[step]:
             return
         if piece_id in config.never_written:
@@ -64,15 +65,15 @@ def forcing(run: OpenRun) -> Callable[[int], None]:
 
 def by_name(run: OpenRun) -> None:
     """Draw the field that forces a piece by its text, and under it what is said of a text that cannot be forced."""
-    key, refused = run.key(FORCE_CHOICE), run.key(FORCE_REFUSED)
-    tokenizer, force, here = run.checkpoint.tgt_tokenizer, forcing(run), (run.stepper.run_id, run.view.step)
-    log_probs = run.trace.log_probs[run.view.step].copy()
-    refusal = _refusals(run, log_probs)
+    slot, key, refused = run.slot, run.key(FORCE_CHOICE), run.key(FORCE_REFUSED)
+    tokenizer, force, again, run_id = run.checkpoint.tgt_tokenizer, forcing(run), run.again(), run.stepper.run_id
+    refusal = _refusals(run)
 
     def take() -> None:
-        text = st.session_state.get(key) or ""
-        if refusal(text) is not None:
-            st.session_state[refused] = here
+        text, step = st.session_state.get(key) or "", session.view(slot).step
+        log_probs = again().log_probs[step]
+        if refusal(text, step, log_probs) is not None:
+            st.session_state[refused] = (run_id, step)
         elif (i := find_piece(text, tokenizer, log_probs)) is not None:
             take_offer(i)
 
@@ -80,7 +81,7 @@ def by_name(run: OpenRun) -> None:
         st.session_state[key], st.session_state[refused] = "", None
         force(piece_id)
 
-    if st.session_state.get(key) and st.session_state.get(refused) != here:
+    if st.session_state.get(key) and not was_refused(run):
         st.session_state[key] = ""  # it was typed at another step
     with st.container(key=run.key(FORCE_PLACE), gap="small"):
         text = st.text_input(
@@ -90,18 +91,22 @@ def by_name(run: OpenRun) -> None:
             placeholder=say("Click a bar above, or type a piece"),
             help=say("The output goes on from that piece. Both outputs are then listed below, one click apart."),
         )
-        said = refusal(text)
-        if said is not None and st.session_state.get(refused) == here:
+        said = refusal(text, run.view.step, run.trace.log_probs[run.view.step])
+        if said is not None and was_refused(run):
             _refused(run, text, said, take_offer)
         branches(run)
 
 
-def _refusals(run: OpenRun, log_probs: np.ndarray) -> Callable[[str], str | None]:
-    """What is said of a text that cannot be forced at this step; None if it can, or there is none."""
-    tokenizer, config, written = run.checkpoint.tgt_tokenizer, run.checkpoint.config, run.trace.tgt_ids
-    step = run.view.step
+def was_refused(run: OpenRun) -> bool:
+    """Whether a text was just typed that cannot be forced at this step."""
+    return st.session_state.get(run.key(FORCE_REFUSED)) == (run.stepper.run_id, run.view.step)
 
-    def refusal(text: str) -> str | None:
+
+def _refusals(run: OpenRun) -> Callable[[str, int, np.ndarray], str | None]:
+    """What is said of a text that cannot be forced at a step; None if it can, or there is none."""
+    tokenizer, config, written = run.checkpoint.tgt_tokenizer, run.checkpoint.config, run.trace.tgt_ids
+
+    def refusal(text: str, step: int, log_probs: np.ndarray) -> str | None:
         i = find_piece(text, tokenizer, log_probs)
         shown = text.strip()[:40]
         if i is None:

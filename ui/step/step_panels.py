@@ -17,7 +17,7 @@ from words import say
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the parts below it, and what can be done with the head that is chosen."""
-    sentence(run, chosen=hiding.chosen(run))
+    sentence(run, chosen=hiding.chosen(run), asks=piece_choice.was_refused(run))
     cover.part(lambda: parts(run))
     for_head(run, run.looking.kind, run.view.layer, run.view.head)
 

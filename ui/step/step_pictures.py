@@ -112,7 +112,7 @@ def cross_row(run: Seen) -> Plot:
     )
 
 
-@WRITING.picture("cross_map", say("Where all steps look"))
+@WRITING.picture("cross_map", say("Where all steps look"), follows="still")
 def cross_map(run: Seen) -> Plot:
     """The same attention of all steps, the current one framed."""
     looking, whose = run.looking, run.looking.whose()

@@ -3,12 +3,14 @@
 
 import { make } from "../../../ui/components/common/dom.js";
 import { DARK_COLORS, PLOTLY_FILE } from "../../../ui/components/common/served.js";
+import { restOf, tellStep } from "../../../ui/components/common/step.js";
 import { component as flow } from "../../../ui/components/flow/view.js";
 import { component as chart } from "../../../ui/components/plotly/view.js";
+import { component as rest } from "../../../ui/components/stepper/rest.js";
 import { component as stepper } from "../../../ui/components/stepper/view.js";
 import { base64, equal, test } from "./harness.js";
 
-/** @import { FlowPayload, PlotlyPayload, StepperPayload } from "../../../ui/components/common/payloads.js" */
+/** @import { FlowPayload, PlotlyPayload, RestPayload, StepperPayload } from "../../../ui/components/common/payloads.js" */
 
 /** @param {number} ms */
 const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
@@ -58,7 +60,7 @@ const PIECES = ["▁a", "<b>x</b>", "</s>"];
 /** @type {StepperPayload} */
 const RUN = {
   name: "stepper", step: 0, step_revision: 4, covered: false, revealed_step: null, compact: false, led: false,
-  chosen: null, choosable: false,
+  chosen: null, choosable: false, asks: true,
   run: {
     run_id: "r", source: PIECES.map((piece, id) => ({ piece, id })), start_piece: "<s>", shading: null,
     target: PIECES.map((piece, id) => ({ piece, id, probability: 0.5 })), texts: PIECES.map(() => [0, "a"]),
@@ -76,7 +78,8 @@ test("keys step through a run, and Python is told once of the step where they re
   });
   equal([steps, told], [["1", "2", "2", "1", "0", "2"], []]);
   await wait(300);
-  equal(told, [["step", { run_id: "r", step_revision: 4, step: 2 }]]);
+  const [[name, { when, ...report }], ...others] = told;
+  equal([name, report, others, when > 0], ["step", { run_id: "r", step_revision: 4, step: 2 }, [], true]);
   await leave();
 });
 
@@ -150,13 +153,15 @@ const COLOUR = Object.keys(DARK_COLORS)[0];
  * A chart of a figure, once it is drawn.
  * @param {object[]} data
  * @param {object} layout
+ * @param {string} [background]
+ * @param {Partial<PlotlyPayload>} [more] of what Python sends
  */
-async function drawn(data, layout, background = "#ffffff") {
+async function drawn(data, layout, background = "#ffffff", more = {}) {
   const address = new URL(`../../../ui/components/plotly/${PLOTLY_FILE}`, import.meta.url).href;
   window.__glassformerPlotly = new Map([[address, Promise.resolve(FAKE)]]);
   /** @type {PlotlyPayload} */
   const payload = { figure: JSON.stringify({ data, layout }), alt: "A chart.", height: 300, caption: "", name: "c",
-    file: "c", about: [], table: "", fit: 0, clickable: true };
+    file: "c", about: [], table: "", fit: 0, clickable: true, follows: "server", step: null, ...more };
   const made = placed(chart, payload, background);
   await wait(20);
   return { ...made, plot: /** @type {any} */ (found(made.parent, ".gf-plot")[0]) };
@@ -167,9 +172,76 @@ test("a click on a mark is told, and a second one on the same mark is another", 
   for (let time = 0; time < 2; time += 1) {
     listeners.plotly_click({ points: [{ curveNumber: 0, pointNumber: 1, customdata: 7, data: {} }] });
   }
-  const click = { curve: 0, index: [1], customdata: 7 };
+  const click = { curve: 0, index: [1], customdata: 7, step: null };
   equal(told, [["click", { ...click, count: 1 }], ["click", { ...click, count: 2 }]]);
   await leave();
+});
+
+/**
+ * A chart whose frames are what is said, and its stepper, both of the run "s".
+ * @param {object | null} frames
+ */
+async function chartWith(frames) {
+  const { fetch } = window;
+  window.fetch = async () => new Response(JSON.stringify(frames), { status: frames ? 200 : 413 });
+  const made = await drawn([{ y: [0] }], {}, "#ffffff", { name: "s-c", follows: `frames ${++charts}`, step: 0 });
+  const quiet = placed(rest, /** @type {RestPayload} */ ({ name: "s-stepper" }));
+  await wait(50);
+  window.fetch = fetch;
+  const leave = async () => {
+    tellStep(null, "s-c");
+    await made.leave();
+    await quiet.leave();
+  };
+  return { ...made, leave, heard: quiet.told };
+}
+let charts = 0;
+const MOMENT = { alt: "1", height: 300, caption: "", file: "c", about: [], figure: { data: [{ y: [0] }], layout: {} } };
+
+test("a chart whose frames are here follows the step by itself, and a click on it says which that was", async () => {
+  const changes = [null, { alt: ["2"], figure: { data: { 0: { y: { 0: [5] } } } } }];
+  const { told, plot, leave } = await chartWith({ first: MOMENT, changes });
+  equal(restOf("s-stepper") === null, false);
+  tellStep(1, "s-c");
+  await wait(20);
+  equal([plot.data[0].y, plot.getAttribute("aria-label")], [[5], "2"]);
+  listeners.plotly_click({ points: [{ curveNumber: 0, pointNumber: 0, data: {} }] });
+  tellStep(0, "s-c");
+  await wait(20);
+  equal([plot.data[0].y, told[0][1].step], [[0], 1]);
+  await leave();
+});
+
+test("a chart without its frames asks Python for each step", async () => {
+  const { plot, leave } = await chartWith(null);
+  equal(restOf("s-stepper"), null);
+  tellStep(1, "s-c");
+  await wait(20);
+  equal(plot.data[0].y, [0]);
+  await leave();
+  const one = placed(rest, /** @type {RestPayload} */ ({ name: "s-stepper" }));
+  equal(restOf("s-stepper") === null, false);  // what has left asks for nothing
+  await one.leave();
+  equal(restOf("s-stepper"), null);
+});
+
+test("where nothing asks for a step, who hears of it draws nothing, and the menu leads there", async () => {
+  const menu = make("div", "st-key-menu");
+  const nav = make("nav", "");
+  nav.append(make("a", "", "", { href: "masks?src=a+b" }), make("a", "", "", { href: "step?step=9" }));
+  menu.append(nav);
+  document.body.append(menu);
+  const quiet = placed(rest, /** @type {RestPayload} */ ({ name: "stepper" }));
+  const { told, parent, leave } = placed(stepper, { ...RUN, asks: false });
+  found(parent, ".gf-stepper")[0].focus();
+  press("ArrowRight");
+  await wait(300);
+  const [[, { when, ...report }]] = quiet.told;
+  equal([report, told, when > 0], [{ run_id: "r", step_revision: 4, step: 1 }, [], true]);
+  equal(found(nav, "a").map((link) => link.getAttribute("href")), ["masks?src=a+b&step=2", "step?step=2"]);
+  menu.remove();
+  await leave();
+  await quiet.leave();
 });
 
 test("a logarithmic map is coloured by powers of ten, and says its numbers", async () => {

@@ -24,7 +24,7 @@ from ui.components.packing import FINE_LEVELS
 from ui.components.plotly.plotly_view import figure_json, parse_click, plotly_view
 from ui.components.present.present_view import presenter
 from ui.components.room.room_view import room_bar, room_counts
-from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step, stepper
+from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, rest, rest_key, settled_step, stepper
 from ui.state.click import Click
 
 RUN = StepperRun(
@@ -133,6 +133,7 @@ DRAWN = {
     "PlotlyPayload": partial(plotly_view, {"data": [], "layout": {}}, alt="a", height=1),
     "PresenterPayload": lambda key: presenter(),
     "StepperPayload": partial(stepper, RUN, step=0),
+    "RestPayload": partial(rest, on_step_change=ignore),
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
     "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
     "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
@@ -304,6 +305,14 @@ def test_a_report_about_this_run_and_revision_counts(answer):
 )
 def test_other_reports_do_not(answer, report):
     assert answer(report) == 0
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_what_the_stepper_and_the_quiet_one_say_the_later_counts(monkeypatch, order):
+    told = {"run_id": "a", "step_revision": 0}
+    said = [{"step": told | {"step": step, "when": when}} for step, when in ((0, 5), (1, 9))]
+    monkeypatch.setattr("streamlit.session_state", dict(zip(("s", rest_key("s")), said[::order], strict=True)))
+    assert settled_step(RUN, key="s", step=0) == 1
 
 
 def stepper_page():

@@ -49,8 +49,8 @@ def decoded(client, seed):
 
 
 def _of_the_run(record):
-    """What a component is given, without the count of a session's changes."""
-    return {name: value for name, value in record.items() if name != "step_revision"}
+    """What a component is given, without the count of a session's changes and a server's own names for frames."""
+    return {name: value for name, value in record.items() if name not in ("step_revision", "follows")}
 
 
 def memory(pid):

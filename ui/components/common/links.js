@@ -31,3 +31,17 @@ function follow(event) {
 export function followLinks(signal) {
   document.addEventListener("click", follow, { signal });
 }
+
+/**
+ * Have the links of the menu lead to a step, from 0, before Python has drawn them so.
+ * @param {number} step
+ */
+export function pointMenu(step) {
+  for (const link of document.querySelectorAll(".st-key-menu nav a")) {
+    const [path, query = ""] = (link.getAttribute("href") ?? "").split("?");
+    const parameters = new URLSearchParams(query);
+    if (step) parameters.set("step", String(step + 1));
+    else parameters.delete("step");
+    link.setAttribute("href", parameters.size ? `${path}?${parameters}` : path);
+  }
+}

@@ -47,7 +47,18 @@ export interface PlotlyPayload extends Spoken {
   table: string;
   fit: number;
   clickable: boolean;
+  follows: string;
+  step: number | null;
 }
+
+/** What a picture shows at each step of a run: the first whole, and what makes each other one of it. */
+export interface Frames {
+  first: Moment;
+  changes: unknown[];
+}
+
+/** What of a chart may differ from step to step. */
+export type Moment = Pick<PlotlyPayload, "alt" | "height" | "caption" | "file" | "about"> & { figure: object };
 
 export interface SourceChip {
   piece: string;
@@ -86,8 +97,13 @@ export interface StepperPayload extends Spoken {
   revealed_step: number | null;
   compact: boolean;
   led: boolean;
+  asks: boolean;
   chosen: number | null;
   choosable: boolean;
+}
+
+export interface RestPayload extends Spoken {
+  name: string;
 }
 
 export type Side = "query" | "key";
@@ -174,7 +190,30 @@ export interface RoomCountsPayload extends Spoken {
   large: boolean;
 }
 
+/** A saved run in one language. */
+export interface SavedIn {
+  tag: string;
+  name: string;
+  title: string;
+  about: [name: string, text: string][];
+  live: { says: string; address: string } | null;
+  query: { says: string; json: string };
+  dark: string;
+  light: string;
+  stepper: StepperPayload;
+  charts: PlotlyPayload[];
+  frames: Record<string, Frames>;
+}
+
+/** A saved run, as `ui/runs/saved_run.py` writes it. */
+export interface SavedRun {
+  languages: SavedIn[];
+}
+
 declare global {
+  interface Window {
+    glassformerRun?: SavedRun;
+  }
   interface Document {
     /** The step that the reader looks at in each run; see `common/step.js`. */
     [run: `glassformerStep${string}`]: number | null | undefined;

@@ -25,6 +25,45 @@ export function currentStep(name = "") {
   return document[stepKey(name)] ?? null;
 }
 
+/** @typedef {{ run_id: string, step_revision: number, step: number, when: number }} Report */
+
+/** @type {Map<string, (report: Report) => void>} */
+const rests = new Map();
+
+/**
+ * Offer to hear where the reader rests, where nothing has to be drawn for that; ends by the function that comes back.
+ * @param {string} name
+ * @param {(report: Report) => void} tell
+ */
+export function offerRest(name, tell) {
+  const run = runOf(name);
+  rests.set(run, tell);
+  return () => { if (rests.get(run) === tell) rests.delete(run); };
+}
+
+/** Who has to be drawn anew by Python for a step, each with its run. @type {Map<object, string>} */
+const asking = new Map();
+
+/**
+ * Say whether something of a page has to be drawn anew by Python for each step.
+ * @param {object} who
+ * @param {string} name
+ * @param {boolean} asks
+ */
+export function ask(who, name, asks) {
+  if (asks) asking.set(who, runOf(name));
+  else asking.delete(who);
+}
+
+/**
+ * Who hears of a step of a component's run alone; null if something asks for it.
+ * @param {string} name
+ */
+export function restOf(name) {
+  const run = runOf(name);
+  return Array.from(asking.values()).includes(run) ? null : rests.get(run) ?? null;
+}
+
 /**
  * What a stepper offers: an element in which it says what its step reads and predicts, and to be moved to a step, of
  * which Python is told so many milliseconds later than usual.

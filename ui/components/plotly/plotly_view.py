@@ -32,7 +32,8 @@ _VIEW = Element("plotly_view", isolated=False)
 
 
 def plotly_view(
-    fig: go.Figure | Spec,  # its `layout.uirevision` decides whether a zoom outlives a change of data
+    # Its `layout.uirevision` decides whether a zoom outlives a change of data; or `figure_json` of it.
+    fig: go.Figure | Spec | str,
     *,
     key: str,  # names this place on the page; a figure drawn under the same key replaces the one before
     alt: str,  # the chart in one or two sentences, for people who cannot see it
@@ -47,11 +48,14 @@ def plotly_view(
     file: str = "",  # what its files are called, without their endings; its key if not given
     about: Mapping[str, str] | None = None,  # columns that a saved table begins with, the same in each row
     table: str = "",  # a CSS selector of the button that saves its table; "": the browser makes one of what it draws
+    # How it follows the step: "server" draws it anew, "still" is the same at each, else where its frames are.
+    follows: str = "server",
+    step: int | None = None,  # the step that is drawn, from 0
 ) -> Click | None:
     """Draw a figure in place; gives back the click that caused this run, else None."""
     _provide_script()
     payload = {
-        "figure": figure_json(fig),
+        "figure": fig if isinstance(fig, str) else figure_json(fig),
         "alt": alt,
         "height": height,
         "caption": caption,
@@ -61,6 +65,8 @@ def plotly_view(
         "table": table,
         "fit": fit,
         "clickable": on_click is not None,
+        "follows": follows,
+        "step": step,
     }
     result = _VIEW.draw(payload, key=key, hears={"click": on_click})
     return parse_click(result.get("click")) if on_click is not None else None
@@ -131,10 +137,10 @@ def parse_click(value: object) -> Click | None:
     """Check what the browser sent; anything that is not a click is None."""
     if not isinstance(value, dict):
         return None
-    curve, index = value.get("curve"), value.get("index")
+    curve, index, step = value.get("curve"), value.get("index"), value.get("step")
     if not isinstance(index, list) or not all(is_count(number) for number in (curve, *index)):
         return None
-    return Click(int(curve or 0), tuple(index), value.get("customdata"))
+    return Click(int(curve or 0), tuple(index), value.get("customdata"), step if is_count(step) else None)
 
 
 @cache

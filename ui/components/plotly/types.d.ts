@@ -1,6 +1,6 @@
 // What the modules of the Plotly view hand to each other. Plotly's own figures have too many forms to be typed here.
 
-import type { PlotlyPayload } from "../common/payloads.js";
+import type { Frames, PlotlyPayload } from "../common/payloads.js";
 import type { Cell } from "../common/save.js";
 import type { Under } from "../common/under.js";
 
@@ -63,7 +63,15 @@ export interface View {
   note: HTMLElement;
   under: Under;
   reset: HTMLButtonElement;
+  /** What Python sent, and what is shown of it: the picture at another step, where its frames are here. */
+  sent: PlotlyPayload;
   data: PlotlyPayload;
+  /** `sent.follows` when the frames were asked for. */
+  follows: string;
+  frames: Frames | null;
+  /** The step of what is shown. */
+  at: number | null;
+  inSight: boolean;
   setTriggerValue: (name: string, value: unknown) => void;
   plotly?: Plotly;
   width: number;

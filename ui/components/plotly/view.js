@@ -1,12 +1,13 @@
 // @ts-check
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
-import { make, set } from "../common/dom.js";
+import { make } from "../common/dom.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
 import { fittedHeight, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
+import { ask } from "../common/step.js";
 import { say } from "../common/words.js";
 import { makeEdges } from "./edges.js";
 import { enlarge } from "./enlarge.js";
@@ -15,6 +16,7 @@ import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
 import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
+import { follow, listen, showMoment, watch } from "./moments.js";
 import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
 import { addTools, askedRanges, refreshTools } from "./tools.js";
@@ -106,6 +108,7 @@ function report(view, event) {
     index: Array.isArray(index) ? index : [index],
     customdata: typeof point.data.meta === "string" ? null : point.customdata ?? null,
     count: view.clicks,
+    step: view.at,
   });
 }
 
@@ -225,12 +228,12 @@ function resized(view) {
 // ---------------------------------------------------------------- life
 
 /** @type {Create<View>} */
-function create(frame) {
+function create(frame, gone) {
   const root = make("div", "gf-chart");
   const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     frame, root, plot, note: make("div", "gf-chart-note"),
-    clicks: 0, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
+    clicks: 0, follows: "", frames: null, at: null, inSight: true, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
   root.append(plot, view.note);
   view.edges = makeEdges(view);
@@ -239,25 +242,26 @@ function create(frame) {
   refreshTools(view, false);
   view.note.hidden = true;
   root.dataset.waits = say("Loading the chart…");
+  watch(view, gone, placed);
   return view;
 }
 
 /** @type {Show<View, PlotlyPayload>} */
-function show(view, { data: { payload: data }, setTriggerValue }) {
-  Object.assign(view, { data, setTriggerValue });
-  view.root.dataset.clickable = String(data.clickable);
-  view.under.tell(data.caption);
-  for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": data.alt });
-  placed(view);
+function show(view, { data: { payload }, setTriggerValue }) {
+  Object.assign(view, { sent: payload, setTriggerValue });
+  view.root.dataset.clickable = String(payload.clickable);
+  listen(view, payload, placed);
+  showMoment(view, placed);
 }
 
 /** @param {View} view */
 function close(view) {
   view.gone = true;
+  ask(view, "", false);
   if (!view.drawing) view.plotly?.purge(view.plot);  // else once it is drawn: Plotly is never purged while it draws
 }
 
 export const component = mount({
   styles: "plotly", className: "gf-chart-frame", create, show, resized, close,
-  watched: ({ root }) => [root, ...whatMakesRoom()], stepped: moveMark, scaled: placed,
+  watched: ({ root }) => [root, ...whatMakesRoom()], stepped: (view) => follow(view, placed), scaled: placed,
 });

@@ -4,6 +4,7 @@
 
 import { icon, make, makeButton, set } from "../common/dom.js";
 import { clamped } from "../common/keys.js";
+import { restOf } from "../common/step.js";
 import { say } from "../common/words.js";
 import { isCovered, render } from "./drawing.js";
 
@@ -41,7 +42,10 @@ export function go(view, wanted, after = 0) {
 function settle(view) {
   if (view.step === view.settled) return;
   view.settled = view.step;
-  view.setStateValue("step", { run_id: view.run.run_id, step_revision: view.revision, step: view.step });
+  const report = { run_id: view.run.run_id, step_revision: view.revision, step: view.step, when: Date.now() };
+  const tell = view.data.asks ? null : restOf(view.data.name);
+  if (tell) tell(report);
+  else view.setStateValue("step", report);
 }
 
 /**

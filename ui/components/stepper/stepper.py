@@ -18,7 +18,8 @@ import numpy as np
 from ui.components.element import Element, is_count, told
 from ui.components.packing import packed
 
-_STEPPER = Element("stepper")
+_STEPPER, _REST = Element("stepper"), Element("rest")
+REST = "rest_of_"  # begins the key of what hears where the reader rests while nothing has to be drawn for a step
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ def stepper(
     revealed_step: int | None = None,
     compact: bool = False,  # without the running text: for pages that are about something else
     led: bool = False,  # without buttons, as another stepper on the page moves it; its pieces are clicked as ever
+    # Whether each step has to be drawn by the server; else `rest` hears of it alone, once all charts follow.
+    asks: bool = True,
     chosen: int | None = None,  # a source piece to mark, from 0
     # Called before the page runs again when the reader has come to rest on another step.
     on_step_change: Callable[[], None] | None = None,
@@ -122,11 +125,26 @@ def stepper(
         "revealed_step": revealed_step,
         "compact": compact,
         "led": led,
+        "asks": asks,
         "chosen": chosen,
         "choosable": on_choose is not None,
     }
     _STEPPER.draw(payload, key=key, hears={"step": on_step_change, "chosen": on_choose})
     return settled_step(run, key=key, step=step, step_revision=step_revision)
+
+
+def rest(*, key: str, on_step_change: Callable[[], None]) -> None:
+    """Hear where the reader of the stepper of a key rests when nothing asks for its step; draws nothing.
+
+    In a fragment of its own a step then costs the server next to nothing. The browser has the menu lead to the step.
+    """
+    _REST.draw({"name": key}, key=rest_key(key), hears={"step": on_step_change})
+
+
+def rest_key(key: str) -> str:
+    """The key of that: it begins with the stepper's slot, too."""
+    slot, dash, name = key.rpartition("-")
+    return f"{slot}{dash}{REST}{name}"
 
 
 def last_chosen(key: str) -> int | None:
@@ -140,11 +158,17 @@ def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0
 
     `step` holds if the browser has reported nothing for this run and revision.
     """
-    report = told(key, "step")
-    if not isinstance(report, dict) or report.get("run_id") != run.run_id:
-        return _clamp(step, run)
-    reported = report.get("step") if report.get("step_revision") == step_revision else None
-    return _clamp(reported if is_count(reported) else step, run)
+    told_here = [told(one, "step") for one in (key, rest_key(key))]
+    reports = [one for one in told_here if isinstance(one, dict) and one.get("run_id") == run.run_id]
+    reports = [one for one in reports if one.get("step_revision") == step_revision and is_count(one.get("step"))]
+    latest = max(reports, key=_when, default={"step": step})
+    return _clamp(latest["step"], run)
+
+
+def _when(report: dict[str, Any]) -> int:
+    """When the browser said it, in milliseconds."""
+    when = report.get("when")
+    return when if is_count(when) else 0
 
 
 def _clamp(step: int, run: StepperRun) -> int:

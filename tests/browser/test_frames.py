@@ -1,0 +1,71 @@
+"""Steps that the browser draws by itself: without the server, to where one rests, and not what is to be guessed."""
+
+import os
+import signal
+from contextlib import contextmanager
+
+from playwright.sync_api import expect
+
+from tests.browser.helpers import comes_to, menu_link, turn_to, wait_for_idle
+from tests.browser.story import click_candidate, expect_address, output
+
+STEP = "/step?model=reverse&src=abcdef"
+TITLES = ".gf-plot .gtitle"
+FETCHED = "() => performance.getEntriesByType('resource').filter(({ name }) => name.includes('/frames/')).length"
+
+
+def opened(tab, server, address=STEP):
+    """The page, once its frames are there."""
+    tab.evaluate("() => performance.clearResourceTimings()")
+    turn_to(tab, server.url + address)
+    comes_to(tab, lambda: tab.evaluate(FETCHED) > 2, True)
+    wait_for_idle(tab)
+    return tab
+
+
+@contextmanager
+def stopped(server):
+    """The server answers nothing meanwhile."""
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+
+
+def test_while_the_server_says_nothing_charts_follow_and_it_hears_of_the_last_step_alone(server, tab):
+    page = opened(tab, server)
+    with stopped(server):
+        for n in (2, 3, 4):
+            page.keyboard.press("ArrowRight")
+            expect(page.locator(TITLES).first).to_have_text(f"Step {n}: candidates for the next piece")
+        expect(page.locator(TITLES).nth(2)).to_contain_text("Step 4 looks at the source")
+        expect(page.get_by_role("img", name="The most probable pieces after")).to_be_visible()
+    expect_address(page, step="4")
+    wait_for_idle(page)
+    assert page.locator(TITLES).first.text_content() == "Step 4: candidates for the next piece"
+    menu_link(page, "Masks").click()
+    expect_address(page, step="4")
+    page.go_back()
+    expect(page.locator(TITLES).first).to_have_text("Step 4: candidates for the next piece")
+
+
+def test_a_click_forces_a_piece_at_the_step_that_is_seen_for_which_nothing_was_drawn(server, tab):
+    page = opened(tab, server, "/step?model=reverse&src=bcdefg")  # those of another sentence are fetched anew
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(TITLES).first).to_have_text("Step 4: candidates for the next piece")
+    click_candidate(page, 1)
+    comes_to(page, lambda: output(page)[:3], "gfe")
+    expect_address(page, step="4")
+    assert page.locator(".gf-target .gf-forced").count() == 1
+
+
+def test_what_is_to_be_guessed_is_not_fetched(server, tab):
+    tab.evaluate("() => performance.clearResourceTimings()")
+    turn_to(tab, f"{server.url}{STEP}&guess=1&step=2")
+    wait_for_idle(tab)
+    tab.keyboard.press("ArrowRight")
+    expect_address(tab, step="3")
+    wait_for_idle(tab)
+    assert tab.evaluate(FETCHED) == 0

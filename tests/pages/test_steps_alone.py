@@ -1,0 +1,70 @@
+"""Where nothing asks for a step the server draws none: so no text, table or control of such a page is of the step."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.pages.conftest import ROOT
+from tests.transformer.featured import featured
+from ui.runs import loading
+from ui.state.link import Link, write_link
+from ui.state.view import View
+from ui.teaching.declared import PAGES
+
+OTHERS = {"doctor", "checkpoints"}  # which show no run
+PARTS = [
+    (page, part)
+    for path, page in PAGES.items()
+    for part in page.parts.values()
+    if path not in OTHERS and not part.asks
+]
+MODELS = {"reverse": "glass", "rotary": "ba lo mi"}
+
+
+@pytest.fixture(scope="module")
+def rotary(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rotary")
+    featured("rotary", folder)
+    return str(folder)
+
+
+def shown(test):
+    """All that a page says but for its charts and the stepper, which follow by themselves."""
+    return [text for element in elements(test._tree) if (text := seen(element))]
+
+
+def elements(found):
+    children = getattr(found, "children", None)
+    if children is None:
+        yield found
+    for child in (children or {}).values():
+        yield from elements(child)
+
+
+def payload(element):
+    return json.loads(element.proto.json)["payload"] if element.type == "bidi_component" else {}
+
+
+def seen(element):
+    if sent := payload(element):
+        return "" if {"figure", "asks"} & set(sent) else json.dumps(sent)
+    if element.type == "progress":
+        return ""  # of work that goes on by itself
+    return re.sub(r'(id|form_id|fragment_id|element_id|url|hash)\s*:\s*"[^"]*"', "", str(element.proto))
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("page", "part"), PARTS, ids=[f"{page.path}-{part.name}" for page, part in PARTS])
+def test_nothing_but_pictures_changes_with_the_step(open_page, rotary, monkeypatch, page, part, model):
+    monkeypatch.setenv(loading.ENVIRONMENT, rotary)
+    (script,) = ROOT.glob(f"pages/*/{page.path}.py")
+    view = View(**{page.panel: part.name} if part.name else {})
+    first, later = (
+        open_page(script, **write_link(Link(model=model, source=MODELS[model], view=replace(view, step=step))))
+        for step in (1, 2)
+    )
+    asks = [told["asks"] for element in elements(first._tree) if "asks" in (told := payload(element))]
+    assert not any(asks)
+    assert not asks or shown(first) == shown(later)

@@ -1,0 +1,73 @@
+// @ts-check
+// A chart at the step that is looked at: what Python sent, or what it shows at another step, once its frames are here.
+
+import { set } from "../common/dom.js";
+import { framesOf, momentAt, whenIdle } from "../common/frames.js";
+import { ask, currentStep } from "../common/step.js";
+import { moveMark } from "./follow.js";
+
+/** @import { PlotlyPayload } from "../common/payloads.js" */
+/** @import { View } from "./types.js" */
+
+/**
+ * Show what was sent, or the picture at the step that is looked at, where its frames are here.
+ * @param {View} view
+ * @param {(view: View) => void} draw
+ */
+export function showMoment(view, draw) {
+  const { frames, sent } = view;
+  const step = currentStep(sent.name);
+  const moves = frames !== null && step !== null && step !== sent.step && step < frames.changes.length;
+  const moment = moves ? momentAt(frames, step) : null;
+  view.at = moves ? step : sent.step;
+  view.data = moment ? { ...sent, ...moment, figure: JSON.stringify(moment.figure) } : sent;
+  view.under.tell(view.data.caption);
+  for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": view.data.alt });
+  draw(view);
+}
+
+/**
+ * Fetch what the picture shows at other steps, if it has that; until it is here Python draws each step.
+ * @param {View} view
+ * @param {PlotlyPayload} payload
+ * @param {(view: View) => void} draw
+ */
+export function listen(view, { follows, name }, draw) {
+  if (follows === view.follows) return;
+  Object.assign(view, { follows, frames: null });
+  ask(view, name, follows !== "still");
+  if (follows === "still" || follows === "server") return;
+  framesOf(follows).then((frames) => {
+    if (view.gone || view.follows !== follows || !frames) return;
+    view.frames = frames;
+    ask(view, name, false);
+    follow(view, draw);
+  });
+}
+
+/**
+ * Follow the step: at once where it is seen, else when there is nothing else to do.
+ * @param {View} view
+ * @param {(view: View) => void} draw
+ */
+export function follow(view, draw) {
+  if (view.gone) return;
+  if (!view.frames || currentStep(view.sent.name) === view.at) moveMark(view);
+  else if (view.inSight) showMoment(view, draw);
+  else whenIdle().then(() => view.inSight || view.gone || showMoment(view, draw));
+}
+
+/**
+ * Know whether a chart is in sight; one that comes into sight shows the step.
+ * @param {View} view
+ * @param {AbortSignal} gone
+ * @param {(view: View) => void} draw
+ */
+export function watch(view, gone, draw) {
+  const sight = new IntersectionObserver((entries) => {
+    view.inSight = entries[entries.length - 1].isIntersecting;
+    if (view.inSight && view.frames) follow(view, draw);
+  });
+  sight.observe(view.root);
+  gone.addEventListener("abort", () => sight.disconnect());
+}

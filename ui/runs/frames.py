@@ -1,0 +1,229 @@
+"""What a picture shows at each step of a run, all at once: the browser then steps and asks nobody.
+
+A page that draws a picture offers its frames under a name that nobody guesses. The browser fetches them once it is
+idle; a class that looks at one run gets what was made once. A frame is what the server would draw at that step, made
+by the same functions, and the one of the step that was drawn is compared with what was drawn: if they differ, or if
+all frames together are too large, there are none, and the server draws each step as before.
+
+What is covered is not drawn, so it is not offered; in guess mode nothing is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final
+from weakref import ref
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.runs.query import Query
+from ui.runs import loading
+from ui.runs.picture import Picture, Plot
+from ui.runs.seen import Seen
+from ui.runs.step_rows import Looking
+from ui.server.turns import DRAWING
+from ui.server.work import BusyError
+from ui.shared.drawing import at_a_moment
+from ui.shared.saving import Origin
+from ui.state import language
+from ui.state.link import Link
+from ui.state.view import Slot, View
+
+PATH: Final = "frames"
+MOST_BYTES: Final = 2_000_000  # of the frames of one picture, before they are compressed
+MOST_KEPT: Final = 32_000_000  # bytes of all that was made
+MOST_OFFERS: Final = 4096
+_SECRET: Final = secrets.token_bytes(32)
+_LOG: Final = logging.getLogger(__name__)
+
+
+class NoFramesError(Exception):
+    """There are none; `status` is that of the answer."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A picture that was drawn at some step, and all that decides what it shows at the others; it holds no run."""
+
+    picture: Picture[Any]
+    checkpoint: ref[Checkpoint]
+    query: Query
+    link: Link
+    view: View
+    slot: Slot
+    language: str
+    of: Origin  # what its files are of
+    drawn: str  # digest of what was drawn
+
+    def runs(self) -> Seen:
+        """The run, at the step that was drawn. Raises NoFramesError if its checkpoint was let go; else as `Work`."""
+        checkpoint = self.checkpoint()
+        if checkpoint is None:
+            raise NoFramesError(410, "its checkpoint was let go")
+        return run_again(checkpoint, self.query, self.link, self.view, self.slot)
+
+    def frames(self) -> dict[str, Any]:
+        """The frames; errors as of `frames_of`."""
+        return frames_of(self.picture, self.runs(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
+
+
+def run_again(checkpoint: Checkpoint, query: Query, link: Link, view: View, slot: Slot) -> Seen:
+    """A run that was on a page, once more; errors as of `Work`."""
+    trace = loading.run(checkpoint, query)
+    looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
+    return Seen(looking, checkpoint, link, loading)
+
+
+def plot_at(picture: Picture[Any], run: Seen, step: int) -> Plot | None:
+    """A picture at another step of a run; errors as of `Work`."""
+    looking = replace(run.looking, view=replace(run.view, step=step))
+    link = replace(run.link, view=replace(run.link.view, step=step))
+    return picture.of(replace(run, looking=looking, link=link))
+
+
+def frames_of(
+    picture: Picture[Any], run: Seen, of: Origin, language: str, *, most: int, drawn: str = ""
+) -> dict[str, Any]:
+    """The first step's moment (`drawing.at_a_moment`), and what makes each other one of it, as of `change`.
+
+    Raises NoFramesError if they are more than `most` bytes, if nothing is shown at some step, or if that of the
+    step that is looked at has another digest than what was `drawn`; else as `Work`.
+    """
+    first: dict[str, Any] = {}
+    changes: list[Any] = []
+    n_bytes, n_steps, key = 0, run.trace.n_steps, f"{run.slot}{picture.key}"
+    for step in range(n_steps):
+        with DRAWING.one():  # a class that draws pages comes in between
+            plot = plot_at(picture, run, step)
+            if plot is None:
+                raise NoFramesError(409, f"nothing is shown at step {step + 1}")
+            how_to_read = plot.caption
+            said = at_a_moment(plot.spec, of, key=key, alt=plot.alt, how_to_read=how_to_read, language=language)[1]
+            if drawn and step == run.view.step and digest(said) != drawn:
+                raise NoFramesError(409, "the page has drawn something else")
+            moment = said | {"figure": json.loads(said["figure"])}
+            first = first or moment
+            changes.append(change(first, moment))
+            n_bytes += len(json.dumps(changes[-1]))
+        if n_bytes * n_steps > most * (step + 1) and step:
+            raise NoFramesError(413, f"more than {most:,} bytes")
+    return {"first": first, "changes": changes}
+
+
+def change(before: Any, after: Any) -> Any:
+    """What makes JSON of other JSON: None for nothing, the changes by key or place, or `[value]` for another value.
+
+    A key that is gone has `[]`. `common/frames.js` puts it together.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        found: dict[str, Any] = {key: [] for key in before if key not in after}
+        for key, value in after.items():
+            changed = change(before[key], value) if key in before else [value]
+            if changed is not None:
+                found[key] = changed
+        return found or None
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        each = {place: change(one, other) for place, (one, other) in enumerate(zip(before, after, strict=True))}
+        return {str(place): changed for place, changed in each.items() if changed is not None} or None
+    return None if type(before) is type(after) and before == after else [after]
+
+
+def digest(moment: Mapping[str, Any]) -> str:
+    """What tells two moments apart."""
+    return blake2b(repr(sorted(moment.items())).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+class Frames:
+    """What was offered and what was made, by name; the oldest are let go."""
+
+    def __init__(self) -> None:
+        self._lock, self._makes = threading.Lock(), threading.Lock()
+        self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._made: OrderedDict[str, bytes | NoFramesError] = OrderedDict()
+
+    def offer(self, picture: Picture[Any], run: Seen, of: Origin, moment: Mapping[str, Any]) -> str:
+        """Offer the frames of what is drawn; gives back their name, or how it follows the step without any."""
+        if run.view.guess:
+            return "server"
+        if picture.follows != "frames":
+            return picture.follows
+        if run.trace.n_steps < 2:
+            return "still"
+        spoken, query = language.current(), run.trace.query
+        views = [replace(one, step=0) for one in (run.view, run.link.view)]
+        link, of_all = replace(run.link, view=views[0]), replace(of, chart="")
+        decides = (picture.key, run.slot, spoken, query, views, link, of_all)
+        name = blake2b(repr(decides).encode("utf-8", "replace"), key=_SECRET, digest_size=16).hexdigest()
+        found = Offer(picture, ref(run.checkpoint), query, run.link, run.view, run.slot, spoken, of, digest(moment))
+        with self._lock:
+            self._offers[name] = found
+            self._offers.move_to_end(name)
+            while len(self._offers) > MOST_OFFERS:
+                self._offers.popitem(last=False)
+        return name
+
+    def find(self, name: str) -> Offer:
+        """What was offered under a name. Raises NoFramesError."""
+        with self._lock:
+            if name not in self._offers:
+                raise NoFramesError(404, "not offered here")
+            return self._offers[name]
+
+    def get(self, name: str) -> bytes:
+        """The frames as compressed JSON, made once for all who ask. Raises NoFramesError."""
+        offer = self.find(name)
+        with self._makes:
+            if name not in self._made:
+                self._made[name] = _made(offer)
+                while sum(len(one) for one in self._made.values() if isinstance(one, bytes)) > MOST_KEPT:
+                    self._made.popitem(last=False)
+            found = self._made[name]
+        if isinstance(found, NoFramesError):
+            raise found
+        return found
+
+
+FRAMES: Final = Frames()  # of this process
+
+
+def _made(offer: Offer) -> bytes | NoFramesError:
+    """Raises NoFramesError for what may be otherwise the next time."""
+    try:
+        found = json.dumps(offer.frames(), ensure_ascii=False, separators=(",", ":"))
+    except NoFramesError as none:
+        return none
+    except (GlassformerError, BusyError) as error:
+        raise NoFramesError(503, str(error)) from error
+    return gzip.compress(found.encode("utf-8", "replace"), 6)
+
+
+def routes(base: str = "", frames: Frames = FRAMES) -> list[Route]:
+    """The routes; `base` is the path that the app is served under."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            content = await run_in_threadpool(frames.get, request.path_params["name"])
+        except NoFramesError as none:
+            return Response(status_code=none.status, headers={"Cache-Control": "no-store"})
+        headers = {"Content-Encoding": "gzip", "Cache-Control": "private,max-age=3600"}
+        return Response(content, media_type="application/json", headers=headers)
+
+    return [Route(f"/{base.strip('/')}/{PATH}/{{name}}".replace("//", "/"), answer, methods=["GET"])]

@@ -1,0 +1,173 @@
+"""A run as one file: HTML that opens by a double click, without a network, with its stepper and its pictures.
+
+The pictures are those of the page that shows the run, but for what is work for the model at each step, as the page
+itself draws them, with their frames; in every language of the app. Scripts and data are packed with gzip, which
+browsers unpack: Plotly's script, of which the app's own version is taken, would else be two thirds of the file.
+
+All text goes in as JSON, and comes out as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+from weakref import ref
+
+from plotly.offline import get_plotlyjs
+
+from transformer.errors import QueryError
+from ui.components.assets import read_asset, script
+from ui.components.stepper.stepper import StepperRun
+from ui.runs.frames import NoFramesError, frames_of, run_again
+from ui.runs.picture import Page, Picture
+from ui.runs.seen import Seen
+from ui.shared.door import here
+from ui.shared.drawing import at_a_moment
+from ui.shared.saving import Origin, decoding_of
+from ui.state.language import tag_of
+from ui.state.session import STEPPER
+from words import ENGLISH, joined, languages, name_of, say
+from words.browser import browser_words
+
+SAVED: Final = "saved-"  # a slot of its own, as that of a second run
+MOST_BYTES: Final = 20_000_000  # of pictures and frames before they are packed; what comes then is left out
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a file is made of."""
+
+    run: Seen
+    page: Page  # whose pictures it has
+    stepper: StepperRun
+    address: str  # opens the same live; "" for none
+
+
+def later(kept: Kept) -> Callable[[], bytes]:
+    """Makes the file once it is asked for, without a session; until then it holds no run."""
+    run, page, stepper, address = kept.run, kept.page, kept.stepper, kept.address
+    checkpoint, query, link, view, slot = ref(run.checkpoint), run.trace.query, run.link, run.view, run.slot
+
+    def make() -> bytes:
+        opened = checkpoint()
+        if opened is None:
+            raise QueryError("The checkpoint of this run is no longer open; reload the page.")
+        return saved_run(Kept(run_again(opened, query, link, view, slot), page, stepper, address))
+
+    return make
+
+
+def saved_run(kept: Kept) -> bytes:
+    """The file. Errors as of `Work`."""
+    told = {"languages": [_in_language(kept, language) for language in languages()]}
+    page = read_asset("bundle/page.html")
+    parts = {"PLOTLY": _plotly(), "RUN": packed(json.dumps(told, ensure_ascii=False)), "SCRIPT": packed(script())}
+    for name, text in parts.items():
+        page = page.replace(f">{name}<", f">{text}<")
+    return page.encode()
+
+
+def packed(text: str) -> str:
+    """Text as gzip and base64."""
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9)).decode("ascii")
+
+
+@cache
+def _plotly() -> str:
+    return packed(get_plotlyjs())
+
+
+def origin(run: Seen) -> Origin:
+    """What a run's files are of."""
+    query = run.trace.query
+    rows = run.trace.rows_note()
+    return Origin(checkpoint=run.checkpoint.name, sentence=query.source, decoding=decoding_of(query), rows=rows)
+
+
+def _in_language(kept: Kept, language: str) -> dict[str, Any]:
+    run, card, query = kept.run, kept.run.checkpoint.card, kept.run.trace.query
+    spoken = {} if language == ENGLISH else {"lang": tag_of(language), "words": browser_words(language)}
+    charts, frames = list[dict[str, Any]](), dict[str, Any]()
+    room = MOST_BYTES // len(languages())
+    for picture in _pictures(kept):
+        made = _chart(picture, run, language, room)
+        if made is None:
+            continue
+        payload, moves = made
+        charts.append(payload | spoken)
+        if moves is not None:
+            frames[payload["follows"]] = moves
+        room -= len(json.dumps(made))
+    title = say("{model}: {source}", model=card.title or run.checkpoint.name, source=query.source)
+    return here(
+        {
+            "tag": tag_of(language),
+            "name": name_of(language),
+            "title": title,
+            "about": [[name, text] for name, text in _about(run).items() if text],
+            "live": {"says": say("Open this run in Glassformer"), "address": kept.address} if kept.address else None,
+            "query": {"says": say("The query as JSON"), "json": query.to_json()},
+            "dark": say("Dark"),
+            "light": say("Light"),
+            "stepper": _stepper(kept) | spoken,
+            "charts": charts,
+            "frames": frames,
+        },
+        language,
+    )
+
+
+def _pictures(kept: Kept) -> Iterable[Picture[Any]]:
+    """Those of the part that is looked at, then those of parts in which pictures are all that there is to see."""
+    chosen = kept.page.chosen(kept.run.view)
+    others = [part for part in kept.page.parts.values() if part != chosen and not part.asks]
+    parts = [chosen, *others] if chosen else others
+    return (picture for part in parts for picture in part.pictures.values() if picture.follows != "server")
+
+
+def _chart(picture: Picture[Any], run: Seen, language: str, room: int) -> tuple[dict[str, Any], Any] | None:
+    """What the chart's component is given, and its frames, if it has any; None where there is nothing to show."""
+    plot = picture.of(run)
+    if plot is None:
+        return None
+    key, of = f"{SAVED}{picture.key}", origin(run)
+    moment = at_a_moment(plot.spec, of, key=picture.key, alt=plot.alt, how_to_read=plot.caption, language=language)[1]
+    if len(moment["figure"]) > room:
+        return None
+    moves = None
+    if picture.follows == "frames" and run.trace.n_steps > 1:
+        try:
+            moves = frames_of(picture, run, of, language, most=room)
+        except NoFramesError:
+            return None  # at other steps it would say what is not so
+    follows = f"{language} {picture.key}" if moves else "still"
+    more = {"name": key, "table": "", "fit": 0, "clickable": False, "follows": follows, "step": run.view.step}
+    return moment | more, moves
+
+
+def _stepper(kept: Kept) -> dict[str, Any]:
+    return {
+        "name": f"{SAVED}{STEPPER}", "run": kept.stepper.plain, "step": kept.run.view.step, "step_revision": 0,
+        "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "chosen": None,
+        "choosable": False,
+    }  # fmt: skip
+
+
+def _about(run: Seen) -> Mapping[str, str]:
+    card = run.checkpoint.card
+    attribution = card.other.get("attribution")
+    return {
+        say("Model"): card.title or run.checkpoint.name,
+        say("Sentence"): run.trace.query.source,
+        say("Output"): run.trace.texts[-1] if run.trace.texts else "",
+        say("Languages"): joined(" → ", filter(None, (card.source_language, card.target_language))),
+        say("Data and attribution"): card.data,
+        say("Attribution"): attribution if isinstance(attribution, str) else "",
+        say("Licence"): card.licence,
+        say("Content hash"): run.checkpoint.content_hash,
+    }
