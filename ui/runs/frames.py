@@ -1,29 +1,29 @@
 """What a picture shows at each step of a run, all at once: the browser then steps and asks nobody.
 
-A page that draws a picture offers its frames under a name that nobody guesses. The browser fetches them once it is
-idle; a class that looks at one run gets what was made once. A frame is what the server would draw at that step, made
-by the same functions, and the one of the step that was drawn is compared with what was drawn: if they differ, or if
-all frames together are too large, there are none, and the server draws each step as before.
+A page that draws a picture offers its frames under a name that nobody guesses. The browser fetches them once its
+reader stays, or is about to step; a class that looks at one run gets what was made once. A frame is what the server
+would draw at that step, made by the same functions, and the one of the step that was drawn is compared with what was
+drawn: if they differ, or if all frames together are too large, there are none, and the server draws each step.
 
 What is covered is not drawn, so it is not offered; in guess mode nothing is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
-import logging
 import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 from weakref import ref
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -48,7 +48,6 @@ MOST_BYTES: Final = 2_000_000  # of the frames of one picture, before they are c
 MOST_KEPT: Final = 32_000_000  # bytes of all that was made
 MOST_OFFERS: Final = 4096
 _SECRET: Final = secrets.token_bytes(32)
-_LOG: Final = logging.getLogger(__name__)
 
 
 class NoFramesError(Exception):
@@ -193,15 +192,28 @@ class Frames:
         with self._makes:
             if name not in self._made:
                 self._made[name] = _made(offer)
-                while sum(len(one) for one in self._made.values() if isinstance(one, bytes)) > MOST_KEPT:
+                while self._n_bytes() > MOST_KEPT or len(self._made) > MOST_OFFERS:
                     self._made.popitem(last=False)
-            found = self._made[name]
-        if isinstance(found, NoFramesError):
-            raise found
-        return found
+            return _given(self._made[name])
+
+    def made(self, name: str) -> bytes | None:
+        """The same without making them: None if they were not made yet."""
+        found = self._made.get(name)
+        return None if found is None else _given(found)
+
+    def _n_bytes(self) -> int:
+        return sum(len(one) for one in self._made.values() if isinstance(one, bytes))
+
+
+def _given(found: bytes | NoFramesError) -> bytes:
+    if isinstance(found, NoFramesError):
+        raise found
+    return found
 
 
 FRAMES: Final = Frames()  # of this process
+# A thread of their own: those that Starlette has for all else shall not wait for it.
+_MAKER: Final = ThreadPoolExecutor(1, "frames")
 
 
 def _made(offer: Offer) -> bytes | NoFramesError:
@@ -219,8 +231,10 @@ def routes(base: str = "", frames: Frames = FRAMES) -> list[Route]:
     """The routes; `base` is the path that the app is served under."""
 
     async def answer(request: Request) -> Response:
+        name = request.path_params["name"]
         try:
-            content = await run_in_threadpool(frames.get, request.path_params["name"])
+            content = frames.made(name)
+            content = content or await asyncio.get_running_loop().run_in_executor(_MAKER, frames.get, name)
         except NoFramesError as none:
             return Response(status_code=none.status, headers={"Cache-Control": "no-store"})
         headers = {"Content-Encoding": "gzip", "Cache-Control": "private,max-age=3600"}

@@ -7,9 +7,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
+from transformer.errors import GlassformerError
 from ui.runs.frames import FRAMES, NoFramesError, plot_at
 from ui.runs.picture import InASlot, Page, Picture
 from ui.runs.seen import Seen
+from ui.server.work import BusyError
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
 from ui.shared.saving import Origin, Table
@@ -34,8 +36,8 @@ def show(
     plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
     if plot is None:
         return
-    run, names = scene if isinstance(scene, Seen) else getattr(scene, "run", None), list[str]()
-
+    run = scene if isinstance(scene, Seen) else getattr(scene, "run", None)
+    names = list[str]()
     step = run.view.step if isinstance(run, Seen) else None
 
     def follows(of: Origin, moment: dict[str, Any]) -> str:
@@ -67,11 +69,11 @@ def _meant(clicked: Callable[[Click], Any], slot: Slot, drawn: int | None, names
     session.replace(slot, step=click.step)
     if click.step == drawn:
         return clicked(click)
-    with suppress(NoFramesError):
+    with suppress(NoFramesError, GlassformerError, BusyError):  # then it means nothing
         offer = FRAMES.find(names[-1])
         moved = plot_at(offer.picture, offer.runs(), click.step)
         return moved.clicked(click) if moved is not None and moved.clicked else None
-    return clicked(click)
+    return None
 
 
 def show_beside(

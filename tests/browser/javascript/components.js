@@ -2,6 +2,7 @@
 // Whole components, as Streamlit calls them: what is drawn, what keys and clicks do, what Python is told.
 
 import { make } from "../../../ui/components/common/dom.js";
+import { wantFrames } from "../../../ui/components/common/frames.js";
 import { DARK_COLORS, PLOTLY_FILE } from "../../../ui/components/common/served.js";
 import { restOf, tellStep } from "../../../ui/components/common/step.js";
 import { component as flow } from "../../../ui/components/flow/view.js";
@@ -186,6 +187,7 @@ async function chartWith(frames) {
   window.fetch = async () => new Response(JSON.stringify(frames), { status: frames ? 200 : 413 });
   const made = await drawn([{ y: [0] }], {}, "#ffffff", { name: "s-c", follows: `frames ${++charts}`, step: 0 });
   const quiet = placed(rest, /** @type {RestPayload} */ ({ name: "s-stepper" }));
+  wantFrames();
   await wait(50);
   window.fetch = fetch;
   const leave = async () => {

@@ -2,7 +2,7 @@
 // A saved run: its stepper and its pictures in a file of their own, without a server (`ui/runs/saved_run.py`).
 
 import { make, makeButton } from "../common/dom.js";
-import { giveFrames } from "../common/frames.js";
+import { giveFrames, wantFrames } from "../common/frames.js";
 import { STYLES } from "../common/served.js";
 import { currentStep } from "../common/step.js";
 import { component as chart } from "../plotly/view.js";
@@ -66,6 +66,7 @@ function show(saved, language) {
   pictures.append(...charts.map(({ parentElement }) => parentElement));
   document.body.replaceChildren(head, steps.parentElement, pictures, about(said));
   for (const one of [steps, ...charts]) one.begin();
+  wantFrames();
 }
 
 const saved = window.glassformerRun;

@@ -5,6 +5,7 @@
 
 const MOST_KEPT = 60;
 const IDLE_MS = 1000;
+const PATIENCE_MS = 2000;
 /** @type {Map<string, Promise<Frames | null>>} */
 const fetched = new Map();
 
@@ -23,11 +24,28 @@ export function giveFrames(given) {
 export function framesOf(name) {
   const known = fetched.get(name);
   if (known) return known;
-  const coming = whenIdle().then(() => get(name));
+  const coming = get(name);
   fetched.set(name, coming);
   coming.then((found) => { if (!found) fetched.delete(name); });
   for (const old of Array.from(fetched.keys()).slice(0, -MOST_KEPT)) fetched.delete(old);
   return coming;
+}
+
+/** Who waits until frames are wanted. @type {Set<(nothing?: unknown) => void>} */
+const waiting = new Set();
+
+/** Somebody is about to step: those of all pictures are fetched now. */
+export function wantFrames() {
+  for (const go of waiting) go();
+  waiting.clear();
+}
+
+/** Wait until somebody is about to step, or has looked at a page for a while: who only passes by costs nothing. */
+export function whenWanted() {
+  return new Promise((resolve) => {
+    waiting.add(resolve);
+    setTimeout(() => whenIdle().then(() => { if (waiting.delete(resolve)) resolve(undefined); }), PATIENCE_MS);
+  });
 }
 
 /** Wait until the browser has nothing to do, or for a moment. */

@@ -2,7 +2,7 @@
 // A chart at the step that is looked at: what Python sent, or what it shows at another step, once its frames are here.
 
 import { set } from "../common/dom.js";
-import { framesOf, momentAt, whenIdle } from "../common/frames.js";
+import { framesOf, momentAt, whenIdle, whenWanted } from "../common/frames.js";
 import { ask, currentStep } from "../common/step.js";
 import { moveMark } from "./follow.js";
 
@@ -37,8 +37,9 @@ export function listen(view, { follows, name }, draw) {
   Object.assign(view, { follows, frames: null });
   ask(view, name, follows !== "still");
   if (follows === "still" || follows === "server") return;
-  framesOf(follows).then((frames) => {
-    if (view.gone || view.follows !== follows || !frames) return;
+  const isOver = () => view.gone || view.follows !== follows;
+  whenWanted().then(() => (isOver() ? null : framesOf(follows))).then((frames) => {
+    if (isOver() || !frames) return;
     view.frames = frames;
     ask(view, name, false);
     follow(view, draw);

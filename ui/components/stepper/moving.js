@@ -4,6 +4,7 @@
 
 import { icon, make, makeButton, set } from "../common/dom.js";
 import { clamped } from "../common/keys.js";
+import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
 import { say } from "../common/words.js";
 import { isCovered, render } from "./drawing.js";
@@ -31,6 +32,7 @@ const SIGNS = {
 export function go(view, wanted, after = 0) {
   const step = clamped(wanted, view.run.target.length);
   if (step === view.step) return;
+  wantFrames();
   view.step = step;
   view.halted = null;
   render(view);

@@ -2,6 +2,7 @@
 // Steps through a finished run.
 
 import { make, set } from "../common/dom.js";
+import { wantFrames } from "../common/frames.js";
 import { clamped } from "../common/keys.js";
 import { mount } from "../common/mount.js";
 import { tellStep } from "../common/step.js";
@@ -51,6 +52,7 @@ function create(root, gone) {
   view.targetName = target.name;
   root.append(side("gf-source", say("Source"), view.sourceList).section, target.section, view.bar);
   watchSource(view);
+  for (const near of ["pointerenter", "focusin"]) root.addEventListener(near, wantFrames);
   enter(view, gone);
   return view;
 }
