@@ -246,6 +246,16 @@ test("where nothing asks for a step, who hears of it draws nothing, and the menu
   await quiet.leave();
 });
 
+test("a step that was left for another address is not told", async () => {
+  const { told, parent, leave } = placed(stepper, RUN);
+  found(parent, ".gf-stepper")[0].focus();
+  press("ArrowRight");
+  dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+  await wait(300);
+  equal(told, []);
+  await leave();
+});
+
 test("a logarithmic map is coloured by powers of ten, and says its numbers", async () => {
   const cells = { rows: ["r"], columns: ["a", "b", "c"], floor: 0.001 };
   const { plot, leave } = await drawn([{ meta: "cells", colorbar: {}, z: [[1, 0.01, 0]] }], { meta: { cells } });

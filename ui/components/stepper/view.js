@@ -53,6 +53,8 @@ function create(root, gone) {
   root.append(side("gf-source", say("Source"), view.sourceList).section, target.section, view.bar);
   watchSource(view);
   for (const near of ["pointerenter", "focusin"]) root.addEventListener(near, wantFrames);
+  // Who goes to another address is at its step; a report of the one before would stop the run that draws it.
+  addEventListener("popstate", () => clearTimeout(view.settling), { signal: gone });
   enter(view, gone);
   return view;
 }
