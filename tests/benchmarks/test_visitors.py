@@ -87,7 +87,7 @@ def test_another_visitors_answer_is_noticed(visits, checkpoint):
 
 
 def test_another_step_is_noticed(visits, checkpoint):
-    answer = next(a for a in visits[0] if a.action == "step" and "candidates" in a.drawn)
+    answer = next(a for a in visits[0] if a.sentence and "candidates" in a.drawn)
     trace = checkpoint.run(answer.sentence)
     assert foreign(answer, trace) == []
     assert foreign(replace(answer, step=(answer.step + 1) % trace.n_steps), trace)

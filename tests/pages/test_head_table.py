@@ -112,9 +112,12 @@ def test_the_charts_show_the_tables_numbers_of_the_chosen_measure(table):
 
 def test_the_file_holds_the_same_heads_in_full_and_only_numbers(table, monkeypatch):
     given = {}
-    monkeypatch.setattr(
-        head_table.st, "download_button", lambda label, data, **options: given.update(options, data=data)
-    )
+
+    def button(label, data, *, key, **options):
+        if key == CSV:
+            given.update(options, key=key, data=data)
+
+    monkeypatch.setattr(head_table.st, "download_button", button)
     found = shown(table(kind="encoder", layer=1, head=2))
     first, *rows = csv.reader(io.StringIO(given["data"].decode("utf-8-sig")))
     assert given["key"] == CSV
