@@ -7,13 +7,13 @@ import { PLOTLY_FILE } from "../common/served.js";
 
 const ADDRESS = new URL(PLOTLY_FILE, import.meta.url).href;
 // Fetched at once, while the page is still being made; run when a chart asks for it. A saved run has it in its file.
-if (!window.Plotly) document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "script", href: ADDRESS }));
+if (!window.glassformerRun) document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "script", href: ADDRESS }));
 
 /** @returns {Promise<Plotly>} */
 export function loadPlotly() {
   // On the window: after an update of the server a page may hold two versions of these modules.
   const loaded = (window.__glassformerPlotly ??= new Map());
-  const known = loaded.get(ADDRESS) ?? (window.Plotly && Promise.resolve(window.Plotly));
+  const known = loaded.get(ADDRESS) ?? (window.glassformerRun && Promise.resolve(window.Plotly));
   if (known) return known;
   const attempt = addScript(ADDRESS);
   attempt.catch(() => loaded.delete(ADDRESS));  // the next chart may try again
