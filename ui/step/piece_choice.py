@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from charts.theme import capitalised
 from transformer.errors import GlassformerError, QueryError
 from transformer.runs.query import Sampling
 from ui.runs import loading
@@ -71,7 +72,11 @@ def by_name(run: OpenRun) -> None:
 
     def take() -> None:
         text, step = st.session_state.get(key) or "", session.view(slot).step
-        log_probs = again().log_probs[step]
+        try:
+            log_probs = again().log_probs[step]
+        except (GlassformerError, BusyError) as error:
+            session.add_note(capitalised(error.sentence), slot)
+            return
         if refusal(text, step, log_probs) is not None:
             st.session_state[refused] = (run_id, step)
         elif (i := find_piece(text, tokenizer, log_probs)) is not None:
