@@ -64,6 +64,11 @@ class Card:
         """The sentence that the app opens with; empty if there is none."""
         return next(iter(self.tried()), "")
 
+    def attribution(self) -> str:
+        """Whom the licence of the data wants named; empty if the card does not say it."""
+        said = self.other.get("attribution")
+        return said if isinstance(said, str) else ""
+
     def label_smoothing(self) -> float | None:
         """The label smoothing of the training, 0 to 1; None where the card does not say it."""
         said = self.training.get("smoothing")

@@ -39,14 +39,13 @@ def card(checkpoint: Checkpoint) -> None:
     for warning in checkpoint.warnings:
         st.warning(drawing.plain(warning), icon=":material/warning:")
     to_the_doctor(address(checkpoint, session.asked()))
-    attribution = about.other.get("attribution")
     rows = {
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
         say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
         say("Trained for"): "" if cover.covered(cover.PART) else effort(about.training),
         say("Data and attribution"): about.data,
-        say("Attribution"): attribution if isinstance(attribution, str) else "",
+        say("Attribution"): about.attribution(),
         say("Licence"): about.licence,
         say("Examples"): _examples(checkpoint),
         say("Content hash"): checkpoint.content_hash[:12],

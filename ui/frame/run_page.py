@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
+from ui.room.joining import base
+from ui.runs.frames import Again
 from ui.runs.open_run import OpenRun, address, open_run
 from ui.runs.picture import Page
-from ui.runs.saved_run import Kept, later, origin
+from ui.runs.saved_run import Kept, origin, saved_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
@@ -56,13 +58,12 @@ def _save(page: Page, run: OpenRun) -> None:
     """Draw the button that saves the run with the page's pictures, unless something is yet to be guessed."""
     if run.view.guess or cover.is_on() or not run.trace.n_steps or run.earlier:
         return
-    stem = origin(run).stem(page.path)
-    here, query = urlsplit(st.context.url or ""), urlencode(write_link(address(run.checkpoint, run.link)))
-    opens = f"{here.scheme}://{here.netloc}{here.path}?{query}" if here.netloc else ""
+    query = urlencode(write_link(address(run.checkpoint, run.link)))
+    opens = f"{base()}/{page.path}?{query}" if base() else ""
     st.download_button(
         say("Save this run"),
-        later(Kept(run, page, run.stepper, opens)),
-        file_name=f"{stem}.html",
+        partial(saved_run, Kept(Again.of(run), page, run.stepper, opens)),
+        file_name=f"{origin(run).stem(page.path)}.html",
         mime="text/html",
         key=run.key("save_run"),
         on_click="ignore",

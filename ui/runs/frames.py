@@ -29,7 +29,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import GlassformerError
+from transformer.errors import GlassformerError, QueryError
 from transformer.runs.query import Query
 from ui.runs import loading
 from ui.runs.picture import Picture, Plot
@@ -59,36 +59,43 @@ class NoFramesError(Exception):
 
 
 @dataclass(frozen=True)
-class Offer:
-    """A picture that was drawn at some step, and all that decides what it shows at the others; it holds no run."""
+class Again:
+    """A run that was on a page, for what comes later and must not hold it, nor its checkpoint, until then."""
 
-    picture: Picture[Any]
     checkpoint: ref[Checkpoint]
     query: Query
     link: Link
     view: View
     slot: Slot
+
+    @classmethod
+    def of(cls, run: Seen) -> Again:
+        """That run, to be had again."""
+        return cls(ref(run.checkpoint), run.trace.query, run.link, run.view, run.slot)
+
+    def run(self) -> Seen:
+        """The run, at the step that was looked at. Raises QueryError if its checkpoint was let go; else as `Work`."""
+        checkpoint = self.checkpoint()
+        if checkpoint is None:
+            raise QueryError("The checkpoint of this run is no longer open; reload the page.")
+        trace = loading.run(checkpoint, self.query)
+        by_layer = partial(loading.by_layer, checkpoint, trace)
+        return Seen(Looking(trace, self.view, slot=self.slot, by_layer=by_layer), checkpoint, self.link, loading)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A picture that was drawn at some step, and all that decides what it shows at the others; it holds no run."""
+
+    picture: Picture[Any]
+    again: Again
     language: str
     of: Origin  # what its files are of
     drawn: str  # digest of what was drawn
 
-    def runs(self) -> Seen:
-        """The run, at the step that was drawn. Raises NoFramesError if its checkpoint was let go; else as `Work`."""
-        checkpoint = self.checkpoint()
-        if checkpoint is None:
-            raise NoFramesError(410, "its checkpoint was let go")
-        return run_again(checkpoint, self.query, self.link, self.view, self.slot)
-
     def frames(self) -> dict[str, Any]:
         """The frames; errors as of `frames_of`."""
-        return frames_of(self.picture, self.runs(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
-
-
-def run_again(checkpoint: Checkpoint, query: Query, link: Link, view: View, slot: Slot) -> Seen:
-    """A run that was on a page, once more; errors as of `Work`."""
-    trace = loading.run(checkpoint, query)
-    looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
-    return Seen(looking, checkpoint, link, loading)
+        return frames_of(self.picture, self.again.run(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
 
 
 def plot_at(picture: Picture[Any], run: Seen, step: int) -> Plot | None:
@@ -171,9 +178,8 @@ class Frames:
         link, of_all = replace(run.link, view=views[0]), replace(of, chart="")
         decides = (picture.key, run.slot, spoken, query, views, link, of_all)
         name = blake2b(repr(decides).encode("utf-8", "replace"), key=_SECRET, digest_size=16).hexdigest()
-        found = Offer(picture, ref(run.checkpoint), query, run.link, run.view, run.slot, spoken, of, digest(moment))
         with self._lock:
-            self._offers[name] = found
+            self._offers[name] = Offer(picture, Again.of(run), spoken, of, digest(moment))
             self._offers.move_to_end(name)
             while len(self._offers) > MOST_OFFERS:
                 self._offers.popitem(last=False)

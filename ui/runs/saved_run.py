@@ -12,18 +12,16 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
-from weakref import ref
 
 from plotly.offline import get_plotlyjs
 
-from transformer.errors import QueryError
 from ui.components.assets import read_asset, script
 from ui.components.stepper.stepper import StepperRun
-from ui.runs.frames import NoFramesError, frames_of, run_again
+from ui.runs.frames import Again, NoFramesError, frames_of
 from ui.runs.picture import Page, Picture
 from ui.runs.seen import Seen
 from ui.shared.door import here
@@ -40,31 +38,18 @@ MOST_BYTES: Final = 20_000_000  # of pictures and frames before they are packed;
 
 @dataclass(frozen=True)
 class Kept:
-    """What a file is made of."""
+    """What a file is made of; a session keeps it, so it holds no run."""
 
-    run: Seen
+    again: Again
     page: Page  # whose pictures it has
     stepper: StepperRun
     address: str  # opens the same live; "" for none
 
 
-def later(kept: Kept) -> Callable[[], bytes]:
-    """Makes the file once it is asked for, without a session; until then it holds no run."""
-    run, page, stepper, address = kept.run, kept.page, kept.stepper, kept.address
-    checkpoint, query, link, view, slot = ref(run.checkpoint), run.trace.query, run.link, run.view, run.slot
-
-    def make() -> bytes:
-        opened = checkpoint()
-        if opened is None:
-            raise QueryError("The checkpoint of this run is no longer open; reload the page.")
-        return saved_run(Kept(run_again(opened, query, link, view, slot), page, stepper, address))
-
-    return make
-
-
 def saved_run(kept: Kept) -> bytes:
-    """The file. Errors as of `Work`."""
-    told = {"languages": [_in_language(kept, language) for language in languages()]}
+    """The file, made without a session. Errors as of `Again.run`, and of `Work`."""
+    run = kept.again.run()
+    told = {"languages": [_in_language(kept, run, language) for language in languages()]}
     page = read_asset("bundle/page.html")
     parts = {"PLOTLY": _plotly(), "RUN": packed(json.dumps(told, ensure_ascii=False)), "SCRIPT": packed(script())}
     for name, text in parts.items():
@@ -89,12 +74,12 @@ def origin(run: Seen) -> Origin:
     return Origin(checkpoint=run.checkpoint.name, sentence=query.source, decoding=decoding_of(query), rows=rows)
 
 
-def _in_language(kept: Kept, language: str) -> dict[str, Any]:
-    run, card, query = kept.run, kept.run.checkpoint.card, kept.run.trace.query
+def _in_language(kept: Kept, run: Seen, language: str) -> dict[str, Any]:
+    card, query = run.checkpoint.card, run.trace.query
     spoken = {} if language == ENGLISH else {"lang": tag_of(language), "words": browser_words(language)}
     charts, frames = list[dict[str, Any]](), dict[str, Any]()
     room = MOST_BYTES // len(languages())
-    for picture in _pictures(kept):
+    for picture in _pictures(kept.page, run):
         made = _chart(picture, run, language, room)
         if made is None:
             continue
@@ -114,7 +99,7 @@ def _in_language(kept: Kept, language: str) -> dict[str, Any]:
             "query": {"says": say("The query as JSON"), "json": query.to_json()},
             "dark": say("Dark"),
             "light": say("Light"),
-            "stepper": _stepper(kept) | spoken,
+            "stepper": _stepper(kept.stepper, run.view.step) | spoken,
             "charts": charts,
             "frames": frames,
         },
@@ -122,10 +107,10 @@ def _in_language(kept: Kept, language: str) -> dict[str, Any]:
     )
 
 
-def _pictures(kept: Kept) -> Iterable[Picture[Any]]:
+def _pictures(page: Page, run: Seen) -> Iterable[Picture[Any]]:
     """Those of the part that is looked at, then those of parts in which pictures are all that there is to see."""
-    chosen = kept.page.chosen(kept.run.view)
-    others = [part for part in kept.page.parts.values() if part != chosen and not part.asks]
+    chosen = page.chosen(run.view)
+    others = [part for part in page.parts.values() if part != chosen and not part.asks]
     parts = [chosen, *others] if chosen else others
     return (picture for part in parts for picture in part.pictures.values() if picture.follows != "server")
 
@@ -150,9 +135,9 @@ def _chart(picture: Picture[Any], run: Seen, language: str, room: int) -> tuple[
     return moment | more, moves
 
 
-def _stepper(kept: Kept) -> dict[str, Any]:
+def _stepper(run: StepperRun, step: int) -> dict[str, Any]:
     return {
-        "name": f"{SAVED}{STEPPER}", "run": kept.stepper.plain, "step": kept.run.view.step, "step_revision": 0,
+        "name": f"{SAVED}{STEPPER}", "run": run.plain, "step": step, "step_revision": 0,
         "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "chosen": None,
         "choosable": False,
     }  # fmt: skip
@@ -160,14 +145,13 @@ def _stepper(kept: Kept) -> dict[str, Any]:
 
 def _about(run: Seen) -> Mapping[str, str]:
     card = run.checkpoint.card
-    attribution = card.other.get("attribution")
     return {
         say("Model"): card.title or run.checkpoint.name,
         say("Sentence"): run.trace.query.source,
         say("Output"): run.trace.texts[-1] if run.trace.texts else "",
         say("Languages"): joined(" → ", filter(None, (card.source_language, card.target_language))),
         say("Data and attribution"): card.data,
-        say("Attribution"): attribution if isinstance(attribution, str) else "",
+        say("Attribution"): card.attribution(),
         say("Licence"): card.licence,
         say("Content hash"): run.checkpoint.content_hash,
     }

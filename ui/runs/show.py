@@ -37,11 +37,13 @@ def show(
     if plot is None:
         return
     run = scene if isinstance(scene, Seen) else getattr(scene, "run", None)
-    names = list[str]()
+    names, saves = list[str](), bool(table or plot.spec.get("table"))
     step = run.view.step if isinstance(run, Seen) else None
 
     def follows(of: Origin, moment: dict[str, Any]) -> str:
-        names.append(FRAMES.offer(picture, run, of, moment) if isinstance(run, Seen) else "server")
+        if not isinstance(run, Seen) or (saves and picture.follows == "frames"):
+            return "server"  # a table that is made here would be saved of another step than the one that is shown
+        names.append(FRAMES.offer(picture, run, of, moment))
         return names[-1]
 
     drawing.chart(
@@ -71,7 +73,7 @@ def _meant(clicked: Callable[[Click], Any], slot: Slot, drawn: int | None, names
         return clicked(click)
     with suppress(NoFramesError, GlassformerError, BusyError):  # then it means nothing
         offer = FRAMES.find(names[-1])
-        moved = plot_at(offer.picture, offer.runs(), click.step)
+        moved = plot_at(offer.picture, offer.again.run(), click.step)
         return moved.clicked(click) if moved is not None and moved.clicked else None
     return None
 

@@ -189,9 +189,6 @@ def chart(
     if not of_lesson:
         cover.met(key, of.chart)
     make = table or figure.get("table")
-    how = "server" if follows is None else follows(of, moment)
-    if make and how != "still":
-        how = "server"  # else a table would be saved that is of another step
     plotly_view(
         moment["figure"],
         key=key,
@@ -203,7 +200,7 @@ def chart(
         file=moment["file"],
         about=dict(moment["about"]),
         table=table_behind(make, of, key=key) if make else "",
-        follows=how,
+        follows="server" if follows is None else follows(of, moment),
         step=step,
     )
 

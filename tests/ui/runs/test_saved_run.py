@@ -4,18 +4,23 @@ import base64
 import gzip
 import json
 import re
+import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.source_code import ROOT
 from tests.ui.runs.test_frames import changed
 from tests.ui.test_pictures import look, opened  # noqa: F401 (a fixture)
 from transformer.checkpoint.load import load
+from transformer.errors import QueryError
+from ui.components.assets import read_asset
 from ui.components.plotly.plotly_view import figure_json
 from ui.runs import loading, saved_run
-from ui.runs.frames import plot_at
+from ui.runs.frames import Again, plot_at
 from ui.runs.open_run import seen
-from ui.runs.saved_run import Kept, later
+from ui.runs.saved_run import Kept
 from ui.runs.stepper_run import stepper_run
 from ui.shared.door import here
 from ui.state.link import Link
@@ -32,7 +37,10 @@ def kept(opened, key="candidates", **fields):  # noqa: F811
     picture = PICTURES[key]
     run = look(picture, opened("reverse"), "reverse", **fields)
     return Kept(
-        run, picture.part.page, stepper_run(run.looking, run.checkpoint, "run"), "http://localhost/step?src=a"
+        Again.of(run),
+        picture.part.page,
+        stepper_run(run.looking, run.checkpoint, "run"),
+        "http://localhost/step?src=a",
     )
 
 
@@ -48,14 +56,15 @@ def told(file):
 @pytest.mark.parametrize("key", ["candidates", "head_map", "lens_table", "ffn_active", "matters_steps"])
 def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # noqa: F811
     one = kept(opened, key)
+    run = one.again.run()
     english = told(saved_run.saved_run(one))[0]
-    for picture in one.page.chosen(one.run.view).pictures.values():
-        if picture.of(one.run) is None:
+    for picture in one.page.chosen(run.view).pictures.values():
+        if picture.of(run) is None:
             continue
         (chart,) = [chart for chart in english["charts"] if chart["name"] == f"saved-{picture.key}"]
         frames = english["frames"].get(chart["follows"])
-        for step in range(one.run.trace.n_steps):
-            wanted = figure_json(here(plot_at(picture, one.run, step).spec, "en"))
+        for step in range(run.trace.n_steps):
+            wanted = figure_json(here(plot_at(picture, run, step).spec, "en"))
             moment = changed(frames["first"], frames["changes"][step]) if frames else None
             assert (moment["figure"] if moment else json.loads(chart["figure"])) == json.loads(wanted)
 
@@ -76,12 +85,13 @@ def test_what_is_work_for_the_model_at_each_step_is_left_out(opened):  # noqa: F
 
 def test_it_says_what_it_is_of_and_leads_back(opened):  # noqa: F811
     one = kept(opened)
+    run = one.again.run()
     english = told(saved_run.saved_run(one))[0]
     about = dict(english["about"])
     assert (about["Sentence"], about["Output"]) == ("glass", "ssalg")
-    assert about["Content hash"] == one.run.checkpoint.content_hash
-    assert about["Licence"] == one.run.checkpoint.card.licence
-    assert json.loads(english["query"]["json"]) == json.loads(one.run.trace.query.to_json())
+    assert about["Content hash"] == run.checkpoint.content_hash
+    assert about["Licence"] == run.checkpoint.card.licence
+    assert json.loads(english["query"]["json"]) == json.loads(run.trace.query.to_json())
     assert english["live"]["address"] == "http://localhost/step?src=a"
 
 
@@ -91,7 +101,7 @@ def test_a_file_of_thirty_pieces_with_all_maps_is_small():
     link = Link(model=model.name, source=source)
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
     assert run.trace.n_steps == 30
-    file = saved_run.saved_run(Kept(run, PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
+    file = saved_run.saved_run(Kept(Again.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
     assert {f"saved-overview_{kind}" for kind in run.trace.kinds} <= {one["name"] for one in told(file)[0]["charts"]}
     assert len(file) < 2_500_000
 
@@ -107,15 +117,33 @@ def test_no_text_of_a_run_is_markup_in_the_file(opened, monkeypatch):  # noqa: F
 
 def test_what_makes_it_later_holds_no_run(opened):  # noqa: F811
     one = kept(opened)
-    make = later(one)
-    held = [cell.cell_contents for cell in make.__closure__]
-    assert not [value for value in held if value is one.run or value is one.run.trace or value is one.run.checkpoint]
-    assert told(make())[0]["charts"] == told(saved_run.saved_run(one))[0]["charts"]
+    run = one.again.run()
+    held = [*vars(one).values(), *vars(one.again).values()]
+    assert not [value for value in held if value is run or value is run.trace or value is run.checkpoint]
+    assert told(saved_run.saved_run(one))[0]["charts"]
+
+
+def test_a_run_whose_checkpoint_was_let_go_is_said_to_be_gone(opened):  # noqa: F811
+    one = kept(opened)
+    gone = replace(one, again=replace(one.again, checkpoint=lambda: None))
+    with pytest.raises(QueryError, match="no longer open; reload the page"):
+        saved_run.saved_run(gone)
+
+
+def test_the_file_has_the_colours_of_the_app():
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))["theme"]
+    light, dark = re.findall(r":root[^{]*{([^}]*)}", read_asset("bundle/view.css"))
+    names = {"backgroundColor": "background-color", "secondaryBackgroundColor": "secondary-background-color",
+             "textColor": "text-color", "borderColor": "border-color"}  # fmt: skip
+    for rules, theme in ((light, config["light"]), (dark, config["dark"])):
+        assert all(f"--st-{name}: {theme[key]};" in rules for key, name in names.items())
+    assert f"--st-base-radius: {config['baseRadius']};" in light
 
 
 def test_numbers_of_a_map_are_those_of_the_run(opened):  # noqa: F811
     one = kept(opened, "cross_map", layer=1, head=2)
+    trace = one.again.run().trace
     (chart,) = [chart for chart in told(saved_run.saved_run(one))[0]["charts"] if chart["name"] == "saved-cross_map"]
     sent = json.loads(chart["figure"])["data"][0]["z"]
-    weights = np.frombuffer(base64.b64decode(sent["bdata"]), np.float32).reshape(one.run.trace.n_steps, -1)
-    np.testing.assert_array_equal(weights, one.run.trace.maps("cross")[1, 2].astype(np.float32))
+    weights = np.frombuffer(base64.b64decode(sent["bdata"]), np.float32).reshape(trace.n_steps, -1)
+    np.testing.assert_array_equal(weights, trace.maps("cross")[1, 2].astype(np.float32))
