@@ -24,6 +24,7 @@ from transformer.model.transformer import Transformer
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam, Greedy, Query, Sampling
 from transformer.runs.running import run, run_batch
+from transformer.runs.showing import compare
 from transformer.runs.step import RowLabel, Step
 from transformer.runs.teacher_forcing import Score, score
 from transformer.runs.trace import Trace
@@ -47,6 +48,7 @@ __all__ = [
     "Trace",
     "Transformer",
     "ZeroHead",
+    "compare",
     "examine",
     "given_maps",
     "load",

@@ -5,7 +5,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from transformer.commands import doctor, evaluate, import_model, prepare, sentences, task, train, translate
+from transformer.commands import doctor, evaluate, import_model, picture, prepare, sentences, task, train, translate
 from transformer.errors import GlassformerError
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
@@ -15,6 +15,7 @@ COMMANDS = {
     "task": task,
     "translate": translate,
     "sentences": sentences,
+    "picture": picture,
     "evaluate": evaluate,
     "import": import_model,
     "doctor": doctor,
@@ -24,7 +25,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status, which is 0 unless the command says another."""
     parser = argparse.ArgumentParser(
-        prog="python -m transformer", description="Train, import, examine, score and try checkpoints."
+        prog="python -m transformer", description="Train, import, examine, score, try and draw checkpoints."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
+from weakref import ref
 
 from transformer.checkpoint.agreement import (
     Shapes,
@@ -55,6 +56,7 @@ NO_CARD: Mapping[str, object] = MappingProxyType({})
 ATTEMPTS = 3  # at reading a folder that is being replaced
 
 _GREEDY = Greedy()
+_IN_MEMORY: list["ref[Checkpoint]"] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,9 @@ class Checkpoint:
     content_hash: str  # SHA-256 of config, parameters and tokenizers, hexadecimal; the card has no part in it
     warnings: tuple[str, ...] = ()  # sentences about what was odd but could be loaded
     inside: Path | None = None  # what it was not to leave, None if anything would do
+
+    def __post_init__(self) -> None:
+        _IN_MEMORY.append(ref(self, _IN_MEMORY.remove))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Checkpoint) and self.content_hash == other.content_hash
@@ -132,6 +137,12 @@ class _InFile:
                 self.file, self.header, name, places[name], label=self.label, seen=self.digest.update
             )
             yield name
+
+
+def in_memory(content_hash: str) -> Checkpoint | None:
+    """A checkpoint that somebody holds, by its hash: a trace knows no more of its own, so as not to hold it."""
+    held = (one() for one in list(_IN_MEMORY))
+    return next((one for one in held if one is not None and one.content_hash == content_hash), None)
 
 
 def load(folder: Path | str, *, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:

@@ -16,15 +16,17 @@ Axes: maps are [layer, head, query, key].
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from transformer.errors import QueryError
+from transformer.errors import GlassformerError, QueryError
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
+from transformer.runs import showing
 from transformer.runs.distribution import best, change, drawn_from, entropy
 from transformer.runs.query import Query
 from transformer.runs.results import Arrays
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace(Arrays):
     """One run. Its arrays are read-only."""
 
@@ -84,6 +86,30 @@ class Trace(Arrays):
         return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Which run it is; its arrays would fill a screen."""
+        return f"<Trace of {self.checkpoint}: {self.query.source!r} -> {self.output_text!r}, {self.n_steps} steps>"
+
+    def show(self, picture: str = "step", **view: object) -> showing.Shown:
+        """The run with its stepper and its pictures, for the last line of a cell of a notebook.
+
+        Args:
+            picture: A page of the app, a part of one, or a picture: "step", "masks.checks", "attention.head_map".
+            **view: What is looked at, as in `ui.state.view.View`; steps, layers, heads and tokens count from 0.
+
+        Raises:
+            GlassformerError: There is no such picture or nothing such to look at, the checkpoint is no longer open,
+                or the app is not installed.
+        """
+        return showing.show(self, picture, view)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of a run that is the last line of a cell; a sentence where that cannot be done."""
+        try:
+            return self.show()._repr_html_()
+        except GlassformerError as error:
+            return f"<p>{escape(str(error))}</p>"
 
     @property
     def n_steps(self) -> int:

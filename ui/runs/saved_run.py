@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -32,8 +32,18 @@ from ui.state.session import STEPPER
 from words import ENGLISH, joined, languages, name_of, say
 from words.browser import browser_words
 
-SAVED: Final = "saved-"  # a slot of its own, as that of a second run
+SLOTS: Final = ("saved-", "beside-")  # of their own, as that of a second run
 MOST_BYTES: Final = 20_000_000  # of pictures and frames before they are packed; what comes then is left out
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run with the pictures that a file shows of it."""
+
+    run: Seen
+    stepper: StepperRun
+    pictures: Sequence[Picture[Any]]
+    address: str = ""  # opens the same live; "" for none
 
 
 @dataclass(frozen=True)
@@ -49,12 +59,18 @@ class Kept:
 def saved_run(kept: Kept) -> bytes:
     """The file, made without a session. Errors as of `Again.run`, and of `Work`."""
     run = kept.again.run()
-    told = {"languages": [_in_language(kept, run, language) for language in languages()]}
+    return file_of(Shown(run, kept.stepper, list(_pictures(kept.page, run)), kept.address)).encode()
+
+
+def file_of(*shown: Shown) -> str:
+    """The file, of one run or of two beside each other; errors as of `Work`."""
+    runs = list(zip(shown, SLOTS, strict=False))
+    told = {"languages": [[_in_language(one, slot, language) for one, slot in runs] for language in languages()]}
     page = read_asset("bundle/page.html")
     parts = {"PLOTLY": _plotly(), "RUN": packed(json.dumps(told, ensure_ascii=False)), "SCRIPT": packed(script())}
     for name, text in parts.items():
         page = page.replace(f">{name}<", f">{text}<")
-    return page.encode()
+    return page
 
 
 def packed(text: str) -> str:
@@ -74,13 +90,14 @@ def origin(run: Seen) -> Origin:
     return Origin(checkpoint=run.checkpoint.name, sentence=query.source, decoding=decoding_of(query), rows=rows)
 
 
-def _in_language(kept: Kept, run: Seen, language: str) -> dict[str, Any]:
+def _in_language(shown: Shown, slot: str, language: str) -> dict[str, Any]:
+    run = shown.run
     card, query = run.checkpoint.card, run.trace.query
     spoken = {} if language == ENGLISH else {"lang": tag_of(language), "words": browser_words(language)}
     charts, frames = list[dict[str, Any]](), dict[str, Any]()
     room = MOST_BYTES // len(languages())
-    for picture in _pictures(kept.page, run):
-        made = _chart(picture, run, language, room)
+    for picture in shown.pictures:
+        made = _chart(picture, run, slot, language, room)
         if made is None:
             continue
         payload, moves = made
@@ -95,11 +112,13 @@ def _in_language(kept: Kept, run: Seen, language: str) -> dict[str, Any]:
             "name": name_of(language),
             "title": title,
             "about": [[name, text] for name, text in _about(run).items() if text],
-            "live": {"says": say("Open this run in Glassformer"), "address": kept.address} if kept.address else None,
+            "live": {"says": say("Open this run in Glassformer"), "address": shown.address}
+            if shown.address
+            else None,
             "query": {"says": say("The query as JSON"), "json": query.to_json()},
             "dark": say("Dark"),
             "light": say("Light"),
-            "stepper": _stepper(kept.stepper, run.view.step) | spoken,
+            "stepper": _stepper(shown.stepper, slot, run.view.step) | spoken,
             "charts": charts,
             "frames": frames,
         },
@@ -115,29 +134,31 @@ def _pictures(page: Page, run: Seen) -> Iterable[Picture[Any]]:
     return (picture for part in parts for picture in part.pictures.values() if picture.follows != "server")
 
 
-def _chart(picture: Picture[Any], run: Seen, language: str, room: int) -> tuple[dict[str, Any], Any] | None:
+def _chart(
+    picture: Picture[Any], run: Seen, slot: str, language: str, room: int
+) -> tuple[dict[str, Any], Any] | None:
     """What the chart's component is given, and its frames, if it has any; None where there is nothing to show."""
     plot = picture.of(run)
     if plot is None:
         return None
-    key, of = f"{SAVED}{picture.key}", origin(run)
+    key, of = f"{slot}{picture.key}", origin(run)
     moment = at_a_moment(plot.spec, of, key=picture.key, alt=plot.alt, how_to_read=plot.caption, language=language)[1]
     if len(moment["figure"]) > room:
         return None
     moves = None
-    if picture.follows == "frames" and run.trace.n_steps > 1:
+    if picture.follows != "still" and run.trace.n_steps > 1:
         try:
             moves = frames_of(picture, run, of, language, most=room)
         except NoFramesError:
             return None  # at other steps it would say what is not so
-    follows = f"{language} {picture.key}" if moves else "still"
+    follows = f"{language} {key}" if moves else "still"
     more = {"name": key, "table": "", "fit": 0, "clickable": False, "follows": follows, "step": run.view.step}
     return moment | more, moves
 
 
-def _stepper(run: StepperRun, step: int) -> dict[str, Any]:
+def _stepper(run: StepperRun, slot: str, step: int) -> dict[str, Any]:
     return {
-        "name": f"{SAVED}{STEPPER}", "run": run.plain, "step": step, "step_revision": 0,
+        "name": f"{slot}{STEPPER}", "run": run.plain, "step": step, "step_revision": 0,
         "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "chosen": None,
         "choosable": False,
     }  # fmt: skip

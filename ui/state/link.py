@@ -18,7 +18,7 @@ from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, 
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
 from ui.state import answers, branch_addresses, nested
 from ui.state.answers import Answers
-from ui.state.fields import Reader, integer, read_fields, spelled, text, write_fields
+from ui.state.fields import Reader, integer, parameters, read_fields, spelled, text, write_fields
 from ui.state.view import MOST_COMPANIONS, View
 from words import say
 
@@ -160,6 +160,11 @@ class Link:
             hypothesis=self.hypothesis,
             interventions=self.interventions,
         )
+
+
+_SETTINGS = tuple(one.name for _, settings in WAYS.values() for one in settings)
+ADDRESS_WORDS: Final = tuple(filter(None, (*parameters(Link), *parameters(View), *_SETTINGS)))
+"""All names that an address may have."""
 
 
 def write_link(link: Link) -> dict[str, str]:

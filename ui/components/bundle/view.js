@@ -4,7 +4,7 @@
 import { make, makeButton } from "../common/dom.js";
 import { giveFrames, wantFrames } from "../common/frames.js";
 import { STYLES } from "../common/served.js";
-import { currentStep } from "../common/step.js";
+import { currentStep, moveStep, STEP_EVENT } from "../common/step.js";
 import { component as chart } from "../plotly/view.js";
 import { component as stepper } from "../stepper/view.js";
 
@@ -40,32 +40,82 @@ function about(said) {
 }
 
 /**
- * @param {SavedRun} saved
- * @param {number} language
+ * One run: its stepper, its pictures, and what it is. Both begin once they are in the document.
+ * @param {SavedIn} said
  */
-function show(saved, language) {
-  const said = saved.languages[language];
+function side(said) {
   const step = currentStep(said.stepper.name) ?? said.stepper.step;
-  for (const end of ends) end();
-  ends = [];
-  document.title = said.title;
-  const head = make("header", "gf-saved-head");
-  const other = (language + 1) % saved.languages.length;
-  const dark = document.documentElement.dataset.theme === "dark";
-  head.append(make("h1", "", said.title), makeButton("gf-saved-theme", dark ? said.light : said.dark, "", () => {
-    document.documentElement.dataset.theme = dark ? "light" : "dark";
-    show(saved, language);
-  }));
-  if (other !== language) {
-    head.append(makeButton("gf-saved-language", saved.languages[other].name, "", () => show(saved, other)));
-  }
   giveFrames(said.frames);
   const steps = placed(stepper, { ...said.stepper, step }, "gf-saved-stepper");
   const charts = said.charts.map((payload) => placed(chart, payload));
   const pictures = make("main", "gf-saved-pictures");
   pictures.append(...charts.map(({ parentElement }) => parentElement));
-  document.body.replaceChildren(head, steps.parentElement, pictures, about(said));
-  for (const one of [steps, ...charts]) one.begin();
+  const section = make("section", "gf-saved-side");
+  section.append(steps.parentElement, pictures, about(said));
+  return { section, begin: () => { for (const one of [steps, ...charts]) one.begin(); } };
+}
+
+/**
+ * Have a step of one run move the other, as far as that goes.
+ * @param {SavedIn[]} runs
+ */
+function together(runs) {
+  const names = runs.map((said) => said.stepper.name);
+  const lengths = runs.map((said) => said.stepper.run.target.length);
+  let before = names.map((name) => currentStep(name));
+  let moves = false;
+  const follow = () => {
+    if (moves) return;
+    const now = names.map((name) => currentStep(name));
+    const moved = now.findIndex((step, run) => step !== before[run]);
+    const step = now[moved] ?? null;
+    moves = true;
+    names.forEach((name, other) => {
+      if (other !== moved && step !== null) moveStep(Math.min(step, lengths[other] - 1), 0, name);
+    });
+    moves = false;
+    before = names.map((name) => currentStep(name));
+  };
+  document.addEventListener(STEP_EVENT, follow);
+  ends.push(() => document.removeEventListener(STEP_EVENT, follow));
+}
+
+/** In a frame of a notebook: as tall as what it shows, up to a screen, and without what stands there for no scripts. */
+function fitFrame() {
+  const frame = /** @type {HTMLElement | null} */ (window.frameElement);
+  if (frame === null) return;
+  if (frame.nextElementSibling?.tagName === "DETAILS") frame.nextElementSibling.removeAttribute("open");
+  const most = frame.offsetHeight;
+  const fit = () => { frame.style.height = `${Math.min(most, document.documentElement.scrollHeight)}px`; };
+  new ResizeObserver(fit).observe(document.body);
+}
+
+/**
+ * @param {SavedRun} saved
+ * @param {number} language
+ */
+function show(saved, language) {
+  const runs = saved.languages[language];
+  const [said] = runs;
+  for (const end of ends) end();
+  ends = [];
+  document.title = runs.map(({ title }) => title).join(" | ");
+  const head = make("header", "gf-saved-head");
+  const other = (language + 1) % saved.languages.length;
+  const dark = document.documentElement.dataset.theme === "dark";
+  head.append(make("h1", "", document.title), makeButton("gf-saved-theme", dark ? said.light : said.dark, "", () => {
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    show(saved, language);
+  }));
+  if (other !== language) {
+    head.append(makeButton("gf-saved-language", saved.languages[other][0].name, "", () => show(saved, other)));
+  }
+  const sides = runs.map(side);
+  const whole = make("div", "gf-saved-sides");
+  whole.append(...sides.map(({ section }) => section));
+  document.body.replaceChildren(head, whole);
+  for (const { begin } of sides) begin();
+  together(runs);
   wantFrames();
 }
 
@@ -76,5 +126,6 @@ if (saved) {
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   document.documentElement.dataset.theme = matchMedia(DARK).matches ? "dark" : "light";
   const [spoken] = navigator.language.split("-");
-  show(saved, Math.max(0, saved.languages.findIndex(({ tag }) => tag.startsWith(spoken))));
+  show(saved, Math.max(0, saved.languages.findIndex(([{ tag }]) => tag.startsWith(spoken))));
+  fitFrame();
 }

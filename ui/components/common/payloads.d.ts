@@ -207,7 +207,8 @@ export interface SavedIn {
 
 /** A saved run, as `ui/runs/saved_run.py` writes it. */
 export interface SavedRun {
-  languages: SavedIn[];
+  /** In each language one run, or two beside each other. */
+  languages: SavedIn[][];
 }
 
 declare global {

@@ -1,0 +1,51 @@
+"""Ask for the pictures of a run. What draws them stands above this library, in `ui`, and is found when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from transformer.errors import GlassformerError
+
+if TYPE_CHECKING:
+    from transformer.runs.trace import Trace
+
+_DRAWS = "ui.runs.notebook"
+
+
+class Shown(Protocol):
+    """What a notebook draws as the last line of a cell."""
+
+    def _repr_html_(self) -> str: ...
+
+
+def show(trace: Trace, picture: str, view: Mapping[str, object]) -> Shown:
+    """One run; see `Trace.show`."""
+    return drawing().show(trace, picture, view)
+
+
+def compare(left: Trace, right: Trace, picture: str = "step", **view: object) -> Shown:
+    """Two runs beside each other: for the last line of a cell. One stepper moves both.
+
+    Args:
+        left: One run; its checkpoint must still be open.
+        right: The other run, of the same or of another checkpoint.
+        picture, **view: As of `Trace.show`, for both.
+
+    Raises:
+        GlassformerError: As of `Trace.show`.
+    """
+    return drawing().compare(left, right, picture, view)
+
+
+def drawing() -> Any:
+    """The module that draws. Raises GlassformerError where the app is not installed beside this library."""
+    try:
+        return import_module(_DRAWS)
+    except ModuleNotFoundError as error:
+        raise GlassformerError(
+            "the pictures of a run are drawn by the app, and {name} is missing; "
+            "install Glassformer from its repository with `pip install -e .`.",
+            name=error.name,
+        ) from error
