@@ -20,7 +20,7 @@ def book(tmp_path_factory):
         left, right = checkpoint.run("stone"), checkpoint.run("ice")
         shown = [left.show("step.candidates", step=1), transformer.compare(left, right, "step.candidates")]
         html = [one._repr_html_() for one in shown]
-    apart = f'<iframe sandbox="allow-scripts" srcdoc="{escape(html[0])}"></iframe>'
+    apart = f'<iframe width="900" height="600" sandbox="allow-scripts" srcdoc="{escape(html[0])}"></iframe>'
     file = tmp_path_factory.mktemp("notebook") / "book.html"
     file.write_text(f"<!doctype html><meta charset=utf-8>{''.join(html)}{apart}", encoding="utf-8")
     return file
