@@ -44,6 +44,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "wrong", "checkpoints", "open", "doctor", "sentences", "glossary",
         ),
         ("teaching",),  # prints what pages show
+        ("notebook",),  # shows it without the app
     ),
 }  # fmt: skip
 KNOWS_NOTHING = "Knows nothing of Streamlit"

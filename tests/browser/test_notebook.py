@@ -8,14 +8,14 @@ from playwright.sync_api import expect
 import transformer
 from tests.browser.test_saved_run import TITLES
 from tests.source_code import ROOT
-from ui.runs import notebook
+from ui.notebook import runs
 
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     """A page with a picture, two runs beside each other, and one in a frame of another origin."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(notebook, "find_spec", lambda name: None)
+        patch.setattr(runs, "find_spec", lambda name: None)
         checkpoint = transformer.load(ROOT / "checkpoints" / "reverse")
         left, right = checkpoint.run("stone"), checkpoint.run("ice")
         shown = [left.show("step.candidates", step=1), transformer.compare(left, right, "step.candidates")]
@@ -45,7 +45,7 @@ def test_runs_step_in_their_frames_without_a_network(new_page, book):
     # A frame is no taller than what it shows; what stands there for no scripts is folded.
     for frame in page.locator("div > iframe").all():
         tall = frame.evaluate("(one) => [one.offsetHeight, one.contentDocument.documentElement.scrollHeight]")
-        assert tall[0] == min(tall[1], notebook.FRAME_PIXELS)
+        assert tall[0] == min(tall[1], runs.FRAME_PIXELS)
     assert page.locator("details[open]").count() == 0
     apart = page.frame_locator("body > iframe")
     expect(apart.frame_locator("iframe").locator(TITLES)).to_have_text("Step 2: candidates for the next piece")

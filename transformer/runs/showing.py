@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from transformer.errors import GlassformerError
+from transformer.runs.query import Query
 
-if TYPE_CHECKING:
-    from transformer.runs.trace import Trace
+_DRAWS = "ui.notebook.runs"
 
-_DRAWS = "ui.runs.notebook"
+
+class OfQuery(Protocol):
+    """A `Trace`, which imports this module."""
+
+    @property
+    def query(self) -> Query:
+        """What was asked for."""
 
 
 class Shown(Protocol):
@@ -20,16 +26,16 @@ class Shown(Protocol):
     def _repr_html_(self) -> str: ...
 
 
-def show(trace: Trace, picture: str, view: Mapping[str, object]) -> Shown:
+def show(trace: OfQuery, picture: str, view: Mapping[str, object]) -> Shown:
     """One run; see `Trace.show`."""
     return drawing().show(trace, picture, view)
 
 
-def compare(left: Trace, right: Trace, picture: str = "step", **view: object) -> Shown:
+def compare(left: OfQuery, right: OfQuery, picture: str = "step", **view: object) -> Shown:
     """Two runs beside each other: for the last line of a cell. One stepper moves both.
 
     Args:
-        left: One run; its checkpoint must still be open.
+        left: One run, a `Trace`; its checkpoint must still be open.
         right: The other run, of the same or of another checkpoint.
         picture, **view: As of `Trace.show`, for both.
 

@@ -21,8 +21,8 @@ from warnings import warn
 from transformer.checkpoint.load import Checkpoint, in_memory, load
 from transformer.errors import GlassformerError, QueryError, shown
 from transformer.runs.trace import Trace
+from ui.notebook.images import Format, images
 from ui.runs.open_run import seen
-from ui.runs.paper import Format, images
 from ui.runs.picture import Picture, Plot
 from ui.runs.saved_run import Shown, file_of
 from ui.runs.seen import Seen
@@ -167,7 +167,7 @@ def picture_file(
         name: As of `pictures_named`; of several the first is drawn, but in HTML all.
         form: HTML is a saved run.
         language: Of PNG and SVG.
-        width, height, dpi: As of `ui.runs.paper.images`.
+        width, height, dpi: As of `ui.notebook.images.images`.
 
     Raises:
         GlassformerError: The folder, the query, a name or a size cannot be used, or nothing draws PNG and SVG.

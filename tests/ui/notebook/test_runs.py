@@ -18,7 +18,7 @@ from tools.browser import find_browser
 from transformer.__main__ import main
 from transformer.errors import GlassformerError, QueryError
 from ui.components.plotly.plotly_view import figure_json
-from ui.runs import notebook, paper
+from ui.notebook import images, runs
 from ui.runs.frames import plot_at
 from ui.shared.door import here
 from ui.state.view import View
@@ -36,7 +36,7 @@ def reverse():
 def no_images(monkeypatch):
     """A machine without kaleido."""
     monkeypatch.setitem(sys.modules, "kaleido", None)
-    monkeypatch.setattr(notebook, "find_spec", lambda name: None)
+    monkeypatch.setattr(runs, "find_spec", lambda name: None)
 
 
 class Elements(HTMLParser):
@@ -88,12 +88,10 @@ def test_a_picture_is_shown_by_its_name_as_the_app_draws_it(reverse, no_images, 
 
 
 def test_a_part_and_a_page_have_all_their_pictures():
-    assert [one.key for one in notebook.pictures_named("masks.checks")] == list(
-        PAGES["masks"].parts["checks"].pictures
-    )
-    assert {one.part.page.path for one in notebook.pictures_named("attention")} == {"attention"}
+    assert [one.key for one in runs.pictures_named("masks.checks")] == list(PAGES["masks"].parts["checks"].pictures)
+    assert {one.part.page.path for one in runs.pictures_named("attention")} == {"attention"}
     for key, picture in PICTURES.items():
-        assert notebook.pictures_named(f"{picture.part.page.path}.{key}") == [picture]
+        assert runs.pictures_named(f"{picture.part.page.path}.{key}") == [picture]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +116,7 @@ def test_what_cannot_be_shown_is_said(reverse, name, view, says):
 def test_every_field_of_the_view_can_be_given():
     plain = View()
     for name in View.__dataclass_fields__:
-        assert notebook.looked_at({name: getattr(plain, name)}) == plain
+        assert runs.looked_at({name: getattr(plain, name)}) == plain
 
 
 def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images):
@@ -156,8 +154,8 @@ def test_text_is_never_markup(no_images):
 
 
 def test_without_the_app_the_library_says_what_is_missing(reverse, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ui.runs.notebook", None)
-    with pytest.raises(GlassformerError, match=r"drawn by the app, and ui\.runs\.notebook is missing"):
+    monkeypatch.setitem(sys.modules, "ui.notebook.runs", None)
+    with pytest.raises(GlassformerError, match=r"drawn by the app, and ui\.notebook\.runs is missing"):
         reverse.run("stone").show()
 
 
@@ -232,10 +230,10 @@ def test_a_value_out_of_range_is_noted(tmp_path, capsys):
 
 
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):
-    spec = notebook.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
+    spec = runs.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
     with pytest.raises(GlassformerError, match=r"need kaleido; `pip install 'glassformer\[pictures\]'` brings it"):
-        paper.images([spec], "en", form="svg", width=100)
+        images.images([spec], "en", form="svg", width=100)
     monkeypatch.undo()
     monkeypatch.setenv("BROWSER_PATH", str(REVERSE / "no browser"))
     with pytest.raises(GlassformerError, match="could not be drawn by a browser"):
-        paper.images([spec], "en", form="svg", width=100)
+        images.images([spec], "en", form="svg", width=100)
