@@ -43,8 +43,8 @@ ONE = "layer=1&head=1"
 VISIT = (
     View("all heads", "", None, GRIDS),
     View("mean of all, cross", "panel=head", ("panel", "One map"), ((MAP, f"{CROSS}: mean of all"),)),
-    View("a layer's mean", "panel=head&layer=1", ("layer", "1"), ((MAP, "layer 1, mean"),)),
-    View("one head, cross", f"panel=head&{ONE}", ("head", "1"), ((MAP, f"{CROSS}: layer 1, head"),)),
+    View("a layer's mean", "panel=head&layer=1", ("layer", "Layer 1"), ((MAP, "layer 1, mean"),)),
+    View("one head, cross", f"panel=head&{ONE}", ("head", "Head 1"), ((MAP, f"{CROSS}: layer 1, head"),)),
     *(
         View(f"one head, {kind}", f"panel=head&kind={kind}&{ONE}", ("kind", click), ((MAP, f"{name}:"),))
         for kind, click, name in (("encoder", "Encoder self", ENCODER), ("decoder", "Decoder self", DECODER))
@@ -59,7 +59,7 @@ VISIT = (
         for kind, click, name in (
             ("decoder", ("panel", "Flow"), DECODER),
             ("encoder", ("kind", "Encoder self"), ENCODER),
-            ("cross", ("kind", "Cross"), CROSS),
+            ("cross", ("kind", "Cross-attention"), CROSS),
         )
     ),
     View("all heads again", ONE, ("panel", "All heads"), GRIDS),
@@ -146,7 +146,12 @@ def _open(page: Page, address: str, view: View) -> float:
 def _click(page: Page, view: View) -> float:
     key, name = view.click or ("", "")
     page.evaluate(WATCH, view.shows)
-    page.locator(f".st-key-{key} button").get_by_text(name, exact=True).evaluate(CLICK)
+    menu = page.locator(f".st-key-{key}").get_by_role("combobox")
+    if menu.count():
+        menu.click()
+        page.get_by_role("option", name=name, exact=True).evaluate(CLICK)
+    else:
+        page.locator(f".st-key-{key} button").get_by_text(name, exact=True).evaluate(CLICK)
     page.wait_for_function("window.__painted", polling=20)
     wait_for_idle(page)
     return float(page.evaluate("window.__painted - window.__clicked"))
