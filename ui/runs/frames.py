@@ -121,8 +121,7 @@ def frames_of(
             plot = plot_at(picture, run, step)
             if plot is None:
                 raise NoFramesError(409, f"nothing is shown at step {step + 1}")
-            how_to_read = plot.caption
-            said = at_a_moment(plot.spec, of, key=key, alt=plot.alt, how_to_read=how_to_read, language=language)[1]
+            said = at_a_moment(plot.spec, of, key=key, language=language, **plot.words)[1]
             if drawn and step == run.view.step and digest(said) != drawn:
                 raise NoFramesError(409, "the page has drawn something else")
             moment = said | {"figure": json.loads(said["figure"])}

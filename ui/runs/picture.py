@@ -15,7 +15,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -49,6 +49,35 @@ the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rows:
+    """A small table of a moment."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]  # each as long as `columns`
+    fold: str = ""  # what it is folded under; "": it stands open
+    note: str = ""  # under it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What the component of a chart writes next to it, of the same moment, letter by letter."""
+
+    above: str = ""  # over the chart
+    table: Rows | None = None  # under it, and under how it is read
+    below: str = ""  # under that
+    beside: bool = False  # all but `above` stands beside the chart, where there is room
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The same as plain data."""
+        table = self.table and vars(self.table) | {
+            "columns": list(self.table.columns),
+            "rows": list(map(list, self.table.rows)),
+        }
+        return vars(self) | {"table": table}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plot:
     """A picture of a moment: plain data, with all that is said of it."""
 
@@ -59,6 +88,12 @@ class Plot:
     of_sentence: bool = True  # it is of the sentence at hand, as the others of its part
     # What a click on a mark means; fields of the view, if the page says nothing else. It must not hold a run.
     clicked: Callable[[Click], Any] | None = None
+    said: Said | None = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What is said of it, as plain data."""
+        return {"alt": self.alt, "how_to_read": self.caption, "said": self.said and self.said.plain}
 
     @property
     def caption(self) -> str:

@@ -121,7 +121,7 @@ def _chart(picture: Picture[Any], run: Seen, language: str, room: int) -> tuple[
     if plot is None:
         return None
     key, of = f"{SAVED}{picture.key}", origin(run)
-    moment = at_a_moment(plot.spec, of, key=picture.key, alt=plot.alt, how_to_read=plot.caption, language=language)[1]
+    moment = at_a_moment(plot.spec, of, key=picture.key, language=language, **plot.words)[1]
     if len(moment["figure"]) > room:
         return None
     moves = None

@@ -49,8 +49,7 @@ def show(
     drawing.chart(
         plot.spec,
         key=key,
-        alt=plot.alt,
-        how_to_read=plot.caption,
+        **plot.words,
         fit=plot.fit,
         of_sentence=plot.of_sentence and picture.part.of_sentence,
         on_click=None

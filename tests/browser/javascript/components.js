@@ -161,7 +161,7 @@ async function drawn(data, layout, background = "#ffffff", more = {}) {
   const address = new URL(`../../../ui/components/plotly/${PLOTLY_FILE}`, import.meta.url).href;
   window.__glassformerPlotly = new Map([[address, Promise.resolve(FAKE)]]);
   /** @type {PlotlyPayload} */
-  const payload = { figure: JSON.stringify({ data, layout }), alt: "A chart.", height: 300, caption: "", name: "c",
+  const payload = { figure: JSON.stringify({ data, layout }), alt: "A chart.", height: 300, caption: "", said: null, name: "c",
     file: "c", about: [], table: "", fit: 0, clickable: true, follows: "server", step: null, ...more };
   const made = placed(chart, payload, background);
   await wait(20);
@@ -198,15 +198,17 @@ async function chartWith(frames) {
   return { ...made, leave, heard: quiet.told };
 }
 let charts = 0;
-const MOMENT = { alt: "1", height: 300, caption: "", file: "c", about: [], figure: { data: [{ y: [0] }], layout: {} } };
+const MOMENT = { alt: "1", height: 300, caption: "", said: null, file: "c", about: [], figure: { data: [{ y: [0] }], layout: {} } };
 
 test("a chart whose frames are here follows the step by itself, and a click on it says which that was", async () => {
-  const changes = [null, { alt: ["2"], figure: { data: { 0: { y: { 0: [5] } } } } }];
-  const { told, plot, leave } = await chartWith({ first: MOMENT, changes });
+  const said = [{ above: "<b>", table: null, below: "", beside: false }];
+  const changes = [null, { alt: ["2"], said, figure: { data: { 0: { y: { 0: [5] } } } } }];
+  const { told, parent, plot, leave } = await chartWith({ first: MOMENT, changes });
   equal(restOf("s-stepper") === null, false);
   tellStep(1, "s-c");
   await wait(20);
   equal([plot.data[0].y, plot.getAttribute("aria-label")], [[5], "2"]);
+  equal(found(parent, ".gf-lines").map((line) => line.textContent), ["<b>"]);
   listeners.plotly_click({ points: [{ curveNumber: 0, pointNumber: 0, data: {} }] });
   tellStep(0, "s-c");
   await wait(20);
