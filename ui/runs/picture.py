@@ -65,6 +65,7 @@ class Said:
     above: str = ""  # over the chart
     table: Rows | None = None  # under it, and under how it is read
     below: str = ""  # under that
+    pale: bool = False  # `below` is in small pale letters
     beside: bool = False  # all but `above` stands beside the chart, where there is room
 
     @property

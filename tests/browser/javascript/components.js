@@ -201,7 +201,7 @@ let charts = 0;
 const MOMENT = { alt: "1", height: 300, caption: "", said: null, file: "c", about: [], figure: { data: [{ y: [0] }], layout: {} } };
 
 test("a chart whose frames are here follows the step by itself, and a click on it says which that was", async () => {
-  const said = [{ above: "<b>", table: null, below: "", beside: false }];
+  const said = [{ above: "<b>", table: null, below: "", pale: false, beside: false }];
   const changes = [null, { alt: ["2"], said, figure: { data: { 0: { y: { 0: [5] } } } } }];
   const { told, parent, plot, leave } = await chartWith({ first: MOMENT, changes });
   equal(restOf("s-stepper") === null, false);

@@ -9,7 +9,7 @@ import { equal, test } from "./harness.js";
 
 /** @param {string} n @returns {Said} */
 const said = (n) => ({
-  above: `Step <b>${n}</b>`, below: "", beside: false,
+  above: `Step <b>${n}</b>`, below: "", pale: false, beside: false,
   table: { columns: ["Piece", "Sum"], rows: [["a", `−${n}.5`], ["1a", ""]], fold: `Step ${n} weighed`, note: "" },
 });
 
@@ -32,7 +32,7 @@ test("what is said next to a picture is text, above it and below it, and nothing
   equal(Array.from(home.querySelectorAll(".gf-number"), (cell) => cell.textContent), ["Sum", "−2.5", ""]);
   under.write(null);
   equal(lines(), []);
-  under.write({ above: "", table: null, below: "Below", beside: true });
+  under.write({ above: "", table: null, below: "Below", pale: true, beside: true });
   equal([lines(), home.classList.contains("gf-has-beside")], [["Below"], true]);
   home.remove();
 });

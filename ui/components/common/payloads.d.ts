@@ -41,6 +41,7 @@ export interface Said {
   above: string;
   table: { columns: string[]; rows: string[][]; fold: string; note: string } | null;
   below: string;
+  pale: boolean;
   beside: boolean;
 }
 

@@ -38,6 +38,7 @@ export function makeLines(shown, foot) {
     above.textContent = said?.above ?? "";
     below.textContent = said?.below ?? "";
     below.hidden = !said?.below;
+    below.className = said?.pale ? "gf-pale" : "";
     fold.hidden = !said?.table?.fold;
     box.replaceChildren(...(said?.table ? tableOf(said.table) : []));
     summary.textContent = said?.table?.fold ?? "";
