@@ -21,7 +21,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from charts.theme import Spec
 from transformer.model.anatomy import Kind
-from ui.runs.seen import Seen
+from ui.runs.seen import Stepped
 from ui.state.click import Click
 from ui.state.fields import words_of
 from ui.state.view import Slot, View
@@ -113,9 +113,9 @@ class Picture(Generic[_Scene]):
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
     follows: Follows = "frames"
 
-    def of(self, run: Seen) -> Plot | None:
-        """What it shows of a run that is on no page; errors as of `Work`."""
-        scene = self.part.scene(run)
+    def of(self, shown: Stepped) -> Plot | None:
+        """What it shows of a run, or what else its part has scenes of, that is on no page; errors as of `Work`."""
+        scene = self.part.scene(shown)
         return None if scene is None else self.plot(scene)
 
 
@@ -127,7 +127,7 @@ class Part(Generic[_Scene]):
     name: str  # the value of the page's field; "" where the page has one part alone
     title: str  # of its button
     # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
-    scene: Callable[[Seen], _Scene | None]
+    scene: Callable[[Any], _Scene | None]
     of_sentence: bool = True  # its pictures are of the sentence at hand, and not of the model alone
     asks: bool = False  # beside its pictures the page draws what is of the step, so the server draws each step
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class Page:
         self,
         name: str,
         title: str,
-        scene: Callable[[Seen], _Scene | None],
+        scene: Callable[[Any], _Scene | None],
         *,
         of_sentence: bool = True,
         asks: bool = False,

@@ -138,8 +138,8 @@ def _chart(picture: Picture[Any], run: Seen, language: str, room: int) -> tuple[
 def _stepper(run: StepperRun, step: int) -> dict[str, Any]:
     return {
         "name": f"{SAVED}{STEPPER}", "run": run.plain, "step": step, "step_revision": 0,
-        "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "chosen": None,
-        "choosable": False,
+        "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "moves": "",
+        "chosen": None, "choosable": False,
     }  # fmt: skip
 
 

@@ -108,6 +108,7 @@ export interface StepperPayload extends Spoken {
   compact: boolean;
   led: boolean;
   asks: boolean;
+  moves: string;
   chosen: number | null;
   choosable: boolean;
 }

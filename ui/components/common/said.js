@@ -5,7 +5,7 @@ import { make } from "./dom.js";
 
 /** @import { Said } from "./payloads.js" */
 
-const NUMBER = /^[−-]?[\d.,]*%?$/;
+const NUMBER = /^[−+-]?[\d.,]*%?$/;
 
 /**
  * @typedef {object} Lines
@@ -62,5 +62,5 @@ function tableOf({ columns, rows, note }) {
   for (const { cells } of table.rows) {
     for (const cell of cells) cell.classList.toggle("gf-number", numbers[cell.cellIndex]);
   }
-  return note ? [table, make("p", "gf-told", note)] : [table];
+  return note ? [table, make("p", "gf-pale", note)] : [table];
 }
