@@ -119,8 +119,11 @@ def sentences(test: AppTest) -> str:
 
 
 def told(test: AppTest, kinds: Sequence[str] = ("markdown", "caption")) -> str:
-    """What the page says in Markdown and captions, or in elements of other kinds, without the escapes."""
-    return "\n".join(element.value.replace("\\", "") for kind in kinds for element in test.get(kind))
+    """What the page says in Markdown, captions and next to charts, or in other elements, without the escapes."""
+    charts = [json.loads(element.proto.json)["payload"].get("said") or {} for element in test.get("bidi_component")]
+    beside = [line for said in charts for part in ("above", "below") if (line := said.get(part))]
+    lines = [element.value.replace("\\", "") for kind in kinds for element in test.get(kind)]
+    return "\n".join(beside * ("markdown" in kinds) + lines)
 
 
 told_or_noted = partial(told, kinds=("markdown", "caption", "info"))

@@ -13,8 +13,7 @@ from transformer.analysis.compare import kl_divergences, own_log_probs, read_out
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from ui.compare import map_difference, outputs, reading, second_run
-from ui.compare.candidates import LEFT, RIGHT
+from ui.compare import map_difference, outputs, pair_pictures, reading, second_run
 from ui.compare.opening import step_beside
 from ui.compare.second_run import BRANCH, CHECKPOINT
 from ui.runs import loading
@@ -57,12 +56,17 @@ def test_a_changed_run_stands_beside_its_control(compare):
     assert [one.value for one in test.markdown if one.value.startswith("**Left:")] == ["**Left:** the model as it is"]
 
 
+def key_of(test, picture):
+    """The key of a picture in the slot of the longer run, whose steps it follows."""
+    return next(key for key in keys_of(test) if key in (picture.key, f"{SECOND}{picture.key}"))
+
+
 def test_divergences_and_probabilities_are_those_of_both_runs(compare):
     test = compare(do=ZERO)
     checkpoint, control = trace("abcdef")
     _, changed = trace("abcdef", ZERO)
     read = read_output(checkpoint, changed.query, control.tgt_ids)
-    rows = figure(test, outputs.ALIGNED)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
     own = [row for row in rows if row[1] is not None]
     steps = range(control.n_steps)
     assert [row[2] for row in own] == list(control.tgt_pieces)
@@ -144,7 +148,7 @@ def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_
     again = open_page(COMPARE, **address(test))
     for key in ("stepper", "b-stepper"):
         assert payload(again, key)["run"] == payload(test, key)["run"]
-    assert figure(again, outputs.ALIGNED) == figure(test, outputs.ALIGNED)
+    assert figure(again, key_of(again, pair_pictures.outputs)) == figure(test, key_of(test, pair_pictures.outputs))
 
 
 def test_maps_of_two_sources_are_not_subtracted(compare):
@@ -163,13 +167,13 @@ def test_models_of_two_vocabularies_are_compared_as_far_as_that_goes(compare):
     assert address(test)["b"] == "model=en-fr"
     assert pieces(test, SECOND) == list(trace("abcdef", model="en-fr")[1].tgt_pieces)
     assert any(one.value == outputs.OTHER_PIECES for one in test.caption)
-    table = figure(test, outputs.ALIGNED)["layout"]["meta"]["table"]["rows"]
+    table = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
     assert all(row[10] is None and row[7] is None for row in table)
 
 
 def test_two_models_of_one_vocabulary_read_each_other(compare):
     test = compare(b="model=reverse-leak")
-    rows = figure(test, outputs.ALIGNED)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
     assert all(row[10] is not None for row in rows if row[1] is not None)
 
 
@@ -191,7 +195,7 @@ def test_two_heads_are_of_one_run(compare):
     _, run = trace("abcdef")
     drawn = numbers(figure(test, map_difference.DIFFERENCE)["data"][0]["z"])
     np.testing.assert_allclose(drawn, run.maps("cross")[1, 2] - run.maps("cross")[0, 0], atol=1e-6)
-    assert not [one for one in test.get("bidi_component") if one.key == outputs.ALIGNED]
+    assert not [one for one in test.get("bidi_component") if one.key == pair_pictures.outputs.key]
     check(test.selectbox(key=f"{SECOND}head").set_value(0).run())
     assert address(test)["b"] == "layer=2&head=1"
     assert view(test).head == 0
@@ -219,12 +223,12 @@ def test_the_second_run_stands_where_the_first_does(step, n_steps, own, n_own, f
 def test_the_candidates_are_those_of_the_step_in_both_runs(compare):
     test = compare(do=ZERO, step=1)
     _, control = trace("abcdef")
-    table = test.dataframe[1].value
-    first = table.iloc[0]
-    i = control.vocabulary.index(first["piece"])
-    assert first["p_left"] == pytest.approx(float(np.exp(control.log_probs[0, i])))
-    assert first["rank_left"] == control.rank_of(i, step=0)
-    assert {f"{SECOND}{LEFT}", f"{SECOND}{RIGHT}"} <= keys_of(test)
+    first = payload(test, key_of(test, pair_pictures.right))["said"]["table"]["rows"][0]
+    i = control.vocabulary.index(first[0])
+    assert float(first[1]) == pytest.approx(float(np.exp(control.log_probs[0, i])), abs=6e-5)
+    assert int(first[4]) == control.rank_of(i, step=0)
+    shown = figure(test, key_of(test, pair_pictures.left))["layout"]["meta"]["table"]["rows"]
+    assert [row[1] for row in shown][:2] == [control.vocabulary[i] for i in np.argsort(-control.log_probs[0])[:2]]
 
 
 def test_the_address_says_the_step_of_both(compare):
@@ -233,7 +237,7 @@ def test_the_address_says_the_step_of_both(compare):
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (1, 1)
     test = compare(src="abc", step=4, b="src=abcdefgh&step=7")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (4, 7)
-    assert any("so it stands at its end" in one.value for one in test.caption)
+    assert any("it stands at its end" in one.value for one in test.caption)
     test = compare(src="abcdefgh", step=7, b="src=abc")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (7, 4)
 
@@ -274,7 +278,7 @@ def test_where_a_changed_run_cannot_be_done_its_control_is_shown(compare):
 
 def test_a_decoder_alone_is_compared_with_its_control(open_one_stack):
     test = open_one_stack("decoder", COMPARE, do="zero-decoder.1.1", layer=2, head=1)
-    rows = figure(test, outputs.ALIGNED)["layout"]["meta"]["table"]["rows"]
+    rows = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
     assert all(row[10] is not None for row in rows if row[1] is not None)
     assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
 
@@ -283,7 +287,7 @@ def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     test = open_one_stack("encoder", COMPARE, do="zero-encoder.1.1", layer=2, head=1)
     keys = keys_of(test)
     assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
-    assert outputs.ALIGNED not in keys
+    assert pair_pictures.outputs.key not in keys
     assert "writes nothing" in sentences(test)
     cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])
     np.testing.assert_allclose(cosines[0], 1, atol=1e-6)  # the change comes after the embedding

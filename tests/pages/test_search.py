@@ -3,11 +3,23 @@
 import pytest
 
 from tests.pages.conftest import SEARCH, check
-from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, output, sentences, told, view
+from tests.pages.reading import (
+    address,
+    charts_of,
+    figure,
+    go_to,
+    numbers,
+    opened,
+    output,
+    payload,
+    sentences,
+    told,
+    view,
+)  # fmt: skip
 from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
-from ui.runs import loading, measuring
+from ui.runs import loading
 from ui.search import draws, sampling, search_panels, search_pictures
 
 BEAM = {"how": "beam", "beam": 3}
@@ -50,6 +62,11 @@ def test_stepping_moves_the_tree(beam):
     assert len(before) < len(marks(test))
     assert max(before) < max(marks(test))
     assert "Step 4: of" in told(test)
+    table = payload(test, search_pictures.tree.key)["said"]["table"]
+    assert table["fold"] == "All that step 4 weighed"
+    sums = [float(row[4].replace("−", "-")) for row in table["rows"]]
+    assert sums == sorted(sums, reverse=True)
+    assert [row[0] for row in table["rows"]] == list(map(str, range(1, len(sums) + 1)))
     assert all("open, score" in text for text in results(test))
     assert figure(test, search_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
 
@@ -80,7 +97,7 @@ def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(ope
 
 
 def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):
-    monkeypatch.setattr(measuring, "SMALL", 0)
+    monkeypatch.setattr(search_pictures, "SMALL", 0)
     test = open_page(SEARCH, model="reverse", src="glasses")
     assert not [one for one in test.get("bidi_component") if one.key == search_pictures.tree.key]
     check(test.button(key=search_panels.DRAW_BESIDE).click().run())
@@ -168,11 +185,11 @@ def test_a_button_goes_back(open_page):
 
 def test_the_numbers_are_those_of_the_step(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, k=3)
-    cells = test.table[0].value
+    rows = payload(test, search_pictures.shares.key)["said"]["table"]["rows"]
     checkpoint = opened("reverse")
     trace = loading.runner().trace(checkpoint, checkpoint.query("glasses", decoding=Sampling(top_k=3)))
-    assert cells.iloc[2, 1] == "3"
-    assert cells.iloc[0, 0] == f"{trace.entropies()[0]:.2f}"
+    assert rows[2][2] == "3"
+    assert rows[0][1] == f"{trace.entropies()[0]:.2f}"
 
 
 @pytest.mark.parametrize("link", [{"try_temp": "hot"}, {"try_temp": 99}, {"try_k": -3}, {"try_p": 7}], ids=str)

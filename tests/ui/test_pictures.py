@@ -28,7 +28,7 @@ from words import Sentence, languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
-NO_PICTURES = {"*", "part", "results", "search_spreads"}
+NO_PICTURES = {"*", "part", "results"}
 ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
 FEATURES = ("rotary", "alibi")
 KINDS = ("reverse", *ALONE, *FEATURES)
@@ -80,12 +80,25 @@ def test_a_picture_is_a_figure_with_words_and_a_table(opened, key, kind):
     assert len(json.dumps(figure.to_plotly_json(), default=str)) < 300_000
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", PICTURES)
+def test_what_is_said_next_to_a_picture_is_in_sentences_and_in_whole_rows(opened, key, kind):
+    plot = PICTURES[key].of(look(PICTURES[key], opened(kind), kind))
+    if plot is None or plot.said is None:
+        return
+    table = plot.said.table
+    assert plot.said.above or plot.said.below or table
+    names = [] if table is None else [*table.columns, *filter(None, (table.fold, table.note))]
+    assert all(isinstance(one, Sentence) for one in (*filter(None, (plot.said.above, plot.said.below)), *names))
+    assert table is None or (table.rows and {len(row) for row in table.rows} == {len(table.columns)})
+
+
 @pytest.mark.parametrize("key", PICTURES)
 def test_a_picture_of_some_kind_of_model_is_the_same_in_the_second_slot(opened, key):
     picture = PICTURES[key]
     pairs = ([picture.of(look(picture, opened(kind), kind, slot=slot)) for slot in (MAIN, SECOND)] for kind in KINDS)
     first, second = next(pair for pair in pairs if pair[0] is not None)
-    assert repr(first.spec) == repr(second.spec)
+    assert repr((first.spec, first.words)) == repr((second.spec, second.words))
 
 
 @pytest.mark.parametrize("key", PICTURES)
@@ -98,7 +111,7 @@ def test_a_guess_hides_what_comes_later(opened, key):
     for forced in ways:
         run = look(picture, opened("reverse"), "reverse", forced=forced, step=STEP, guess=True)
         plot = picture.of(replace(run, looking=replace(run.looking, revealed=False)))
-        hidden.append(None if plot is None else repr((plot.spec, plot.alt)))
+        hidden.append(None if plot is None else repr((plot.spec, plot.words)))
     assert hidden[0] == hidden[1]
 
 

@@ -86,7 +86,7 @@ def _control_alone(checkpoint: Checkpoint) -> None:
         st.caption(say("There is no changed run: the sentence above says why."))
 
 
-def _both(pair: Pair, head: Place, left: Place, right: Place) -> None:
+def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
     for place, run in ((left, pair.left), (right, pair.right)):
         with place:
             if pair.compared == "ways":
@@ -113,7 +113,7 @@ def _fold(name: str, label: str, *, is_open: bool = False) -> Place:
     return st.expander(label, expanded=is_open, key=f"compared_fold_{name}_{is_open}")
 
 
-def _maps(pair: Pair) -> None:
+def _maps(pair: Pair[OpenRun]) -> None:
     map_difference.controls(pair)
     attempt(lambda: map_difference.draw(pair))
 
@@ -146,19 +146,22 @@ def _way(run: OpenRun) -> str:
     return joined(" ", [said, told(query.interventions)]) if query.interventions else said
 
 
-def _stepper(pair: Pair, run: OpenRun) -> None:
+def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
     """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other."""
     other = pair.right if run is pair.left else pair.left
-    second = pair.right if pair.main is pair.left else pair.left
-    leads = second if second.trace.n_steps > pair.main.trace.n_steps else pair.main
     sentence(
-        run, compact=True, led=run is not leads, moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1)
+        run,
+        compact=True,
+        led=run is not pair.leads,
+        moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
+        beside=other.slot,
+        shown=opening.shown(pair),
     )
-    if 0 < run.trace.n_steps <= other.view.step:
+    if 0 < run.trace.n_steps < other.trace.n_steps:
         st.caption(
             say_n(
-                "This output has {n} piece, so it stands at its end while the other goes on.",
-                "This output has {n} pieces, so it stands at its end while the other goes on.",
+                "This output has {n} piece; it stands at its end while the other goes on.",
+                "This output has {n} pieces; it stands at its end while the other goes on.",
                 run.trace.n_steps,
             )
         )

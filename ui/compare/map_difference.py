@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ui.runs.step_rows import Looking, heads_name
 from ui.shared import choices, drawing
 from ui.shared.choices import Kept
 from ui.shared.door import st
+from ui.shared.saving import Origin
 from ui.state.view import MAIN, Slot
 from words import Sentence, joined, say
 
@@ -45,7 +46,7 @@ ONE_MODEL: Final = say(
 OTHER_KINDS: Final = say("No difference is drawn: the two maps are of different attentions, with rows of their own.")
 
 
-def controls(pair: Pair) -> None:
+def controls(pair: Pair[OpenRun]) -> None:
     """Draw the choice of an attention, a layer and a head: one for both, or of two heads one for each."""
     if pair.compared != "heads":
         _choice(pair.main, MAIN)
@@ -75,7 +76,7 @@ def _differ(name: str, value: str | int | None) -> None:
     differ(**{name: address_of(value)})
 
 
-def halves(pair: Pair) -> tuple[SeenMap, SeenMap, bool, str]:
+def halves(pair: Pair[OpenRun]) -> tuple[SeenMap, SeenMap, bool, str]:
     """Both maps, whether the right one is of the left output, and why they cannot be subtracted; "" if they can."""
     left, right = (seen_map(run, run.view.kind) for run in (pair.left, pair.right))
     if _same_axes(left, right):
@@ -99,7 +100,7 @@ def _same_axes(left: SeenMap, right: SeenMap) -> bool:
     return left.sides.queries == right.sides.queries and left.sides.keys == right.sides.keys
 
 
-def draw(pair: Pair) -> None:
+def draw(pair: Pair[OpenRun]) -> None:
     """Draw both maps and the difference; errors as of `read_by`."""
     left, right, reads_left, why = halves(pair)
     if pair.compared == "heads" and (left.kind, _name(left)) == (right.kind, _name(right)):
@@ -132,11 +133,17 @@ def _one(half: SeenMap, name: str, title: str, largest: float, follows: Slot) ->
         figure,
         key=f"{follows}{name}",
         alt=half.alt(title),
+        follows=_still,
         how_to_read=joined(" ", [HOW_TO_READ, *half.closed]),
     )
 
 
-def _difference(pair: Pair, left: SeenMap, right: SeenMap, *, reads_left: bool) -> None:
+def _still(of: Origin, moment: dict[str, Any]) -> str:
+    """No step changes a whole map; the browser marks its row."""
+    return "still"
+
+
+def _difference(pair: Pair[OpenRun], left: SeenMap, right: SeenMap, *, reads_left: bool) -> None:
     open_cells = left.allowed | right.allowed
     title = say("Right − left: {map}", map=_name(left))
     if _name(left) != _name(right):
@@ -156,6 +163,7 @@ def _difference(pair: Pair, left: SeenMap, right: SeenMap, *, reads_left: bool) 
         figure,
         key=f"{pair.left.slot}{DIFFERENCE}",
         alt=left.alt(title),
+        follows=_still,
         how_to_read=joined(" ", [HOW_TO_READ_DIFFERENCE, *[READS_LEFT] * reads_left]),
     )
     st.markdown(drawing.plain(moved(left, right)))

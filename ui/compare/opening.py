@@ -6,14 +6,14 @@ slot is that of the changed run, which stands on the right; else it stands on th
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from ui.compare import second_run
 from ui.compare.pair import Pair
 from ui.runs import loading
-from ui.runs.open_run import OpenRun, open_run
+from ui.runs.open_run import OpenRun, Shown, open_run
 from ui.server.work import BusyError
 from ui.shared.door import st
 from ui.state import comparing, nested, session
@@ -21,7 +21,7 @@ from ui.state.link import Link
 from ui.state.view import MAIN, SECOND, Compared
 
 
-def beside(main: OpenRun, compared: Compared) -> Pair | None:
+def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
     """Open the second run, and draw what is to be said of it; None where there is none, which is said."""
     if stands_right(compared):
         control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
@@ -82,11 +82,28 @@ def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
         return 0
 
 
-def publish(main: OpenRun, pair: Pair | None) -> None:
-    """Write the address: the main slot's run, and what the other one differs in, if there is one."""
-    beside = session.standing(MAIN).beside
-    if pair is not None:
-        other = pair.right if main is pair.left else pair.left
-        ahead = step_beside(main.view.step, main.trace.n_steps, 0, other.trace.n_steps) != other.view.step
-        beside = comparing.with_said(beside, step=str(other.view.step + 1) if ahead else None)
-    replace(main, link=replace(main.link, beside=beside)).publish()
+@dataclass(frozen=True)
+class ShownPair:
+    """What the address says of two runs; it holds none."""
+
+    main: Shown
+    n_steps: int  # of the main slot's run
+    n_second: int  # of the other one; 0 if there is none
+
+    def publish(self, step: int = 0, *, carries: bool = True) -> None:
+        """Write it for the steps that a session looks at: the main slot's run, and what the other one differs in."""
+        step, own, beside = session.view(MAIN).step, session.view(SECOND).step, session.standing(MAIN).beside
+        if self.n_second:
+            ahead = step == self.n_steps - 1 and step < own < self.n_second
+            beside = comparing.with_said(beside, step=str(own + 1) if ahead else None)
+        replace(self.main, link=replace(self.main.link, beside=beside)).publish(step, carries=carries)
+
+
+def shown(pair: Pair[OpenRun]) -> ShownPair:
+    """The same for what comes later and must not hold the runs."""
+    return ShownPair(pair.main.shown(), pair.main.trace.n_steps, pair.second.trace.n_steps)
+
+
+def publish(main: OpenRun, pair: Pair[OpenRun] | None) -> None:
+    """Write the address of what is shown."""
+    (shown(pair) if pair else ShownPair(main.shown(), main.trace.n_steps, 0)).publish()

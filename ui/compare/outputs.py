@@ -8,24 +8,22 @@ higher by `LEAST` or more.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-from charts.aligned import HOW_TO_READ, HOW_TO_READ_CROSSED, Row, aligned_outputs_spec
-from charts.theme import shortened
-from transformer.analysis.compare import Aligned, Crossed, aligned, first_difference, own_log_probs
-from ui.compare.pair import Pair, cross
+from charts.aligned import Row
+from ui.compare import pair_pictures
+from ui.compare.aligned_outputs import Both, crossed_of, effect, rows_of, verdict
+from ui.compare.pair import Pair
 from ui.runs.attempt import attempt
+from ui.runs.open_run import OpenRun
+from ui.runs.show import show
 from ui.shared import cover, drawing
 from ui.shared.door import frame, st
-from ui.state.view import MAIN
-from words import joined, say, say_n
+from words import joined, say
 
-ALIGNED: Final = "compared_outputs"
 TOTALS: Final = "compared_totals"
-MOST_OF_SENTENCE: Final = 40  # characters in a title
 LEAST: Final = 0.05
 MOST_PIECES: Final = 60
 MARKS: Final = say(
@@ -43,28 +41,24 @@ ONE_MODEL: Final = say(
     "divergence is 0 at every step, and each output has one log-probability."
 )
 
-Both = tuple[Crossed, Crossed] | None
 
-
-def head(pair: Pair, place: AbstractContextManager[object]) -> Both:
+def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
     """Draw what sets apart the outputs of two runs that have one, above both, and what cannot be told of them.
 
     Returns the left output in both runs, and the right one; None where that is not defined.
     """
-    both: Both = None
+    both = attempt(lambda: crossed_of(pair))
     if pair.is_one_model:
         st.caption(ONE_MODEL)
-    elif pair.share_vocabulary:
-        both = attempt(lambda: (cross(pair.left, pair.right), cross(pair.right, pair.left)))
-    else:
+    elif not pair.share_vocabulary:
         st.caption(OTHER_PIECES)
-    if not cover.covered(ALIGNED):
+    if not cover.covered(pair_pictures.outputs.key):
         with place:
             _consequence(pair, both)
     return both
 
 
-def _consequence(pair: Pair, both: Both) -> None:
+def _consequence(pair: Pair[OpenRun], both: Both) -> None:
     rows = rows_of(pair, both)
     said = [verdict(pair)] if both is None else [verdict(pair), effect(pair, both[0])]
     st.markdown(drawing.strong(joined(" ", said)))
@@ -74,20 +68,6 @@ def _consequence(pair: Pair, both: Both) -> None:
     st.markdown(say("**Left output:** {pieces}", pieces=joined(" ", left + more)))
     st.markdown(say("**Right output:** {pieces}", pieces=joined(" ", right + more)))
     st.caption(MARKS)
-
-
-def effect(pair: Pair, left: Crossed) -> str:
-    """How much less or more the right run makes of the left output: where most, and in all."""
-    before, after = np.exp(left.own), np.exp(left.other)
-    most = int(np.abs(after - before).argmax())
-    return say(
-        "Of the left output, the right run changes {piece} most: {before:.2f} → {after:.2f}; total "
-        "{total:+.3f} nats.",
-        piece=pair.left.trace.tgt_pieces[most],
-        before=float(before[most]),
-        after=float(after[most]),
-        total=float(left.other.sum() - left.own.sum()),
-    )
 
 
 def _piece(piece: str, row: Row, *, before: float | None = None, after: float | None = None) -> str:
@@ -101,107 +81,14 @@ def _piece(piece: str, row: Row, *, before: float | None = None, after: float | 
     return f":{colour}-badge[{sign} {shown} {before:.2f} → {after:.2f}]"
 
 
-def draw(pair: Pair, both: Both) -> None:
+def draw(pair: Pair[OpenRun], both: Both) -> None:
     """Draw both outputs piece by piece, and what they sum up to."""
-    _chart(pair, both)
-    if not cover.covered(ALIGNED):
+    attempt(lambda: show(pair_pictures.outputs, pair))
+    if not cover.covered(pair_pictures.outputs.key):
         _totals(pair, both)
 
 
-def title(pair: Pair) -> str:
-    """What the two outputs are of; a saved table says it, too."""
-    left, right = pair.left.trace, pair.right.trace
-    if pair.compared == "changed":
-        return say("Outputs of the control run and of the changed run")
-    if pair.compared == "sentences":
-        texts = (shortened(run.query.source, limit=MOST_OF_SENTENCE) for run in (left, right))
-        return say("Outputs for “{left}” and for “{right}”", left=next(texts), right=next(texts))
-    if pair.compared == "checkpoints":
-        return say("Outputs of {left} and of {right}", left=left.checkpoint, right=right.checkpoint)
-    if pair.compared == "branches":
-        return say("Two branches of the output")
-    return say("Outputs of two ways to run")
-
-
-def verdict(pair: Pair) -> str:
-    """Where the outputs part, in a sentence or two."""
-    left, right = pair.left.trace, pair.right.trace
-    first = first_difference(left.tgt_pieces, right.tgt_pieces)
-    if first is None:
-        return say_n("Both outputs are the same: {n} piece.", "Both outputs are the same: {n} pieces.", left.n_steps)
-    n = min(left.n_steps, right.n_steps)
-    if first == n:
-        if n == left.n_steps:
-            return say("The right output goes on where the left one ends, after {n} pieces.", n=n)
-        return say("The left output goes on where the right one ends, after {n} pieces.", n=n)
-    pieces = left.tgt_pieces[first], right.tgt_pieces[first]
-    if first == 0:
-        return say(
-            "The outputs differ from the first piece on: “{left}” on the left, “{right}” on the right.",
-            left=pieces[0],
-            right=pieces[1],
-        )
-    return say(
-        "The outputs are the same up to piece {before}. The first difference is piece {n}: “{left}” on the left, "
-        "“{right}” on the right.",
-        before=first,
-        n=first + 1,
-        left=pieces[0],
-        right=pieces[1],
-    )
-
-
-@lru_cache(maxsize=64)  # a step draws the same outputs again
-def _aligned(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[Aligned, ...]:
-    return aligned(left, right)
-
-
-def rows_of(pair: Pair, both: Both) -> list[Row]:
-    """The aligned outputs with their numbers."""
-    left, right = pair.left.trace, pair.right.trace
-    own = np.exp(own_log_probs(left)), np.exp(own_log_probs(right))
-    other = (None, None) if both is None else tuple(np.exp(one.other) for one in both)
-    divergences = None if both is None else both[0].divergences
-    return [
-        Row(
-            left=None if i is None else left.tgt_pieces[i],
-            right=None if j is None else right.tgt_pieces[j],
-            same=one.same,
-            left_step=i,
-            right_step=j,
-            p_left=_at(own[0], i),
-            p_right=_at(own[1], j),
-            p_crossed=_at(other[0], i),
-            p_crossed_back=_at(other[1], j),
-            divergence=_at(divergences, i),
-        )
-        for one in _aligned(left.tgt_pieces, right.tgt_pieces)
-        for i, j in [(one.left, one.right)]
-    ]
-
-
-def _at(values: np.ndarray | None, step: int | None) -> float | None:
-    return None if values is None or step is None else float(values[step])
-
-
-def _chart(pair: Pair, both: Both) -> None:
-    rows = rows_of(pair, both)
-    first = next((place for place, row in enumerate(rows) if not row.same), None)
-    on_left = pair.left.slot == MAIN  # whose stepper the chart of a bare name follows
-    steps = {(row.left_step if on_left else row.right_step): place for place, row in enumerate(rows)}
-    follow = [steps.get(step) for step in range(pair.main.trace.n_steps)]
-    figure = aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow)
-    drawing.chart(
-        figure,
-        key=ALIGNED,
-        alt=joined(
-            " ", [say("Both outputs, a row for each piece, with its probability in both runs."), verdict(pair)]
-        ),
-        how_to_read=joined(" ", [HOW_TO_READ, *[HOW_TO_READ_CROSSED] * (both is not None)]),
-    )
-
-
-def _totals(pair: Pair, both: Both) -> None:
+def _totals(pair: Pair[OpenRun], both: Both) -> None:
     """Draw the log-probability of each output, in each run where that is defined."""
     names, runs = (say("Left output"), say("Right output")), (pair.left.trace, pair.right.trace)
     if both is None:

@@ -1,30 +1,62 @@
-"""Two runs that are compared: which of them stands where, and what one model makes of the other's output."""
+"""Two runs that are compared: which of them stands where, and what one model makes of the other's output.
+
+Knows nothing of Streamlit.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Generic, TypeVar
 
 from transformer.analysis.compare import Crossed, crossed, read_output, share_vocabulary
 from transformer.runs.trace import Trace
-from ui.runs import loading
-from ui.runs.open_run import OpenRun
+from ui.runs.seen import Seen
+from ui.runs.step_rows import Looking
 from ui.server.work import MAP_BYTES
-from ui.state.view import MAIN, Compared
+from ui.state import comparing
+from ui.state.view import MAIN, SECOND, Compared, Slot
+
+_Run = TypeVar("_Run", bound=Seen, covariant=True)
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Generic[_Run]):
     """Two runs beside each other."""
 
     compared: Compared  # what is compared; never "auto"
-    left: OpenRun  # one of them is drawn in the main slot, the other one in the second
-    right: OpenRun
+    left: _Run  # one of them is drawn in the main slot, the other one in the second
+    right: _Run
 
     @property
-    def main(self) -> OpenRun:
+    def main(self) -> _Run:
         """The run of the main slot, whose step the page's address says."""
         return self.left if self.left.slot == MAIN else self.right
+
+    @property
+    def second(self) -> _Run:
+        """The other one."""
+        return self.right if self.left.slot == MAIN else self.left
+
+    @property
+    def leads(self) -> _Run:
+        """The one whose stepper has the buttons, so that they reach every step of both: the longer one."""
+        return self.second if self.second.trace.n_steps > self.main.trace.n_steps else self.main
+
+    @property
+    def slot(self) -> Slot:
+        """As of `Stepped`."""
+        return self.leads.slot
+
+    @property
+    def runs(self) -> tuple[_Run, _Run]:
+        """As of `Stepped`."""
+        return self.left, self.right
+
+    @property
+    def together(self) -> partial[Any]:
+        """As of `Stepped`."""
+        return partial(Pair, self.compared)
 
     @property
     def writes(self) -> bool:
@@ -49,7 +81,27 @@ class Pair:
         return share_vocabulary(self.left.trace, self.right.trace)
 
 
-def read_by(reader: OpenRun, written: OpenRun) -> Trace:
+def pair_of(shown: Seen | Pair[Seen]) -> Pair[Seen] | None:
+    """Such a pair; of a run that is on no page, the one that its link names, if both are of one checkpoint.
+
+    Errors as of `Work`.
+    """
+    if isinstance(shown, Pair):
+        return shown
+    compared, _ = comparing.settled(shown.link)
+    stands_right = compared == "changed" and bool(shown.link.interventions)
+    link = comparing.control_of(shown.link) if stands_right else comparing.second_of(shown.link)[0]
+    if link.model != shown.link.model or not shown.trace.n_steps or shown.view.guess:
+        return None
+    trace = shown.work.run(shown.checkpoint, link.query(shown.checkpoint.content_hash))
+    view = replace(shown.view, step=max(min(shown.view.step, trace.n_steps - 1), 0))
+    slot = SECOND if shown.slot == MAIN else MAIN
+    looking = Looking(trace, view, slot=slot)
+    second = Seen(looking, shown.checkpoint, replace(link, view=view), shown.work)
+    return Pair(compared, second, shown) if stands_right else Pair(compared, shown, second)
+
+
+def read_by(reader: Seen, written: Seen) -> Trace:
     """What a run's model makes of the other run's output, behind its own source; once for all visitors.
 
     Raises `QueryError` if the output does not fit the model, and `BusyError` if that has too much to do.
@@ -57,17 +109,17 @@ def read_by(reader: OpenRun, written: OpenRun) -> Trace:
     if reader.trace.query == written.trace.query:
         return written.trace
     query, ids = reader.trace.query, written.trace.tgt_ids
-    return loading.runner().compute(
+    return reader.work.compute(
         ("read_output", query, ids),
         partial(read_output, reader.checkpoint, query, ids, most_map_bytes=MAP_BYTES),
         nbytes=lambda trace: trace.nbytes,
     )
 
 
-def cross(written: OpenRun, reader: OpenRun) -> Crossed:
+def cross(written: Seen, reader: Seen) -> Crossed:
     """A run's output under its own model and under the other one; errors as of `read_by`."""
     other = read_by(reader, written)
-    return loading.runner().compute(
+    return reader.work.compute(
         ("crossed", written.trace.query, reader.trace.query),
         partial(crossed, written.trace, other),
         nbytes=lambda found: found.nbytes,

@@ -33,7 +33,7 @@ HOW_TO_READ: Final = say(
 )
 
 
-def draw(pair: Pair) -> None:
+def draw(pair: Pair[OpenRun]) -> None:
     """Draw what can be compared where there are no two outputs."""
     st.info(WRITES_NOTHING, icon=":material/info:")
     if not (_reads(pair.left) and _reads(pair.right)):
@@ -51,7 +51,7 @@ def _reads(run: OpenRun) -> bool:
     return anatomy(run.checkpoint.config).reads
 
 
-def _apart(pair: Pair) -> str | None:
+def _apart(pair: Pair[OpenRun]) -> str | None:
     """Why the vectors cannot be compared; None if they can."""
     left, right = pair.left, pair.right
     if len(left.trace.src_ids) != len(right.trace.src_ids):
@@ -59,7 +59,7 @@ def _apart(pair: Pair) -> str | None:
     return None if left.checkpoint.config.d_model == right.checkpoint.config.d_model else OTHER_WIDTHS
 
 
-def alike(pair: Pair) -> np.ndarray:
+def alike(pair: Pair[OpenRun]) -> np.ndarray:
     """The cosine of both runs' vectors of each token [depth, token], behind each layer that both have."""
     n_layers = min(anatomy(run.checkpoint.config).stack("encoder").n_layers for run in (pair.left, pair.right))
     sites = ["encoder.embedding.output", *(f"encoder.{layer}.output" for layer in range(n_layers))]
@@ -67,7 +67,7 @@ def alike(pair: Pair) -> np.ndarray:
     return np.stack([cosine(left[site], right[site]) for site in sites])
 
 
-def _vectors(pair: Pair) -> None:
+def _vectors(pair: Pair[OpenRun]) -> None:
     values = alike(pair)
     depths = [say("embedding"), *(say("layer {n}", n=n) for n in range(1, len(values)))]
     figure = charts.heatmap_spec(
@@ -102,7 +102,7 @@ def losses(left: Hidden, right: Hidden, pieces: tuple[str, ...]) -> list[list[An
     ]  # fmt: skip
 
 
-def _hidden_pieces(pair: Pair, left_gap: int, right_gap: int) -> None:
+def _hidden_pieces(pair: Pair[OpenRun], left_gap: int, right_gap: int) -> None:
     places = text_of(pair.left)
     left, right = hidden(pair.left, places, left_gap), hidden(pair.right, places, right_gap)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn

@@ -15,14 +15,13 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.importers.opening import QuestionsError
-from transformer.model.config import ModelConfig
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Query
 from ui.frame.source_box import glossed
 from ui.runs import foreign_models, handed_in, loading, measuring
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
-from ui.runs.step_rows import branch_at, own_choice
+from ui.runs.step_rows import own_choice
 from ui.shared import choices, drawing, menu, page_style
 from ui.shared.choices import Kept
 from ui.shared.door import st
@@ -248,21 +247,15 @@ def _read_branch(text: str, main: OpenRun) -> Branch | None:
     return branch if max(branch) < len(main.trace.vocabulary) else None
 
 
-def branching(run: OpenRun) -> Callable[[int], None]:
-    """Callback with a candidate of a run's step: the second run goes on from it.
+def branching(run: OpenRun) -> Callable[[Branch], None]:
+    """Callback with a branch: the second run goes that way.
 
     A session keeps its callbacks, so this one does not hold the run with all its maps.
     """
-    base, config = own_choice(run.trace.query), run.checkpoint.config
-    return partial(_branch_off, run.trace.tgt_ids, run.view.step, base, config)
+    return partial(_branch_off, own_choice(run.trace.query))
 
 
-def _branch_off(written: Branch, step: int, base: Query, config: ModelConfig, piece: int) -> None:
-    if not 0 <= piece < config.tgt_vocab_size or piece in config.never_written:
-        return
-    branch = branch_at(written, step, piece)
-    if branch == written[: len(branch)]:
-        return
+def _branch_off(base: Query, branch: Branch) -> None:
     session.remember(MAIN, base, branch)
     session.stand(MAIN, notes=())
     differ(forced=_written(branch), result=None)

@@ -59,7 +59,7 @@ def _forced(run: OpenRun) -> None:
     drawing.notes([note for note in score.notes if note not in run.trace.notes])
     st.markdown(summary(run, score))
     take = partial(look_at, run.slot, 0 if score.written is None else run.trace.n_steps)
-    drawing.beside(lambda: _texts(scene, take), lambda: _place(scene), widths=(3, 2))
+    drawing.beside(lambda: _texts(scene, take), lambda: show(forcing_pictures.candidates, scene), widths=(3, 2))
     drawing.beside(
         lambda: show(forcing_pictures.losses, scene, take=take),
         lambda: show(forcing_pictures.perplexity, scene, take=take),
@@ -84,11 +84,6 @@ def _texts(scene: Forced, take: partial[None]) -> None:
     if parted is not None:
         st.markdown(joined(" ", told(scene, parted)))
         show(forcing_pictures.texts, scene, take=take)
-
-
-def _place(scene: Forced) -> None:
-    st.markdown(_sees(scene))
-    show(forcing_pictures.candidates, scene)
 
 
 def _instead(run: OpenRun) -> None:
@@ -160,35 +155,6 @@ def _changed(run: OpenRun, score: Score) -> list[str]:
     if not score.causal:
         said.append(say("Each place is computed from what stands before it alone, as in writing."))
     return said
-
-
-def _sees(scene: Forced) -> str:
-    """What a place sees and what it has to predict."""
-    run, score, place = scene.run, scene.score, scene.place
-    said: list[str] = [
-        say_n(
-            "Place {at} reads **{reads}** and sees that {n} piece; it has to predict **{label}**.",
-            "Place {at} reads **{reads}** and sees {n} pieces, this one and all before it; it has to predict "
-            "**{label}**.",
-            len(score.before) + place,
-            at=place + 1,
-            reads=drawing.plain(score.reads[place]),
-            label=drawing.plain(score.pieces[place]),
-        )
-    ]
-    if anatomy(run.checkpoint.config).reads:
-        said.append(
-            say_n("It sees the {n} piece of the source, too.", "It sees all {n} pieces of the source, too.",
-                  len(run.trace.src_pieces))
-        )  # fmt: skip
-    p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
-    given = say(
-        "The model gives that p = {p:.3g}, rank {rank:,}, a loss of {loss:.3f} nats.", p=p, rank=rank, loss=loss
-    )
-    if score.hits[place]:
-        return joined(" ", [*said, given, say("It would write it there itself.")])
-    own, q = drawing.plain(score.own_pieces[place]), float(score.own_probabilities[place])
-    return joined(" ", [*said, given, say("It would write **{own}** there, p = {q:.3g}.", own=own, q=q)])
 
 
 def told(scene: Forced, parted: Parting) -> list[str]:

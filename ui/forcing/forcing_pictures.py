@@ -24,10 +24,10 @@ from charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
-from ui.runs.picture import Page, Plot
+from ui.runs.picture import Page, Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, place_below
-from words import say
+from words import joined, say, say_n
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def judged(run: Seen, *, changed: bool = True) -> Score:
 
 
 FORCING = Page("forcing", say("Teacher forcing"))
-JUDGED = FORCING.part("", FORCING.title, scene, asks=True)
+JUDGED = FORCING.part("", FORCING.title, scene)
 
 
 @JUDGED.picture("forcing_shift", say("What is read, and what is to be predicted"))
@@ -168,7 +168,37 @@ def candidates(scene: Forced) -> Plot:
         ),
         alt=say("The most probable pieces at place {n}; right is {piece}.", n=place + 1, piece=score.pieces[place]),
         how_to_read=HOW_TO_READ_CANDIDATES,
+        said=Said(above=_sees(scene)),
     )
+
+
+def _sees(scene: Forced) -> str:
+    """What a place sees and what it has to predict."""
+    run, score, place = scene.run, scene.score, scene.place
+    said: list[str] = [
+        say_n(
+            "Place {at} reads “{reads}” and sees that {n} piece; it has to predict “{label}”.",
+            "Place {at} reads “{reads}” and sees {n} pieces, this one and all before it; it has to predict "
+            "“{label}”.",
+            len(score.before) + place,
+            at=place + 1,
+            reads=score.reads[place],
+            label=score.pieces[place],
+        )
+    ]
+    if anatomy(run.checkpoint.config).reads:
+        said.append(
+            say_n("It sees the {n} piece of the source, too.", "It sees all {n} pieces of the source, too.",
+                  len(run.trace.src_pieces))
+        )  # fmt: skip
+    p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
+    given = say(
+        "The model gives that p = {p:.3g}, rank {rank:,}, a loss of {loss:.3f} nats.", p=p, rank=rank, loss=loss
+    )
+    if score.hits[place]:
+        return joined(" ", [*said, given, say("It would write it there itself.")])
+    own, q = score.own_pieces[place], float(score.own_probabilities[place])
+    return joined(" ", [*said, given, say("It would write “{own}” there, p = {q:.3g}.", own=own, q=q)])
 
 
 @JUDGED.picture("forcing_losses", say("Loss by position"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from ui.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper
-from ui.runs.open_run import OpenRun, Shown
+from ui.runs.open_run import OpenRun
 from ui.runs.picture import PAGES
 from ui.runs.step_rows import chosen_map, heads_name
 from ui.shared import cover, page_style
@@ -37,6 +38,13 @@ class Still:
     label: str = ""  # what they are, as a sentence
 
 
+class Publishes(Protocol):
+    """Writes an address; a session keeps it, so it holds no run."""
+
+    def publish(self, step: int, *, carries: bool = True) -> None:
+        """As of `ui.runs.open_run.Shown`."""
+
+
 def sentence(
     run: OpenRun,
     *,
@@ -46,6 +54,8 @@ def sentence(
     still: Still | None = None,
     chosen: Chosen | None = None,
     moved: Callable[[], None] | None = None,
+    beside: Slot | None = None,
+    shown: Publishes | None = None,
 ) -> None:
     """Draw the source and the output with the controls of the step.
 
@@ -58,15 +68,17 @@ def sentence(
             guess mode there always are, as a step also decides what may be seen.
         chosen: The source piece that is looked at, where a click chooses another.
         moved: Called once the reader has come to rest on another step. A session keeps it: it must not hold a run.
+        beside: The slot of another run whose stepper goes with this one.
+        shown: Writes the address of a step that nothing is drawn for, if that says more than this run.
     """
-    shown, key = run.stepper, run.key(session.STEPPER)
+    told, key = run.stepper, run.key(session.STEPPER)
     if still is not None and not run.view.guess:
         shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
-        shown = replace(shown, shading=shading, shading_label=still.label, still=True)
+        told = replace(told, shading=shading, shading_label=still.label, still=True)
     if cover.is_on():
-        shown = shown.without_numbers()
+        told = told.without_numbers()
     stepper(
-        shown,
+        told,
         key=key,
         step=run.view.step,
         step_revision=session.standing(run.slot).step_revision,
@@ -75,12 +87,13 @@ def sentence(
         compact=compact,
         led=led,
         asks=asks or _asks(run),
+        moves="" if beside is None else f"{beside}{session.STEPPER}",
         chosen=None if chosen is None else chosen.place,
         on_choose=None if chosen is None else partial(_choose, key, chosen.take),
         on_step_change=partial(_settled, run.slot, moved),
     )
     with st.container(key=run.key(page_style.REST)):
-        _hears_of_steps(run.stepper, key, run.slot, run.shown())
+        _hears_of_steps(run.stepper, key, run.slot, shown or run.shown())
 
 
 def _asks(run: OpenRun) -> bool:
@@ -92,7 +105,7 @@ def _asks(run: OpenRun) -> bool:
 
 
 @st.fragment
-def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Shown) -> None:
+def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes) -> None:
     """Hear of a step that nothing has to be drawn for; a session keeps this, so it holds no run."""
     if st.session_state.pop(f"{slot}{RESTED}", False):
         here = session.standing(slot)

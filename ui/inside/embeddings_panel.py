@@ -11,15 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 from transformer.analysis.neighbours import Measure
-from transformer.model.anatomy import anatomy
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 from ui.inside import inside_controls
 from ui.inside import pieces_pictures as pictures
-from ui.inside.pieces_pictures import NEIGHBOURS, Book, Chosen, ids_of, open_piece, per_piece
+from ui.inside.pieces_pictures import Book, Chosen, ids_of, open_piece
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
@@ -27,7 +24,7 @@ from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Slot
-from words import joined, say
+from words import say
 
 TOKEN: Final = "piece_token"
 TYPED: Final = "piece_typed"
@@ -43,12 +40,8 @@ def draw(run: OpenRun, row: Any) -> None:
     if o is None:
         return
     take = partial(choose, run.slot, o.book.key)
-
-    def near() -> None:
-        attempt(lambda: _nearest(o, take))
-        st.markdown(drawing.plain(what_it_is(o)))
-
-    drawing.beside(near, lambda: attempt(lambda: _map(o, take)), widths=(2, 3))
+    near = partial(attempt, lambda: _nearest(o, take))
+    drawing.beside(near, partial(attempt, lambda: show(pictures.piece_map, o, take=take)), widths=(2, 3))
 
 
 def _choose(run: OpenRun, row: Any) -> Chosen:
@@ -67,9 +60,13 @@ def _choose(run: OpenRun, row: Any) -> Chosen:
 
 def _choose_token(o: Chosen) -> None:
     kept = choices.field(o.slot, "key" if o.side == "source" else "query", key=TOKEN)
-    kept = replace(kept, value=o.token, take=partial(_forgetting, o.slot, kept.take))
-    pieces = [o.book.tokenizer.piece(i) for i in ids_of(o.run, o.side)]
-    choices.menu(kept, say("Piece of the sentence"), choices.labelled(pieces), bare=True, width=140)
+    on_step = o.side == "target" and kept.value is None
+    kept = replace(kept, value=None if on_step else o.token, take=partial(_forgetting, o.slot, kept.take))
+    pieces = choices.labelled([o.book.tokenizer.piece(i) for i in ids_of(o.run, o.side)])
+    options: dict[int | None, str] = dict(pieces.items())
+    if o.side == "target":
+        options = inside_controls.of_the_step(pieces)
+    choices.menu(kept, say("Piece of the sentence"), options, bare=True, width=140)
 
 
 def _type(o: Chosen) -> None:
@@ -144,53 +141,5 @@ def _nearest(o: Chosen, take: Callable[[int], None]) -> None:
         st.caption(say("Its vector is 0, which has no direction and so no cosine. Choose the distance."))
     else:
         st.caption(say("There is no other ordinary piece in this table."))
-
-
-def _map(o: Chosen, take: Callable[[int], None]) -> None:
-    show(pictures.piece_map, o, take=take)
-    said = [
-        say("The two axes together hold {share:.0%} of the variance of these {n} vectors.",
-            share=sum(o.mapped.plane.shares), n=len(o.mapped.ids)),
-        say("Each piece of the sentence brings its {n} nearest, the chosen one its {most}.",
-            n=per_piece(len(o.shown)), most=NEIGHBOURS),
-    ]  # fmt: skip
-    if o.by == "cosine":
-        said += [say("Every vector was scaled to length 1 first.")]
-    st.caption(joined(" ", said))
-
-
-def what_it_is(o: Chosen) -> str:
-    """Which table is looked at, and how long the chosen vector is among the others."""
-    book, table = o.book, _table(o)
-    ordinary, length = book.norms[book.ordinary], float(book.norms[o.id])
-    if not ordinary.size:
-        return joined(" ", [*table, say("It has special pieces only.")])
-    said = [
-        *table,
-        say("The vector of {piece} is {length:.3f} long, longer than {share:.0%} of all; half of them are at most "
-            "{median:.3f}.", piece=o.piece, length=length, share=float((ordinary < length).mean()),
-            median=float(np.median(ordinary))),
-        say("The {n:,} special and unused pieces are left out among the neighbours.",
-            n=len(book.norms) - int(book.ordinary.sum())),
-    ]  # fmt: skip
-    return joined(" ", said)
-
-
-def _table(o: Chosen) -> list[str]:
-    """Which table it is, and whether the output layer uses the same one."""
-    config, parts = o.run.checkpoint.config, anatomy(o.run.checkpoint.config)
-    rows, width = o.book.values.shape
-    if not (parts.reads and parts.writes):
-        said = say("This model has one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
-    elif config.shared_vocab:
-        said = say(
-            "Source and target share one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
-        )
-    elif o.side == "source":
-        return [
-            say("The source has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
-        ]
-    else:
-        said = say("The target has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
-    tied = parts.writes and config.tie_output
-    return [said, say("The output layer uses the same table.")] if tied else [said]
+    if not len(o.nearest.ids):
+        st.markdown(drawing.plain(pictures.what_it_is(o)))

@@ -10,9 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
-from transformer.analysis import neurons
 from transformer.model.anatomy import anatomy
 from ui.inside import ffn_pictures as pictures
 from ui.inside import inside_controls
@@ -96,9 +93,8 @@ def _take_neuron(slot: Slot, neuron: int) -> None:
 
 
 def what_it_does(o: OpenLayer) -> str:
-    """The widths of the sub-layer and how many of its neurons are silent."""
+    """The widths of the sub-layer, and what it computes."""
     config = o.run.checkpoint.config.of(o.stack)
-    whole, here = float(o.shares[o.layer].mean()), float(o.shares[o.layer, o.token])
     said = [
         say(
             "Layer {layer} of the {stack} widens each token's {d_model:,} numbers to {d_ff:,} neurons (d_ff = "
@@ -110,21 +106,11 @@ def what_it_does(o: OpenLayer) -> str:
     if o.gated:
         said += [say("A gate decides how much passes: an activation is {function} of the gate's number, times that "
                      "of a second map.", function=o.function)]  # fmt: skip
-    if o.kind == "relu":
-        said += [say("Over these tokens {whole:.1%} of the activations are exactly 0, at {token} {here:.1%}.",
-                     whole=whole, here=here, token=o.whose)]  # fmt: skip
-    else:
-        said += [
-            say("Over these tokens {whole:.1%} of the activations are nearer to 0 than {near:g}, at {token} "
-                "{here:.1%}.", whole=whole, here=here, token=o.whose, near=neurons.NEAR_ZERO),
-            say("{function} is hardly ever exactly 0, so this is counted instead.", function=o.function),
-        ]  # fmt: skip
     return joined(" ", said)
 
 
 def _neuron(run: OpenRun, o: OpenLayer) -> None:
     """Draw what the neuron that is looked at writes, and in the decoder which pieces it raises and lowers."""
-    st.markdown(drawing.plain(_writes(o)))
     if anatomy(run.checkpoint.config).fills:
         st.caption(say("What a neuron does to the logits of this model's head is not shown here."))
     elif not anatomy(run.checkpoint.config).writes:
@@ -135,38 +121,7 @@ def _neuron(run: OpenRun, o: OpenLayer) -> None:
         )
     elif run.looking.covered:
         ask_first(run, say("The pieces that this neuron raises could tell."), key=REVEAL)
-    elif (found := attempt(lambda: o.effect)) is not None:
+    elif attempt(lambda: o.effect) is not None:
         show(pictures.effect, o)
         if run.checkpoint.config.logit_cap:
             st.caption(say("These are the logits before their soft cap."))
-        st.caption(drawing.plain(_counts(o, found[1])))
-
-
-def _writes(o: OpenLayer) -> str:
-    activation, here = o.after[:, o.neuron], float(o.after[o.token, o.neuron])
-    whole = float(np.linalg.norm(o.recorded[neurons.site(o.stack, o.layer, "output")][o.token]))
-    length, least, most = (float(value) for value in (o.written[o.neuron], o.written.min(), o.written.max()))
-    said = [
-        say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=o.neuron + 1,
-            active=int((~neurons.silent(activation, o.kind)).sum()), n=len(activation)),
-        say("For an activation of 1 it writes a vector of length {length:.3f}, its column of W_down (the {n:,} "
-            "columns: {least:.3f} to {most:.3f}).", length=length, n=len(o.written), least=least,
-            most=most),
-        say("At {token} its activation is {activation:.3f}, so it adds one of length {length:.3f}; what the whole "
-            "sub-layer adds there has length {whole:.3f}.", token=o.whose, activation=here,
-            length=abs(here) * length, whole=whole),
-    ]  # fmt: skip
-    return joined(" ", said)
-
-
-def _counts(o: OpenLayer, own: float) -> str:
-    """How often each change of a logit counts; `own` is that of the output's piece."""
-    activation = float(o.after[o.token, o.neuron])
-    if o.step < 0:
-        return say("At this token of the prompt the activation is {activation:.3f}, so each change counts "
-                   "{activation:.3f} times.", activation=activation)  # fmt: skip
-    return say(
-        "At this step the activation is {activation:.3f}, so each change counts {activation:.3f} times; the "
-        "logit of {piece}, which the output has, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}.",
-        activation=activation, piece=o.run.trace.tgt_pieces[o.step], own=own, change=own * activation,
-    )  # fmt: skip

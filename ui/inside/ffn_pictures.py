@@ -18,13 +18,13 @@ from transformer.analysis.neurons import Effect
 from transformer.model.anatomy import StackName, anatomy
 from ui.inside.features import ACTIVATIONS
 from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of, writes
-from ui.runs.picture import Plot
+from ui.runs.picture import Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import AXES, STACK_NAMES, STACKS
 from ui.shared.dialect import formula
 from ui.state.click import Click, cell_of, place_below, place_of
 from ui.state.view import Side
-from words import say
+from words import joined, say
 
 MOST_LISTED: Final = 12
 MOST_MAPPED: Final = 32  # neurons of a map
@@ -105,7 +105,7 @@ def open_layer(run: Seen) -> OpenLayer:
     )  # fmt: skip
 
 
-FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer, asks=True)
+FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer)
 
 
 @FFN.picture("ffn_shares", say("How many neurons are silent"))
@@ -126,7 +126,22 @@ def shares(o: OpenLayer) -> Plot:
         cell = cell_of(click)
         return cell if cell is not None and cell[1] < n else None
 
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SHARES[o.gated], clicked=clicked)
+    how_to_read = HOW_TO_READ_SHARES[o.gated]
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=clicked, said=Said(below=_silent(o)))
+
+
+def _silent(o: OpenLayer) -> str:
+    """How many of the neurons are silent, over all tokens and at the chosen one."""
+    whole, here = float(o.shares[o.layer].mean()), float(o.shares[o.layer, o.token])
+    if o.kind == "relu":
+        return say("Over these tokens {whole:.1%} of the activations are exactly 0, at {token} {here:.1%}.",
+                   whole=whole, here=here, token=o.whose)  # fmt: skip
+    said = [
+        say("Over these tokens {whole:.1%} of the activations are nearer to 0 than {near:g}, at {token} "
+            "{here:.1%}.", whole=whole, here=here, token=o.whose, near=neurons.NEAR_ZERO),
+        say("{function} is hardly ever exactly 0, so this is counted instead.", function=o.function),
+    ]  # fmt: skip
+    return joined(" ", said)
 
 
 @FFN.picture("ffn_histogram", say("How pre-activations are spread"))
@@ -170,7 +185,24 @@ def by_token(o: OpenLayer) -> Plot:
         title=say("What drives neuron {neuron} of layer {layer}", neuron=neuron + 1, layer=o.layer + 1),
     )  # fmt: skip
     alt = say("The activation of neuron {neuron} at each of {n} tokens.", neuron=neuron + 1, n=n)
-    return Plot(spec=spec, alt=alt, clicked=place_below(n))
+    return Plot(spec=spec, alt=alt, clicked=place_below(n), said=Said(below=_writes(o)))
+
+
+def _writes(o: OpenLayer) -> str:
+    activation, here = o.after[:, o.neuron], float(o.after[o.token, o.neuron])
+    whole = float(np.linalg.norm(o.recorded[neurons.site(o.stack, o.layer, "output")][o.token]))
+    length, least, most = (float(value) for value in (o.written[o.neuron], o.written.min(), o.written.max()))
+    said = [
+        say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=o.neuron + 1,
+            active=int((~neurons.silent(activation, o.kind)).sum()), n=len(activation)),
+        say("For an activation of 1 it writes a vector of length {length:.3f}, its column of W_down (the {n:,} "
+            "columns: {least:.3f} to {most:.3f}).", length=length, n=len(o.written), least=least,
+            most=most),
+        say("At {token} its activation is {activation:.3f}, so it adds one of length {length:.3f}; what the whole "
+            "sub-layer adds there has length {whole:.3f}.", token=o.whose, activation=here,
+            length=abs(here) * length, whole=whole),
+    ]  # fmt: skip
+    return joined(" ", said)
 
 
 @FFN.picture("ffn_map", say("The neurons that are most active anywhere in the sentence"))
@@ -198,7 +230,7 @@ def effect(o: OpenLayer) -> Plot | None:
     """The pieces that the chosen neuron raises and lowers directly."""
     if o.effect is None:
         return None
-    (found, _), vocabulary, neuron = o.effect, o.run.trace.vocabulary, o.neuron + 1
+    (found, own), vocabulary, neuron = o.effect, o.run.trace.vocabulary, o.neuron + 1
     ids = [*found.raised.tolist(), *found.lowered.tolist()[::-1]]
     spec = charts.logit_effect_spec(
         [vocabulary[i] for i in ids],
@@ -208,4 +240,17 @@ def effect(o: OpenLayer) -> Plot | None:
     )
     alt = say("The pieces that neuron {neuron} raises most, from {piece}, and lowers most.", neuron=neuron,
               piece=vocabulary[ids[0]])  # fmt: skip
-    return Plot(spec=spec, alt=alt)
+    return Plot(spec=spec, alt=alt, said=Said(below=_counts(o, own), pale=True))
+
+
+def _counts(o: OpenLayer, own: float) -> str:
+    """How often each change of a logit counts; `own` is that of the output's piece."""
+    activation = float(o.after[o.token, o.neuron])
+    if o.step < 0:
+        return say("At this token of the prompt the activation is {activation:.3f}, so each change counts "
+                   "{activation:.3f} times.", activation=activation)  # fmt: skip
+    return say(
+        "At this step the activation is {activation:.3f}, so each change counts {activation:.3f} times; the "
+        "logit of {piece}, which the output has, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}.",
+        activation=activation, piece=o.run.trace.tgt_pieces[o.step], own=own, change=own * activation,
+    )  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from ui.frame.sentence_stepper import Still, one_token
-from ui.inside.looked_at import INSIDE, sides_of, token_of
+from ui.inside.looked_at import INSIDE, chosen_row, sides_of, token_of
 from ui.runs.open_run import OpenRun
 from ui.runs.show import choose_part
 from ui.runs.sides import SIDES
@@ -41,11 +41,20 @@ def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
                           bare=True)  # fmt: skip
 
 
-def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> int:
-    """Draw the choice of a token."""
-    label = say("Token") if side == "source" else say("Token (its step)")
-    kept = choices.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
-    return choices.menu(kept, label, choices.labelled(pieces), bare=True, width=width)
+def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> None:
+    """Draw the choice of a token; of the output it goes with the step, but for rows of a prompt."""
+    if side == "source":
+        kept = choices.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
+        choices.menu(kept, say("Token"), choices.labelled(pieces), bare=True, width=width)
+        return
+    row = chosen_row(run)
+    kept = choices.Kept(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
+    choices.menu(kept, say("Token (its step)"), of_the_step(choices.labelled(pieces)), bare=True, width=width)
+
+
+def of_the_step(pieces: Mapping[int, str]) -> dict[int | None, str]:
+    """Options for tokens of the output; the first goes with the step, which the browser may have moved on."""
+    return {None: say("The step's token"), **dict(pieces.items())}
 
 
 def taking(run: OpenRun, side: Side) -> Callable[[object], None]:
@@ -55,12 +64,10 @@ def taking(run: OpenRun, side: Side) -> Callable[[object], None]:
 
 def _take(slot: Slot, side: Side, first_row: int, token: object) -> None:
     """Look at a token; one of the output belongs to a step, so the step follows."""
-    if not isinstance(token, int):
-        return
-    if side == "source":
+    if side == "source" and isinstance(token, int):
         session.replace(slot, key=token)
-    elif token < first_row:
+    elif token is None or (isinstance(token, int) and token < first_row):
         session.replace(slot, query=token)
-    else:
+    elif isinstance(token, int):
         session.replace(slot, query=None)
         session.move_to(slot, token - first_row)

@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from transformer.analysis.logit_lens import Lens, Paths, paths
+from transformer.analysis.logit_lens import Paths, paths
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
-from transformer.runs.query import Beam, Sampling
 from ui.inside import lens_pictures as pictures
 from ui.inside.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
 from ui.runs.attempt import attempt
 from ui.runs.guessing import ask_first
 from ui.runs.open_run import OpenRun
-from ui.runs.seen import Seen
 from ui.runs.show import show, show_beside
-from ui.runs.step_rows import is_yours
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
@@ -39,7 +36,6 @@ def draw(run: OpenRun, row: Any) -> None:
         ask_first(run, say("The lens of this step would tell."), key="lens_reveal")
     else:
         show_beside(pictures.table, pictures.curves, o, widths=(3, 2))
-        st.markdown(drawing.plain(path_in_words(run, o.lens)))
     st.caption(drawing.plain(what_it_is(run.checkpoint)))
     if not o.n_steps:
         return
@@ -77,39 +73,6 @@ def what_it_is(checkpoint: Checkpoint) -> str:
         said.append(say("The output layer is the embedding table, so the first depths tend to echo the piece that "
                         "was just read."))  # fmt: skip
     return joined(" ", said)
-
-
-def path_in_words(run: Seen, lens: Lens) -> str:
-    """When the piece of the current step was decided."""
-    step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
-    names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
-    first, stays = int(found.first[step]), int(found.stays[step])
-    if stays < 0:
-        said = [say("Step {step}: “{piece}” has rank {rank:,} after the last layer.", step=step + 1,
-                    piece=piece, rank=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
-        said += [say("It was first on top after {depth}.", depth=names[first])] if first >= 0 else []
-        return joined(" ", said)
-    if stays == 0:
-        return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
-                   step=step + 1, piece=piece)  # fmt: skip
-    prob = float(lens.prob[stays, step])
-    if first == stays:
-        return say("Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of "
-                   "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
-                   prob=prob)  # fmt: skip
-    return say("Step {step}: “{piece}” is first on top after {first}, loses that place again, and is on top for good "
-               "after {depth}, with a probability of {prob:.2f}.", step=step + 1, piece=piece, first=names[first],
-               depth=names[stays], prob=prob)  # fmt: skip
-
-
-def _why(run: Seen) -> str:
-    if is_yours(run.trace, run.view.step):
-        return say("It is in the output because you forced it.")
-    if isinstance(run.trace.query.decoding, Sampling):
-        return say("It is in the output because it was drawn at random.")
-    if isinstance(run.trace.query.decoding, Beam):
-        return say("It is in the output because beam search found the whole sentence more probable.")
-    return say("It is not the model's first choice.")
 
 
 def _summary(found: Paths, names: list[str], n_steps: int) -> str:

@@ -12,12 +12,14 @@ import charts
 from charts.lens import Depth
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.model.anatomy import anatomy
+from transformer.runs.query import Beam, Sampling
 from ui.inside.looked_at import INSIDE
-from ui.runs.picture import Plot
+from ui.runs.picture import Plot, Said
 from ui.runs.seen import OfRun, Seen
+from ui.runs.step_rows import is_yours
 from ui.state.click import column_below
 from ui.state.view import Depths, LensColour
-from words import say
+from words import joined, say
 
 DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
 COLOUR_NAMES: Final[dict[LensColour, str]] = {
@@ -54,7 +56,7 @@ def open_lens(run: Seen) -> OpenLens | None:
     return OpenLens(run, found.by_layer() if run.view.depths == "layer" else found)
 
 
-LENS = INSIDE.part("lens", say("Logit lens"), open_lens, asks=True)
+LENS = INSIDE.part("lens", say("Logit lens"), open_lens)
 
 
 def depths_of(lens: Lens) -> list[Depth]:
@@ -86,7 +88,7 @@ def table(o: OpenLens) -> Plot | None:
     )
     alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
               n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
-    return Plot(spec=spec, alt=alt, fit=True)
+    return Plot(spec=spec, alt=alt, fit=True, said=Said(below=path_in_words(run, lens)))
 
 
 @LENS.picture("lens_curves", say("How the piece of a step came to the top"))
@@ -107,6 +109,39 @@ def curves(o: OpenLens) -> Plot | None:
     alt = say("Probability and rank of {piece} by depth, and entropy and divergence of each depth's distribution.",
               piece=piece)  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True)
+
+
+def path_in_words(run: Seen, lens: Lens) -> str:
+    """When the piece of the current step was decided."""
+    step, piece = run.view.step, run.trace.tgt_pieces[run.view.step]
+    names, found = [depth.name for depth in depths_of(lens)], paths(lens.rank)
+    first, stays = int(found.first[step]), int(found.stays[step])
+    if stays < 0:
+        said = [say("Step {step}: “{piece}” has rank {rank:,} after the last layer.", step=step + 1,
+                    piece=piece, rank=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
+        said += [say("It was first on top after {depth}.", depth=names[first])] if first >= 0 else []
+        return joined(" ", said)
+    if stays == 0:
+        return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
+                   step=step + 1, piece=piece)  # fmt: skip
+    prob = float(lens.prob[stays, step])
+    if first == stays:
+        return say("Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of "
+                   "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
+                   prob=prob)  # fmt: skip
+    return say("Step {step}: “{piece}” is first on top after {first}, loses that place again, and is on top for good "
+               "after {depth}, with a probability of {prob:.2f}.", step=step + 1, piece=piece, first=names[first],
+               depth=names[stays], prob=prob)  # fmt: skip
+
+
+def _why(run: Seen) -> str:
+    if is_yours(run.trace, run.view.step):
+        return say("It is in the output because you forced it.")
+    if isinstance(run.trace.query.decoding, Sampling):
+        return say("It is in the output because it was drawn at random.")
+    if isinstance(run.trace.query.decoding, Beam):
+        return say("It is in the output because beam search found the whole sentence more probable.")
+    return say("It is not the model's first choice.")
 
 
 @LENS.picture("lens_map", say("The output's pieces by depth and step"))

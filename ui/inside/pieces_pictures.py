@@ -20,7 +20,7 @@ from transformer.analysis.neighbours import Measure, Neighbours, Plane
 from transformer.model.anatomy import anatomy
 from transformer.text.tokenizer import AnyTokenizer
 from ui.inside.looked_at import INSIDE, side_of
-from ui.runs.picture import Plot
+from ui.runs.picture import Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.state.click import place_below
 from ui.state.view import Side
@@ -164,7 +164,7 @@ def _open_book(run: Seen, side: Side) -> Book:
     return Book(key, "neutral" if shared else side, table, norms, ordinary, tokenizer)
 
 
-PIECES = INSIDE.part("pieces", say("Embeddings"), open_piece, asks=True)
+PIECES = INSIDE.part("pieces", say("Embeddings"), open_piece)
 
 
 @PIECES.picture("piece_neighbours", say("The nearest pieces"))
@@ -180,7 +180,45 @@ def bars(o: Chosen) -> Plot | None:
     )  # fmt: skip
     alt = say("The {n} pieces whose vectors are nearest to that of {piece}, from {first} down.", n=len(pieces),
               piece=o.piece, first=pieces[0])  # fmt: skip
-    return Plot(spec=spec, alt=alt, of_sentence=False, clicked=place_below(len(o.book.norms)))
+    clicked, said = place_below(len(o.book.norms)), Said(below=what_it_is(o))
+    return Plot(spec=spec, alt=alt, of_sentence=False, clicked=clicked, said=said)
+
+
+def what_it_is(o: Chosen) -> str:
+    """Which table is looked at, and how long the chosen vector is among the others."""
+    book, table = o.book, _table(o)
+    ordinary, length = book.norms[book.ordinary], float(book.norms[o.id])
+    if not ordinary.size:
+        return joined(" ", [*table, say("It has special pieces only.")])
+    said = [
+        *table,
+        say("The vector of {piece} is {length:.3f} long, longer than {share:.0%} of all; half of them are at most "
+            "{median:.3f}.", piece=o.piece, length=length, share=float((ordinary < length).mean()),
+            median=float(np.median(ordinary))),
+        say("The {n:,} special and unused pieces are left out among the neighbours.",
+            n=len(book.norms) - int(book.ordinary.sum())),
+    ]  # fmt: skip
+    return joined(" ", said)
+
+
+def _table(o: Chosen) -> list[str]:
+    """Which table it is, and whether the output layer uses the same one."""
+    config, parts = o.run.checkpoint.config, anatomy(o.run.checkpoint.config)
+    rows, width = o.book.values.shape
+    if not (parts.reads and parts.writes):
+        said = say("This model has one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+    elif config.shared_vocab:
+        said = say(
+            "Source and target share one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
+        )
+    elif o.side == "source":
+        return [
+            say("The source has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+        ]
+    else:
+        said = say("The target has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+    tied = parts.writes and config.tie_output
+    return [said, say("The output layer uses the same table.")] if tied else [said]
 
 
 @PIECES.picture("piece_map", say("The sentence's pieces and their neighbours"))
@@ -202,4 +240,17 @@ def piece_map(o: Chosen) -> Plot:
         for kind, where in KIND_NAMES.items()
     ]
     alt = say("A map of {n} pieces by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
-    return Plot(spec=spec, alt=alt, clicked=place_below(len(o.book.norms)))
+    return Plot(spec=spec, alt=alt, clicked=place_below(len(o.book.norms)), said=Said(below=_of_map(o), pale=True))
+
+
+def _of_map(o: Chosen) -> str:
+    """What the map cannot show, and whose neighbours it has."""
+    said = [
+        say("The two axes together hold {share:.0%} of the variance of these {n} vectors.",
+            share=sum(o.mapped.plane.shares), n=len(o.mapped.ids)),
+        say("Each piece of the sentence brings its {n} nearest, the chosen one its {most}.",
+            n=per_piece(len(o.shown)), most=NEIGHBOURS),
+    ]  # fmt: skip
+    if o.by == "cosine":
+        said += [say("Every vector was scaled to length 1 first.")]
+    return joined(" ", said)

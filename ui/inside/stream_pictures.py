@@ -69,7 +69,7 @@ def open_stream(run: Seen) -> OpenStream:
     )
 
 
-STREAM = INSIDE.part("stream", say("Residual stream"), open_stream, asks=True)
+STREAM = INSIDE.part("stream", say("Residual stream"), open_stream)
 
 
 def depths(places: tuple[Place, ...] | list[Place]) -> list[Depth]:

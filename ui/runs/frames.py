@@ -16,7 +16,7 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,8 +32,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.runs.query import Query
 from ui.runs import loading
-from ui.runs.picture import Picture, Plot
-from ui.runs.seen import Seen
+from ui.runs.picture import Picture
+from ui.runs.seen import Seen, Stepped, at_step, n_steps_of, step_of
 from ui.runs.step_rows import Looking
 from ui.server.turns import DRAWING
 from ui.server.work import BusyError
@@ -88,25 +88,23 @@ class Offer:
     """A picture that was drawn at some step, and all that decides what it shows at the others; it holds no run."""
 
     picture: Picture[Any]
-    again: Again
+    again: tuple[Again, ...]
+    together: Callable[..., Stepped]
     language: str
     of: Origin  # what its files are of
     drawn: str  # digest of what was drawn
 
     def frames(self) -> dict[str, Any]:
         """The frames; errors as of `frames_of`."""
-        return frames_of(self.picture, self.again.run(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
+        return frames_of(self.picture, self.shown(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
 
-
-def plot_at(picture: Picture[Any], run: Seen, step: int) -> Plot | None:
-    """A picture at another step of a run; errors as of `Work`."""
-    looking = replace(run.looking, view=replace(run.view, step=step))
-    link = replace(run.link, view=replace(run.link.view, step=step))
-    return picture.of(replace(run, looking=looking, link=link))
+    def shown(self) -> Stepped:
+        """What is pictured, at the step that was looked at; errors as of `Again.run`."""
+        return self.together(*(one.run() for one in self.again))
 
 
 def frames_of(
-    picture: Picture[Any], run: Seen, of: Origin, language: str, *, most: int, drawn: str = ""
+    picture: Picture[Any], shown: Stepped, of: Origin, language: str, *, most: int, drawn: str = ""
 ) -> dict[str, Any]:
     """The first step's moment (`drawing.at_a_moment`), and what makes each other one of it, as of `change`.
 
@@ -115,15 +113,14 @@ def frames_of(
     """
     first: dict[str, Any] = {}
     changes: list[Any] = []
-    n_bytes, n_steps, key = 0, run.trace.n_steps, f"{run.slot}{picture.key}"
+    n_bytes, n_steps, key = 0, n_steps_of(shown), f"{shown.slot}{picture.key}"
     for step in range(n_steps):
         with DRAWING.one():  # a class that draws pages comes in between
-            plot = plot_at(picture, run, step)
+            plot = picture.of(at_step(shown, step))
             if plot is None:
                 raise NoFramesError(409, f"nothing is shown at step {step + 1}")
-            how_to_read = plot.caption
-            said = at_a_moment(plot.spec, of, key=key, alt=plot.alt, how_to_read=how_to_read, language=language)[1]
-            if drawn and step == run.view.step and digest(said) != drawn:
+            said = at_a_moment(plot.spec, of, key=key, language=language, **plot.words)[1]
+            if drawn and step == step_of(shown) and digest(said) != drawn:
                 raise NoFramesError(409, "the page has drawn something else")
             moment = said | {"figure": json.loads(said["figure"])}
             first = first or moment
@@ -165,21 +162,20 @@ class Frames:
         self._offers: OrderedDict[str, Offer] = OrderedDict()
         self._made: OrderedDict[str, bytes | NoFramesError] = OrderedDict()
 
-    def offer(self, picture: Picture[Any], run: Seen, of: Origin, moment: Mapping[str, Any]) -> str:
+    def offer(self, picture: Picture[Any], shown: Stepped, of: Origin, moment: Mapping[str, Any]) -> str:
         """Offer the frames of what is drawn; gives back their name, or how it follows the step without any."""
-        if run.view.guess:
+        if any(run.view.guess for run in shown.runs):
             return "server"
         if picture.follows != "frames":
             return picture.follows
-        if run.trace.n_steps < 2:
+        if n_steps_of(shown) < 2:
             return "still"
-        spoken, query = language.current(), run.trace.query
-        views = [replace(one, step=0) for one in (run.view, run.link.view)]
-        link, of_all = replace(run.link, view=views[0]), replace(of, chart="")
-        decides = (picture.key, run.slot, spoken, query, views, link, of_all)
+        spoken, of_all = language.current(), replace(of, chart="")
+        decides = (picture.key, shown.slot, shown.together, spoken, of_all, *map(_decides, shown.runs))
         name = blake2b(repr(decides).encode("utf-8", "replace"), key=_SECRET, digest_size=16).hexdigest()
         with self._lock:
-            self._offers[name] = Offer(picture, Again.of(run), spoken, of, digest(moment))
+            again = tuple(map(Again.of, shown.runs))
+            self._offers[name] = Offer(picture, again, shown.together, spoken, of, digest(moment))
             self._offers.move_to_end(name)
             while len(self._offers) > MOST_OFFERS:
                 self._offers.popitem(last=False)
@@ -209,6 +205,12 @@ class Frames:
 
     def _n_bytes(self) -> int:
         return sum(len(one) for one in self._made.values() if isinstance(one, bytes))
+
+
+def _decides(run: Seen) -> tuple[object, ...]:
+    """All of a run that decides what is seen of it at each step."""
+    views = [replace(one, step=0) for one in (run.view, run.link.view)]
+    return run.slot, run.trace.query, views, replace(run.link, view=views[0])
 
 
 def _given(found: bytes | NoFramesError) -> bytes:

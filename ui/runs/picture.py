@@ -15,13 +15,13 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from charts.theme import Spec
 from transformer.model.anatomy import Kind
-from ui.runs.seen import Seen
+from ui.runs.seen import Stepped
 from ui.state.click import Click
 from ui.state.fields import words_of
 from ui.state.view import Slot, View
@@ -49,6 +49,36 @@ the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rows:
+    """A small table of a moment."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]  # each as long as `columns`
+    fold: str = ""  # what it is folded under; "": it stands open
+    note: str = ""  # under it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What the component of a chart writes next to it, of the same moment, letter by letter."""
+
+    above: str = ""  # over the chart
+    table: Rows | None = None  # under it, and under how it is read
+    below: str = ""  # under that
+    pale: bool = False  # `below` is in small pale letters
+    beside: bool = False  # all but `above` stands beside the chart, where there is room
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The same as plain data."""
+        table = self.table and vars(self.table) | {
+            "columns": list(self.table.columns),
+            "rows": list(map(list, self.table.rows)),
+        }
+        return vars(self) | {"table": table}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plot:
     """A picture of a moment: plain data, with all that is said of it."""
 
@@ -59,6 +89,12 @@ class Plot:
     of_sentence: bool = True  # it is of the sentence at hand, as the others of its part
     # What a click on a mark means; fields of the view, if the page says nothing else. It must not hold a run.
     clicked: Callable[[Click], Any] | None = None
+    said: Said | None = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What is said of it, as plain data."""
+        return {"alt": self.alt, "how_to_read": self.caption, "said": self.said and self.said.plain}
 
     @property
     def caption(self) -> str:
@@ -77,9 +113,9 @@ class Picture(Generic[_Scene]):
     plot: Callable[[_Scene], Plot | None]  # None where the model has nothing to show
     follows: Follows = "frames"
 
-    def of(self, run: Seen) -> Plot | None:
-        """What it shows of a run that is on no page; errors as of `Work`."""
-        scene = self.part.scene(run)
+    def of(self, shown: Stepped) -> Plot | None:
+        """What it shows of a run, or what else its part has scenes of, that is on no page; errors as of `Work`."""
+        scene = self.part.scene(shown)
         return None if scene is None else self.plot(scene)
 
 
@@ -91,7 +127,7 @@ class Part(Generic[_Scene]):
     name: str  # the value of the page's field; "" where the page has one part alone
     title: str  # of its button
     # What its pictures need of a run, computed once for all of them; None where the model has nothing for them.
-    scene: Callable[[Seen], _Scene | None]
+    scene: Callable[[Any], _Scene | None]
     of_sentence: bool = True  # its pictures are of the sentence at hand, and not of the model alone
     asks: bool = False  # beside its pictures the page draws what is of the step, so the server draws each step
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
@@ -126,7 +162,7 @@ class Page:
         self,
         name: str,
         title: str,
-        scene: Callable[[Seen], _Scene | None],
+        scene: Callable[[Any], _Scene | None],
         *,
         of_sentence: bool = True,
         asks: bool = False,

@@ -142,7 +142,7 @@ def _chart(
     if plot is None:
         return None
     key, of = f"{slot}{picture.key}", origin(run)
-    moment = at_a_moment(plot.spec, of, key=picture.key, alt=plot.alt, how_to_read=plot.caption, language=language)[1]
+    moment = at_a_moment(plot.spec, of, key=picture.key, language=language, **plot.words)[1]
     if len(moment["figure"]) > room:
         return None
     moves = None
@@ -159,8 +159,8 @@ def _chart(
 def _stepper(run: StepperRun, slot: str, step: int) -> dict[str, Any]:
     return {
         "name": f"{slot}{STEPPER}", "run": run.plain, "step": step, "step_revision": 0,
-        "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "chosen": None,
-        "choosable": False,
+        "covered": False, "revealed_step": None, "compact": False, "led": False, "asks": True, "moves": "",
+        "chosen": None, "choosable": False,
     }  # fmt: skip
 
 

@@ -6,8 +6,8 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -86,6 +86,37 @@ class Work(Protocol):
         """What a run had at some sites."""
 
 
+class Stepped(Protocol):
+    """What has pictures at each of its steps: a run, or runs that one stepper moves."""
+
+    @property
+    def slot(self) -> Slot:
+        """Whose step its charts follow."""
+
+    @property
+    def runs(self) -> tuple[Seen, ...]:
+        """The runs; one that is shorter than the others stands at its end while they go on."""
+
+    @property
+    def together(self) -> Callable[..., Any]:
+        """What makes the same of such runs, each an argument; it holds none."""
+
+
+def n_steps_of(shown: Stepped) -> int:
+    """How many steps there are."""
+    return max(run.trace.n_steps for run in shown.runs)
+
+
+def step_of(shown: Stepped) -> int:
+    """The one that is looked at, from 0."""
+    return max(run.view.step for run in shown.runs)
+
+
+def at_step(shown: Stepped, step: int) -> Any:
+    """The same at another step."""
+    return shown.together(*(run.at(max(min(step, run.trace.n_steps - 1), 0)) for run in shown.runs))
+
+
 @dataclass(frozen=True)
 class Seen(Drawn):
     """A run, what of it is looked at, and who computes what is not there yet."""
@@ -99,6 +130,25 @@ class Seen(Drawn):
     def trace(self) -> Trace:
         """The trace."""
         return self.looking.trace
+
+    @property
+    def runs(self) -> tuple[Seen, ...]:
+        """As of `Stepped`."""
+        return (self,)
+
+    @property
+    def together(self) -> Callable[[Seen], Seen]:
+        """As of `Stepped`."""
+        return _alone
+
+    def at(self, step: int) -> Seen:
+        """The same at another step."""
+        looking = replace(self.looking, view=replace(self.view, step=step))
+        return replace(self, looking=looking, link=replace(self.link, view=replace(self.link.view, step=step)))
+
+
+def _alone(run: Seen) -> Seen:
+    return run
 
 
 @dataclass(frozen=True)

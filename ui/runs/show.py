@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Literal
 
 from transformer.errors import GlassformerError
-from ui.runs.frames import FRAMES, NoFramesError, plot_at
+from ui.runs.frames import FRAMES, NoFramesError
 from ui.runs.picture import InASlot, Page, Picture
-from ui.runs.seen import Seen
+from ui.runs.seen import Stepped, at_step, step_of
 from ui.server.work import BusyError
 from ui.shared import choices, drawing
 from ui.shared.clicks import on_click
@@ -36,27 +36,27 @@ def show(
     plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
     if plot is None:
         return
-    run = scene if isinstance(scene, Seen) else getattr(scene, "run", None)
+    of: Any = getattr(scene, "run", scene)
+    shown: Stepped | None = of if hasattr(of, "runs") else None
     names, saves = list[str](), bool(table or plot.spec.get("table"))
-    step = run.view.step if isinstance(run, Seen) else None
+    step = None if shown is None else step_of(shown)
 
     def follows(of: Origin, moment: dict[str, Any]) -> str:
-        if not isinstance(run, Seen) or (saves and picture.follows == "frames"):
+        if shown is None or (saves and picture.follows == "frames"):
             return "server"  # a table that is made here would be saved of another step than the one that is shown
-        names.append(FRAMES.offer(picture, run, of, moment))
+        names.append(FRAMES.offer(picture, shown, of, moment))
         return names[-1]
 
     drawing.chart(
         plot.spec,
         key=key,
-        alt=plot.alt,
-        how_to_read=plot.caption,
+        **plot.words,
         fit=plot.fit,
         of_sentence=plot.of_sentence and picture.part.of_sentence,
         on_click=None
         if plot.clicked is None
         else on_click(
-            key, partial(_meant, plot.clicked, scene.slot, step, names), take or partial(_look_at, scene.slot)
+            key, partial(_meant, plot.clicked, _lasts(shown), step, names), take or partial(_look_at, scene.slot)
         ),
         table=table,
         follows=follows,
@@ -64,16 +64,28 @@ def show(
     )
 
 
-def _meant(clicked: Callable[[Click], Any], slot: Slot, drawn: int | None, names: Sequence[str], click: Click) -> Any:
+def _lasts(shown: Stepped | None) -> dict[Slot, int]:
+    """The last step of each run, by its slot."""
+    return {} if shown is None else {run.slot: max(run.trace.n_steps - 1, 0) for run in shown.runs}
+
+
+def _meant(
+    clicked: Callable[[Click], Any],
+    lasts: Mapping[Slot, int],
+    drawn: int | None,
+    names: Sequence[str],
+    click: Click,
+) -> Any:
     """What a click means, at the step at which it was made: the browser may have moved on since that was drawn."""
     if click.step is None or drawn is None or not names:
         return clicked(click)
-    session.replace(slot, step=click.step)
+    for slot, last in lasts.items():
+        session.replace(slot, step=min(click.step, last))
     if click.step == drawn:
         return clicked(click)
     with suppress(NoFramesError, GlassformerError, BusyError):  # then it means nothing
         offer = FRAMES.find(names[-1])
-        moved = plot_at(offer.picture, offer.again.run(), click.step)
+        moved = offer.picture.of(at_step(offer.shown(), click.step))
         return moved.clicked(click) if moved is not None and moved.clicked else None
     return None
 

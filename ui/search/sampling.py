@@ -5,19 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from transformer.analysis.reshaping import Reshaped, Spread, spread
 from transformer.runs.query import Sampling
-from transformer.runs.trace import Trace
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.search import search_pictures
-from ui.search.search_pictures import BeforeDraw, looked_at, run_draws
-from ui.shared import choices, drawing
+from ui.search.search_pictures import looked_at, run_draws
+from ui.shared import choices
 from ui.shared.choices import Kept
-from ui.shared.door import frame, st
+from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Slot, View
-from words import joined, say
+from words import say
 
 TAKE, BACK = "search_take", "search_back"
 NOT_TRIED: Final[dict[str, Any]] = {"try_temperature": None, "try_k": None, "try_p": None}
@@ -100,76 +98,4 @@ def draw(run: OpenRun, row: Any) -> None:
     sliders(run)
     scene = search_pictures.before(run)
     if scene is not None:
-        drawing.beside(lambda: show(search_pictures.shares, scene), lambda: _numbers(scene), widths=(3, 2))
-
-
-def _numbers(scene: BeforeDraw) -> None:
-    """Draw the numbers of each distribution beside each other, and what follows from them."""
-    found = scene.found
-    stages = (
-        (say("The model's own"), spread(found.raw)),
-        (say("Tempered"), spread(found.tempered)),
-        (say("Drawn from"), spread(found.cut)),
-    )
-    rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
-    columns: list[str] = [
-        say("Distribution"),
-        say("Entropy (bits)"),
-        say("Pieces left"),
-        say("Probability of the likeliest"),
-    ]
-    st.container(key=f"{scene.slot}search_spreads").table(
-        frame(rows, columns=columns).set_index(frame([], columns=columns).columns[0])
-    )
-    st.markdown(drawing.plain(joined(" ", _said(scene.run.trace, found, *(one for _, one in stages)))))
-
-
-def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> list[str]:
-    piece = trace.vocabulary
-    said: list[str] = []
-    if raw.best == tempered.best:
-        said.append(say("“{piece}” is the likeliest at every temperature: dividing all scores by one number keeps "
-                        "their order.", piece=piece[tempered.best]))  # fmt: skip
-    else:
-        said.append(
-            say(
-                "The model's own likeliest, “{closed}”, is closed or scored lower by the rules of its config; of "
-                "what they leave, “{piece}” is the likeliest at every temperature.",
-                closed=piece[raw.best],
-                piece=piece[tempered.best],
-            )
-        )
-    said.append(_of_temperature(found.how.temperature, raw, tempered))
-    said.append(_of_cut(trace, found, cut))
-    return said
-
-
-def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
-    if temperature == 1:
-        return say("At temperature 1 the scores stay as they are.")
-    return say(
-        "At temperature {temperature:g} the entropy goes from {raw:.2f} to {tempered:.2f} bits.",
-        temperature=temperature,
-        raw=raw.entropy,
-        tempered=tempered.entropy,
-    )
-
-
-def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
-    away = 1 - float(found.tempered[found.cut > 0].sum())
-    if not found.how.top_k and found.how.top_p == 1:
-        barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
-        if len(barred) == 1:
-            return say("Nothing is cut: every piece but “{piece}” may be drawn, which no output may hold.",
-                       piece=barred[0])  # fmt: skip
-        if barred:
-            return say("Nothing is cut: every piece may be drawn but {n:,} that no output may hold, “{piece}” among "
-                       "them.", n=len(barred), piece=barred[0])  # fmt: skip
-        return say("Nothing is cut: every piece may be drawn, however improbable.")
-    if cut.left == 1:
-        return say("One piece is left, so that each draw gives it: as greedy decoding does.")
-    by_k = int((found.by_k > 0).sum())
-    if found.how.top_k and found.how.top_p < 1:
-        return say("Top-k leaves {by_k:,} pieces and top-p {n:,} of these; what was cut had {away:.2%} together.",
-                   by_k=by_k, n=cut.left, away=away)  # fmt: skip
-    return say("{n:,} pieces are left; what was cut had {away:.2%} together.", n=cut.left, away=away)
+        show(search_pictures.shares, scene)

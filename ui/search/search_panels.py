@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from transformer.analysis.search_tree import Node, SearchTree
+from transformer.analysis.search_tree import SearchTree
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
 from ui.frame.sentence_stepper import sentence
 from ui.runs.attempt import attempt
-from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
-from ui.search import draws, sampling, search_pictures, telling
-from ui.search.search_pictures import SEARCH, Searched
-from ui.shared import choices, cover, drawing, menu
-from ui.shared.door import frame, here, st
+from ui.search import draws, sampling, search_pictures
+from ui.search.search_pictures import SEARCH
+from ui.shared import choices, cover, menu
+from ui.shared.door import st
 from ui.state import session
-from ui.state.view import Rounds
-from words import joined, say
+from ui.state.link import write_link
+from ui.state.view import Rounds, Slot
+from words import say
 
 WHOLE, DECODE_SO, DRAW_BESIDE = "search_whole", "search_decode_so", "search_beside"
 ROUNDS: Final[dict[Rounds, str]] = {
@@ -52,12 +51,9 @@ def draw(run: OpenRun) -> None:
 
 
 def _tree(run: OpenRun, row: Any) -> None:
-    if not isinstance(run.trace.query.decoding, Beam):
-        unasked = begins_by_itself(run.checkpoint)
-        _decodes_otherwise(run, drawn=unasked or run.view.with_beam)
-        if not (unasked or run.view.with_beam):
-            return
     scene = attempt(lambda: search_pictures.searched(run))
+    if not isinstance(run.trace.query.decoding, Beam):
+        _decodes_otherwise(run, drawn=scene is not None)
     if scene is None:
         return
     if not run.view.guess:
@@ -66,11 +62,8 @@ def _tree(run: OpenRun, row: Any) -> None:
     if scene.until < 0:
         st.info(say("The tree begins with the first piece that you reveal."), icon=":material/visibility_off:")
         return
-    step = min(run.view.step, scene.known)
-    st.markdown(drawing.plain(telling.of_round(scene.tree, step, run.trace.vocabulary)))
     show(search_pictures.tree, scene, take=opens(run, scene.tree))
     _ways(run)
-    _round(scene, step)
 
 
 def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
@@ -97,59 +90,19 @@ def _ways(run: OpenRun) -> None:
     """Draw the ways on from what is looked at."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         link = address(run.checkpoint, run.link, step=run.view.step)
-        menu.link("step", say("Step through what is shown above"), link, icon=":material/play_arrow:")
+        menu.ways([("step", say("Step through what is shown above"), write_link(link))], at_step=True)
         if run.trace.query.forced:
             st.button(
                 say("Search without the forced beginning"),
                 key=run.key(WHOLE),
-                on_click=partial(session.go_to_output, run.slot, (), 0, run.view.step),
+                on_click=partial(_whole, run.slot),
                 icon=":material/undo:",
             )
 
 
-def _round(scene: Searched, step: int) -> None:
-    """Draw what a round weighed as a table, folded away: best first, with what became of each."""
-    tree, one = scene.tree, scene.tree.rounds[step]
-    nodes = [tree.nodes[place] for place in (*one.kept, *one.closed, *one.dropped)]
-    nodes.sort(key=lambda node: -node.compared)
-    with st.expander(say("All that step {n} weighed", n=step + 1)):
-        st.container(key=f"{scene.slot}search_round").dataframe(
-            frame(
-                [_weighed(scene.run.trace.vocabulary, tree, node, scene.known) for node in nodes], columns=_COLUMNS
-            ),
-            hide_index=True,
-            height=240 if len(nodes) > 6 else "content",
-            column_config={here(name): st.column_config.NumberColumn(format=form) for name, form in _FORMS.items()},
-        )
-        if len(one.dropped) < one.n_dropped:
-            st.caption(say("The {n} nearest of {all:,} that were dropped are listed.", n=len(one.dropped),
-                           all=one.n_dropped))  # fmt: skip
-
-
-_PROBABILITY, _SUM, _SHORT = say("Probability"), say("Sum"), say("Short by")
-_COLUMNS: Final[list[str]] = [
-    say("Place", about="in an order, 1 is the top"),
-    say("Beginning"),
-    say("Piece"),
-    _PROBABILITY,
-    _SUM,
-    _SHORT,
-    say("What became of it"),
-]
-_FORMS: Final = {_PROBABILITY: "%.4f", _SUM: "%.3f", _SHORT: "%.3f"}
-
-
-def _weighed(vocabulary: Sequence[str], tree: SearchTree, node: Node, known: int) -> list[object]:
-    before = [vocabulary[i] for i in tree.ids(node.place)[:-1]]
-    return [
-        node.rank or None,
-        joined(" ", before[-6:]),
-        vocabulary[node.piece],
-        math.exp(node.log_prob),
-        node.compared,
-        tree.short(node),
-        telling.fate_of(tree, node, vocabulary, ends=tree.standing(known), until=known),
-    ]
+def _whole(slot: Slot) -> None:
+    """Callback: nothing is forced any more, at the step that is looked at."""
+    session.go_to_output(slot, (), 0, session.view(slot).step)
 
 
 # ------------------------------------------------------------------------------------------------ what a click opens

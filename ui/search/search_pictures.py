@@ -26,7 +26,8 @@ from transformer.runs.distribution import best
 from transformer.runs.query import Beam, Query, Sampling
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import OfRun, Seen
-from ui.search import telling
+from ui.search import reshaping_words, telling
+from ui.server.jobs import SMALL
 from ui.server.queue import cost_of
 from ui.state.click import place_of
 from ui.state.view import Slot, View
@@ -69,11 +70,13 @@ class Searched(OfRun):
 def searched(run: Seen) -> Searched | None:
     """The search of the run, or where it decodes in another way one by a beam of the usual size.
 
-    It is made once, and shorter work may go first. Errors as of `Work`.
+    None where nothing is written, and where another search may take long and was not asked for. It is made once, and
+    shorter work may go first. Errors as of `Work`.
     """
-    if not anatomy(run.checkpoint.config).writes:
+    how, config = run.trace.query.decoding, run.checkpoint.config
+    unasked = isinstance(how, Beam) or run.view.with_beam or config.count_parameters() <= SMALL
+    if not anatomy(config).writes or not unasked:
         return None
-    how = run.trace.query.decoding
     query = replace(run.trace.query, decoding=how if isinstance(how, Beam) else Beam(), hypothesis=0)
     tree = run.work.long(
         ("search_tree", query),
@@ -84,7 +87,7 @@ def searched(run: Seen) -> Searched | None:
     return Searched(run, tree)
 
 
-TREE = SEARCH.part("tree", say("Beam tree"), searched, asks=True)
+TREE = SEARCH.part("tree", say("Beam tree"), searched)
 MOST_ENDS: Final = 2  # dropped ones of each step that are drawn
 MOST_ENDS_HERE: Final = 4  # of the step that is looked at, whose pieces are written, too
 FEW_STEPS: Final = 8  # with no more, all have room for their pieces
@@ -116,6 +119,7 @@ def tree(scene: Searched) -> Plot | None:
         how_to_read=joined(" ", [HOW_TO_READ_TREE, *([_how_it_ended(scene)] if known == scene.last else [])]),
         fit=True,
         clicked=place_of,
+        said=telling.of_round(found, min(run.view.step, known), run.trace.vocabulary, until=known),
     )  # fmt: skip
 
 
@@ -200,7 +204,7 @@ def before(run: Seen) -> BeforeDraw | None:
     return BeforeDraw(run, reshaped(run.trace.log_probs[step], run.trace.scores_at(step), looked_at(run)))
 
 
-SAMPLING = SEARCH.part("sampling", say("Before the draw"), before, asks=True)
+SAMPLING = SEARCH.part("sampling", say("Before the draw"), before)
 MOST_ROWS: Final = 14
 
 
@@ -222,6 +226,7 @@ def shares(scene: BeforeDraw) -> Plot:
                 "temperature, and after the cut.", n=step + 1),
         how_to_read=HOW_TO_READ_RESHAPED,
         fit=True,
+        said=reshaping_words.about(scene.run.trace, found),
     )  # fmt: skip
 
 

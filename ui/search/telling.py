@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from transformer.analysis.search_tree import Node, SearchTree
+from ui.runs.picture import Rows, Said
 from words import joined, say
+
+_COLUMNS: Final = (
+    say("Place", about="in an order, 1 is the top"), say("Beginning"), say("Piece"), say("Probability"), say("Sum"),
+    say("Short by"), say("What became of it"),
+)  # fmt: skip
 
 
 def fate_of(tree: SearchTree, node: Node, vocabulary: Sequence[str], *, ends: Sequence[int], until: int) -> str:
@@ -82,8 +89,35 @@ def numbers_of(tree: SearchTree, node: Node) -> list[str]:
     return said
 
 
-def of_round(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
-    """What a round did, in a sentence or two."""
+def of_round(tree: SearchTree, step: int, vocabulary: Sequence[str], *, until: int) -> Said:
+    """What a round did, and under the tree, folded away, all that it weighed; `until` as for `fate_of`."""
+    return Said(above=_did(tree, step, vocabulary), table=_weighed(tree, step, vocabulary, until))
+
+
+def _weighed(tree: SearchTree, step: int, vocabulary: Sequence[str], until: int) -> Rows:
+    """What a round weighed: best first, with what became of each."""
+    one, ends = tree.rounds[step], tree.standing(until)
+    nodes = [tree.nodes[place] for place in (*one.kept, *one.closed, *one.dropped)]
+    nodes.sort(key=lambda node: -node.compared)
+    rows = []
+    for node in nodes:
+        before, short = [vocabulary[i] for i in tree.ids(node.place)[:-1]], tree.short(node)
+        rows.append([
+            str(node.rank or ""), joined(" ", before[-6:]), vocabulary[node.piece], f"{math.exp(node.log_prob):.4f}",
+            _signed(node.compared), "" if short is None else _signed(short),
+            fate_of(tree, node, vocabulary, ends=ends, until=until),
+        ])  # fmt: skip
+    note = ""
+    if len(one.dropped) < one.n_dropped:
+        note = say("The {n} nearest of {all:,} that were dropped are listed.", n=len(one.dropped), all=one.n_dropped)
+    return Rows(columns=_COLUMNS, rows=rows, fold=say("All that step {n} weighed", n=step + 1), note=note)
+
+
+def _signed(number: float) -> str:
+    return f"{number:.3f}".replace("-", "−")
+
+
+def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
     here = tree.rounds[step]
     ended = sum(tree.nodes[place].fate == "ended" for place in here.kept)
     if here.forced:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Literal, TypeVar
@@ -155,6 +155,7 @@ def chart(
     key: str,
     alt: str,
     how_to_read: str,
+    said: Mapping[str, Any] | None = None,
     fit: bool = False,
     on_click: Callable[[], None] | None = None,
     table: Table | None = None,
@@ -172,6 +173,7 @@ def chart(
         key: Names this place on the page.
         alt: The chart in one or two sentences, for people who cannot see it.
         how_to_read: One sentence.
+        said: What else is said of it, as `ui.runs.picture.Said`.
         fit: Whether the chart is what its page is about: it takes the height that is left on the first screen.
         on_click: Called when a mark is clicked.
         table: Makes the columns of what is saved as CSV, where it is more than what is drawn. A session keeps it: it
@@ -185,7 +187,7 @@ def chart(
     if not of_lesson and cover.stands_for(key, height=figure["layout"]["height"]):
         return
     of = origin(key, "", of_sentence=of_sentence)
-    of, moment = at_a_moment(figure, of, key=key, alt=alt, how_to_read=how_to_read, language=current())
+    of, moment = at_a_moment(figure, of, key=key, alt=alt, how_to_read=how_to_read, said=said, language=current())
     if not of_lesson:
         cover.met(key, of.chart)
     make = table or figure.get("table")
@@ -195,6 +197,7 @@ def chart(
         alt=moment["alt"],
         height=moment["height"],
         caption=moment["caption"],
+        said=moment["said"],
         fit=figure["layout"].get("meta", {}).get("least_height", LEAST_FITTED) if fit else 0,
         on_click=on_click,
         file=moment["file"],
@@ -206,16 +209,17 @@ def chart(
 
 
 def at_a_moment(
-    figure: Spec, of: Origin, *, key: str, alt: str, how_to_read: str, language: str
+    figure: Spec, of: Origin, *, key: str, alt: str, how_to_read: str, said: Mapping[str, Any] | None, language: str
 ) -> tuple[Origin, dict[str, Any]]:
     """All of a chart that may differ from step to step, as its component wants it, and what its files are of."""
-    said = here(figure, language)
-    of = replace(of, chart=title_of(said))
+    drawn = here(figure, language)
+    of = replace(of, chart=title_of(drawn))
     return of, {
-        "figure": figure_json(said),
+        "figure": figure_json(drawn),
         "alt": here(alt, language),
         "height": figure["layout"]["height"],
         "caption": here(how_to_read, language),
+        "said": here(said, language),
         "file": of.stem(key),
         "about": [list(one) for one in here(of.columns(), language).items()],
     }

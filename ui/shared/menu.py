@@ -111,17 +111,18 @@ def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
     return [path + _query(write_link(leads_to) | beside) for path, leads_to in places]
 
 
-def ways(links: Sequence[tuple[str, str, dict[str, str]]]) -> None:
+def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = False) -> None:
     """Draw links of a lesson in a row, which `common/links.js` follows in place as it does those of the menu.
 
     A page link of Streamlit's to the page that is shown leaves the address bar as it was. Of each link there are the
-    path of a page, what it says, and the parameters of the address but for the language.
+    path of a page, what it says, and the parameters of the address but for the language. With `at_step` the browser
+    has them lead to the step that is looked at, as it does the menu's.
     """
     lines = [
         f'<a href="{escape(path + _query(apart.beside(said)))}">{escape(here(label))}</a>'
         for path, label, said in links
     ]
-    st.html(f'<nav class="gf-ways">{"".join(lines)}</nav>', width="content")
+    st.html(f'<nav class="gf-ways{" gf-at-step" * at_step}">{"".join(lines)}</nav>', width="content")
 
 
 def _query(parameters: dict[str, str]) -> str:

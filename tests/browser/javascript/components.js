@@ -61,7 +61,7 @@ const PIECES = ["▁a", "<b>x</b>", "</s>"];
 /** @type {StepperPayload} */
 const RUN = {
   name: "stepper", step: 0, step_revision: 4, covered: false, revealed_step: null, compact: false, led: false,
-  chosen: null, choosable: false, asks: true,
+  chosen: null, choosable: false, asks: true, moves: "",
   run: {
     run_id: "r", source: PIECES.map((piece, id) => ({ piece, id })), start_piece: "<s>", shading: null,
     target: PIECES.map((piece, id) => ({ piece, id, probability: 0.5 })), texts: PIECES.map(() => [0, "a"]),
@@ -161,7 +161,7 @@ async function drawn(data, layout, background = "#ffffff", more = {}) {
   const address = new URL(`../../../ui/components/plotly/${PLOTLY_FILE}`, import.meta.url).href;
   window.__glassformerPlotly = new Map([[address, Promise.resolve(FAKE)]]);
   /** @type {PlotlyPayload} */
-  const payload = { figure: JSON.stringify({ data, layout }), alt: "A chart.", height: 300, caption: "", name: "c",
+  const payload = { figure: JSON.stringify({ data, layout }), alt: "A chart.", height: 300, caption: "", said: null, name: "c",
     file: "c", about: [], table: "", fit: 0, clickable: true, follows: "server", step: null, ...more };
   const made = placed(chart, payload, background);
   await wait(20);
@@ -198,15 +198,17 @@ async function chartWith(frames) {
   return { ...made, leave, heard: quiet.told };
 }
 let charts = 0;
-const MOMENT = { alt: "1", height: 300, caption: "", file: "c", about: [], figure: { data: [{ y: [0] }], layout: {} } };
+const MOMENT = { alt: "1", height: 300, caption: "", said: null, file: "c", about: [], figure: { data: [{ y: [0] }], layout: {} } };
 
 test("a chart whose frames are here follows the step by itself, and a click on it says which that was", async () => {
-  const changes = [null, { alt: ["2"], figure: { data: { 0: { y: { 0: [5] } } } } }];
-  const { told, plot, leave } = await chartWith({ first: MOMENT, changes });
+  const said = [{ above: "<b>", table: null, below: "", pale: false, beside: false }];
+  const changes = [null, { alt: ["2"], said, figure: { data: { 0: { y: { 0: [5] } } } } }];
+  const { told, parent, plot, leave } = await chartWith({ first: MOMENT, changes });
   equal(restOf("s-stepper") === null, false);
   tellStep(1, "s-c");
   await wait(20);
   equal([plot.data[0].y, plot.getAttribute("aria-label")], [[5], "2"]);
+  equal(found(parent, ".gf-lines").map((line) => line.textContent), ["<b>"]);
   listeners.plotly_click({ points: [{ curveNumber: 0, pointNumber: 0, data: {} }] });
   tellStep(0, "s-c");
   await wait(20);
@@ -244,6 +246,23 @@ test("where nothing asks for a step, who hears of it draws nothing, and the menu
   menu.remove();
   await leave();
   await quiet.leave();
+});
+
+test("two steppers go together, the shorter stands at its end, and Python hears of both or moves the other", async () => {
+  for (const asks of [false, true]) {
+    const short = placed(stepper, { ...RUN, name: "x-stepper", moves: "y-stepper", asks, step_revision: 1 });
+    const run = { ...RUN.run, target: [...RUN.run.target, ...RUN.run.target], texts: [...RUN.run.texts, ...RUN.run.texts] };
+    const long = placed(stepper, { ...RUN, run, name: "y-stepper", moves: "x-stepper", asks, step_revision: 1 });
+    const rests = ["x-stepper", "y-stepper"].map((name) => placed(rest, /** @type {RestPayload} */ ({ name })));
+    found(long.parent, ".gf-last")[0].click();
+    const steps = [short, long].map(({ parent }) => found(parent, ".gf-stepper")[0].dataset.step);
+    equal(steps, [RUN.run.target.length - 1, run.target.length - 1].map(String));
+    await wait(300);
+    const told = [...rests, short, long].map((one) => one.told.map(([, { step }]) => step));
+    const [own, other] = steps.map(Number);
+    equal(told, asks ? [[], [], [], [other]] : [[own], [other], [], []]);
+    for (const one of [short, long, ...rests]) await one.leave();
+  }
 });
 
 test("a step that was left for another address is not told", async () => {

@@ -53,7 +53,7 @@ def drawn(picture, run, *, slot=MAIN):
     if plot is None:
         return None
     key = f"{slot}{picture.key}"
-    return at_a_moment(plot.spec, OF, key=key, alt=plot.alt, how_to_read=plot.caption, language="en")[1]
+    return at_a_moment(plot.spec, OF, key=key, language="en", **plot.words)[1]
 
 
 def fetched(frames, name):

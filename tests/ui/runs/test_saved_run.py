@@ -18,9 +18,10 @@ from transformer.errors import QueryError
 from ui.components.assets import read_asset
 from ui.components.plotly.plotly_view import figure_json
 from ui.runs import loading, saved_run
-from ui.runs.frames import Again, plot_at
+from ui.runs.frames import Again
 from ui.runs.open_run import seen
 from ui.runs.saved_run import Kept
+from ui.runs.seen import at_step
 from ui.runs.stepper_run import stepper_run
 from ui.shared.door import here
 from ui.state.link import Link
@@ -64,7 +65,7 @@ def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # n
         (chart,) = [chart for chart in english["charts"] if chart["name"] == f"saved-{picture.key}"]
         frames = english["frames"].get(chart["follows"])
         for step in range(run.trace.n_steps):
-            wanted = figure_json(here(plot_at(picture, run, step).spec, "en"))
+            wanted = figure_json(here(picture.of(at_step(run, step)).spec, "en"))
             moment = changed(frames["first"], frames["changes"][step]) if frames else None
             assert (moment["figure"] if moment else json.loads(chart["figure"])) == json.loads(wanted)
 

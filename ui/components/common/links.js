@@ -33,11 +33,11 @@ export function followLinks(signal) {
 }
 
 /**
- * Have the links of the menu lead to a step, from 0, before Python has drawn them so.
+ * Have the links of the menu, and others that go by the step, lead to a step, from 0, before Python has drawn them so.
  * @param {number} step
  */
 export function pointMenu(step) {
-  for (const link of document.querySelectorAll(".st-key-menu nav a")) {
+  for (const link of document.querySelectorAll(".st-key-menu nav a, .gf-at-step a")) {
     const [path, query = ""] = (link.getAttribute("href") ?? "").split("?");
     const parameters = new URLSearchParams(query);
     if (step) parameters.set("step", String(step + 1));

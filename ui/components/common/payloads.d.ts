@@ -36,11 +36,21 @@ export interface PresenterPayload extends Spoken {
   spoken: string;
 }
 
+/** What stands next to a chart as text: `ui/runs/picture.py` says where. */
+export interface Said {
+  above: string;
+  table: { columns: string[]; rows: string[][]; fold: string; note: string } | null;
+  below: string;
+  pale: boolean;
+  beside: boolean;
+}
+
 export interface PlotlyPayload extends Spoken {
   figure: string;
   alt: string;
   height: number;
   caption: string;
+  said: Said | null;
   name: string;
   file: string;
   about: [column: string, value: string][];
@@ -58,7 +68,7 @@ export interface Frames {
 }
 
 /** What of a chart may differ from step to step. */
-export type Moment = Pick<PlotlyPayload, "alt" | "height" | "caption" | "file" | "about"> & { figure: object };
+export type Moment = Pick<PlotlyPayload, "alt" | "height" | "caption" | "said" | "file" | "about"> & { figure: object };
 
 export interface SourceChip {
   piece: string;
@@ -98,6 +108,7 @@ export interface StepperPayload extends Spoken {
   compact: boolean;
   led: boolean;
   asks: boolean;
+  moves: string;
   chosen: number | null;
   choosable: boolean;
 }

@@ -7,6 +7,7 @@
 
 import { make, makeButton, set } from "./dom.js";
 import { largeHere } from "./present.js";
+import { makeLines } from "./said.js";
 import { followStatus } from "./step.js";
 import { say } from "./words.js";
 
@@ -19,7 +20,11 @@ import { say } from "./words.js";
  * @property {(text: string) => void} tell what is said under the picture
  */
 
-/** @typedef {Foot & { dialog: HTMLDialogElement, isLarge: () => boolean }} Under */
+/**
+ * @typedef {Foot & {
+ *   dialog: HTMLDialogElement, isLarge: () => boolean, write: import("./said.js").Lines["tell"]
+ * }} Under
+ */
 
 /** About a line of a chart in half a page; a Chinese letter is as wide as two. */
 const SHOWN = 110;
@@ -155,10 +160,12 @@ export function makeUnder(home, shown, { className, name, changed, data, picture
     window.addEventListener("resize", setType);
     unfollow = followStatus(name(), status);
     dialog.append(shown, foot.foot);
+    lines.place();
     dialog.showModal();
     moved();
   };
   const foot = makeFoot({ open, data, picture });
+  const lines = makeLines(shown, foot.foot);
   const moved = () => {
     foot.expand.hidden = dialog.open;
     changed();
@@ -172,11 +179,12 @@ export function makeUnder(home, shown, { className, name, changed, data, picture
     unfollow();
     window.removeEventListener("resize", setType);
     home.prepend(shown, foot.foot);
+    lines.place();
     home.style.height = "";
     moved();
     foot.button.focus();
   });
-  return { ...foot, dialog, isLarge: () => dialog.open };
+  return { ...foot, dialog, isLarge: () => dialog.open, write: lines.tell };
 }
 
 /**

@@ -22,6 +22,7 @@ export function showMoment(view, draw) {
   view.at = moves ? step : sent.step;
   view.data = moment ? { ...sent, ...moment, figure: JSON.stringify(moment.figure) } : sent;
   view.under.tell(view.data.caption);
+  view.under.write(view.data.said);
   for (const named of [view.plot, view.under.dialog, view.under.tools]) set(named, { "aria-label": view.data.alt });
   draw(view);
 }

@@ -39,6 +39,7 @@ def plotly_view(
     alt: str,  # the chart in one or two sentences, for people who cannot see it
     height: int,  # in pixels; our charts suggest one: `fig.layout.height`
     caption: str = "",  # a sentence under the chart, such as how to read it
+    said: Mapping[str, Any] | None = None,  # what is written next to it: the fields of `ui.runs.picture.Said`
     # The height is fitted to what a window has left under all that stands above the chart, unless that is less than
     # this, in pixels. 0: it is not fitted.
     fit: int = 0,
@@ -59,6 +60,7 @@ def plotly_view(
         "alt": alt,
         "height": height,
         "caption": caption,
+        "said": said,
         "name": key,
         "file": file or key,
         "about": list((about or {}).items()),

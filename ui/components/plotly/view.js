@@ -200,11 +200,11 @@ async function react(view, plotly, figure) {
  * view all there is.
  * @param {View} view
  */
-function heightOf({ data, frame, plot, root, under }) {
+function heightOf({ data, plot, root, under }) {
   const own = Math.round(data.height * typeScale(under.isLarge()));
   if (!under.isLarge()) {
     const fits = { own, least: data.fit, most: Math.round(own * MOST_GROWN) };
-    return data.fit ? fittedHeight(frame, fits) : own;
+    return data.fit ? fittedHeight(root, fits) : own;
   }
   // A picture whose parts have a size of their own is not squeezed: it scrolls.
   const least = plot.layout?.meta?.fixed_height ? own : 200;

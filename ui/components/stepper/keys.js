@@ -6,7 +6,7 @@ import { clamped, isPlain } from "../common/keys.js";
 import { offerStepper, runOf } from "../common/step.js";
 import { canPick } from "./chips.js";
 import { render, stepOf } from "./drawing.js";
-import { go, togglePlay } from "./moving.js";
+import { go, leading, steppers, togglePlay } from "./moving.js";
 
 /** @import { View } from "./types.js" */
 
@@ -16,8 +16,6 @@ const ARROWED = ["slider", "grid", "listbox", "menu", "menubar", "radiogroup", "
 const DIALOGS = "[role='dialog'], dialog[open]:not(.gf-chart-dialog)";
 const POINTER_MS = 1000;
 
-/** @type {View[]} on this browser page, the one used last at the end: it gets the keys */
-const steppers = [];
 // A choice that was clicked keeps the focus, but the arrows that follow are meant for the steps; only who came to it
 // by keyboard wants to move it. Listening while the event goes down, we are asked before the choice is.
 const clicked = new WeakSet();
@@ -98,7 +96,8 @@ const MOVES = {
 /** @param {KeyboardEvent} event */
 function onKey(event) {
   if (event.defaultPrevented || !isPlain(event) || event.shiftKey) return;
-  const view = steppers.findLast((candidate) => isShown(candidate.root));
+  const used = steppers.findLast((candidate) => isShown(candidate.root));
+  const view = used?.data && leading(used);
   if (!view?.run?.target.length) return;
   const at = event.composedPath()[0];
   if (event.key === " ") {

@@ -12,6 +12,7 @@ import { isCovered, render } from "./drawing.js";
 /** @import { View } from "./types.js" */
 
 const SETTLE_MS = 200;
+const APART_MS = 60;  // of what two fragments hear, of which Streamlit runs one at a time
 const PLAY_MS = 900;
 const SPEEDS = [0.5, 1, 2, 4];
 /** The signs on the buttons. */
@@ -24,30 +25,65 @@ const SIGNS = {
   last: "M15.8 5H18v14h-2.2zM5 5v14l9.5-7z",
 };
 
+/** On this browser page, the one used last at the end: it gets the keys. @type {View[]} */
+export const steppers = [];
+
+/**
+ * The one that goes with another, where two runs are stepped through together.
+ * @param {View} view
+ */
+const partner = (view) => steppers.find(({ data }) => data?.name === view.data.moves);
+
+/**
+ * The one that has the buttons, and so the keys, where two go together.
+ * @param {View} view
+ */
+export const leading = (view) => (view.data.led && partner(view)) || view;
+
 /**
  * @param {View} view
  * @param {number} wanted
  * @param {number} [after] milliseconds by which Python is told later than usual
  */
 export function go(view, wanted, after = 0) {
+  if (!moved(view, wanted)) return;
+  const other = partner(view);
+  if (other) moved(other, view.step);
+  clearTimeout(other?.settling);
+  clearTimeout(view.settling);
+  view.settling = setTimeout(() => settle(view, other), SETTLE_MS + after);
+}
+
+/**
+ * @param {View} view
+ * @param {number} wanted
+ */
+function moved(view, wanted) {
   const step = clamped(wanted, view.run.target.length);
-  if (step === view.step) return;
+  if (step === view.step) return false;
   wantFrames();
   view.step = step;
   view.halted = null;
   render(view);
-  clearTimeout(view.settling);
-  view.settling = setTimeout(() => settle(view), SETTLE_MS + after);
+  return true;
 }
 
-/** @param {View} view */
-function settle(view) {
-  if (view.step === view.settled) return;
-  view.settled = view.step;
-  const report = { run_id: view.run.run_id, step_revision: view.revision, step: view.step, when: Date.now() };
-  const tell = view.data.asks ? null : restOf(view.data.name);
-  if (tell) tell(report);
-  else view.setStateValue("step", report);
+/**
+ * Tell Python where the reader rests; where it has to draw something, it moves the other stepper itself.
+ * @param {View} view
+ * @param {View} [other]
+ */
+function settle(view, other) {
+  const both = other ? [other, view] : [view];
+  const tells = both.map(({ data }) => (data.asks ? null : restOf(data.name)));
+  const drawn = tells.includes(null);
+  both.forEach((one, place) => {
+    if (one.step === one.settled) return;
+    one.settled = one.step;
+    const report = { run_id: one.run.run_id, step_revision: one.revision, step: one.step, when: Date.now() };
+    if (!drawn) setTimeout(() => tells[place]?.(report), place * APART_MS);
+    else if (one === view) one.setStateValue("step", report);
+  });
 }
 
 /**

@@ -108,6 +108,7 @@ def stepper(
     led: bool = False,  # without buttons, as another stepper on the page moves it; its pieces are clicked as ever
     # Whether each step has to be drawn by the server; else `rest` hears of it alone, once all charts follow.
     asks: bool = True,
+    moves: str = "",  # the key of another stepper that goes with this one, and this one with it
     chosen: int | None = None,  # a source piece to mark, from 0
     # Called before the page runs again when the reader has come to rest on another step.
     on_step_change: Callable[[], None] | None = None,
@@ -126,6 +127,7 @@ def stepper(
         "compact": compact,
         "led": led,
         "asks": asks,
+        "moves": moves,
         "chosen": chosen,
         "choosable": on_choose is not None,
     }

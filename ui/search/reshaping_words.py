@@ -1,0 +1,75 @@
+"""What temperature, top-k and top-p make of a step's distribution: its numbers, and what follows from them.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from transformer.analysis.reshaping import Reshaped, Spread, spread
+from transformer.runs.trace import Trace
+from ui.runs.picture import Rows, Said
+from words import joined, say
+
+
+def about(trace: Trace, found: Reshaped) -> Said:
+    """The numbers of each distribution below each other, and what follows from them, beside the chart."""
+    stages = (
+        (say("The model's own"), spread(found.raw)),
+        (say("Tempered"), spread(found.tempered)),
+        (say("Drawn from"), spread(found.cut)),
+    )
+    columns = [say("Distribution"), say("Entropy (bits)"), say("Pieces left"), say("Probability of the likeliest")]
+    rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
+    said = joined(" ", _said(trace, found, *(one for _, one in stages)))
+    return Said(table=Rows(columns=columns, rows=rows), below=said, beside=True)
+
+
+def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> list[str]:
+    piece = trace.vocabulary
+    said: list[str] = []
+    if raw.best == tempered.best:
+        said.append(say("“{piece}” is the likeliest at every temperature: dividing all scores by one number keeps "
+                        "their order.", piece=piece[tempered.best]))  # fmt: skip
+    else:
+        said.append(
+            say(
+                "The model's own likeliest, “{closed}”, is closed or scored lower by the rules of its config; of "
+                "what they leave, “{piece}” is the likeliest at every temperature.",
+                closed=piece[raw.best],
+                piece=piece[tempered.best],
+            )
+        )
+    said.append(_of_temperature(found.how.temperature, raw, tempered))
+    said.append(_of_cut(trace, found, cut))
+    return said
+
+
+def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
+    if temperature == 1:
+        return say("At temperature 1 the scores stay as they are.")
+    return say(
+        "At temperature {temperature:g} the entropy goes from {raw:.2f} to {tempered:.2f} bits.",
+        temperature=temperature,
+        raw=raw.entropy,
+        tempered=tempered.entropy,
+    )
+
+
+def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
+    away = 1 - float(found.tempered[found.cut > 0].sum())
+    if not found.how.top_k and found.how.top_p == 1:
+        barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
+        if len(barred) == 1:
+            return say("Nothing is cut: every piece but “{piece}” may be drawn, which no output may hold.",
+                       piece=barred[0])  # fmt: skip
+        if barred:
+            return say("Nothing is cut: every piece may be drawn but {n:,} that no output may hold, “{piece}” among "
+                       "them.", n=len(barred), piece=barred[0])  # fmt: skip
+        return say("Nothing is cut: every piece may be drawn, however improbable.")
+    if cut.left == 1:
+        return say("One piece is left, so that each draw gives it: as greedy decoding does.")
+    by_k = int((found.by_k > 0).sum())
+    if found.how.top_k and found.how.top_p < 1:
+        return say("Top-k leaves {by_k:,} pieces and top-p {n:,} of these; what was cut had {away:.2%} together.",
+                   by_k=by_k, n=cut.left, away=away)  # fmt: skip
+    return say("{n:,} pieces are left; what was cut had {away:.2%} together.", n=cut.left, away=away)
