@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind
+from ui.frame.sentence_stepper import SAVES
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.room.joining import base
@@ -55,18 +56,22 @@ def below(
 
 
 def _save(page: Page, run: OpenRun) -> None:
-    """Draw the button that saves the run with the page's pictures, unless something is yet to be guessed."""
+    """Draw the menu that saves the run with pictures, unless something is yet to be guessed."""
     if run.view.guess or cover.is_on() or not run.trace.n_steps or run.earlier:
         return
     query = urlencode(write_link(address(run.checkpoint, run.link)))
     opens = f"{base()}/{page.path}?{query}" if base() else ""
-    st.download_button(
-        say("Save this run"),
-        partial(saved_run, Kept(Again.of(run), page, run.stepper, opens)),
-        file_name=f"{origin(run).stem(page.path)}.html",
-        mime="text/html",
-        key=run.key("save_run"),
-        on_click="ignore",
-        icon=":material/save:",
-        help=say("One file with the sentence, its steps and the pictures of this page; it opens without a network."),
-    )
+    kept = Kept(Again.of(run), page, run.stepper, opens)
+    st.session_state[SAVES] = kept
+    with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
+        st.caption(say("One file with the sentence, its steps and pictures; it opens without a network."))
+        this, every = say("Pictures of this page"), say("Pictures of all pages")
+        for name, label, more in ((page.path, this, False), ("all", every, True)):
+            st.download_button(
+                label,
+                partial(saved_run, kept, more=more),
+                file_name=f"{origin(run).stem(name)}.html",
+                mime="text/html",
+                key=run.key(f"save_{name}"),
+                on_click="ignore",
+            )

@@ -98,11 +98,16 @@ class Offer:
         return frames_of(self.picture, self.again.run(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
 
 
-def plot_at(picture: Picture[Any], run: Seen, step: int) -> Plot | None:
-    """A picture at another step of a run; errors as of `Work`."""
+def at_step(run: Seen, step: int) -> Seen:
+    """A run at another step."""
     looking = replace(run.looking, view=replace(run.view, step=step))
     link = replace(run.link, view=replace(run.link.view, step=step))
-    return picture.of(replace(run, looking=looking, link=link))
+    return replace(run, looking=looking, link=link)
+
+
+def plot_at(picture: Picture[Any], run: Seen, step: int) -> Plot | None:
+    """A picture at another step of a run; errors as of `Work`."""
+    return picture.of(at_step(run, step))
 
 
 def frames_of(

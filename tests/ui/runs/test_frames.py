@@ -4,7 +4,6 @@ import gzip
 import json
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette

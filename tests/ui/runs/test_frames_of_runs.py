@@ -1,4 +1,4 @@
-"""What a browser shows of each declared picture at each step is what the server draws: 20 runs of 8 kinds of model."""
+"""What a browser shows of each picture at each step is what the server draws: 20 runs of 8 kinds of model."""
 
 import json
 from random import Random
@@ -38,8 +38,8 @@ RUNS = (
     ("relative", {"interventions": parse("causal-inverted"), "decoding": Sampling(seed=5)}),
 )
 CHOICES = (
-    "kind", "side", "aggregate", "unsure", "depths", "lens_colour", "nearness", "mask", "effect", "effect_at", "rounds",
-    "begin",
+    "kind", "side", "aggregate", "unsure", "depths", "lens_colour", "nearness", "mask", "effect", "effect_at",
+    "rounds", "begin",
 )  # fmt: skip
 SWITCHES = ("words", "hide_special", "own_scale", "log_scale", "cosine", "apart", "fold", "with_beam", "ends")
 PLACES = ("layer", "head", "query", "key", "neuron", "at", "changed", "hidden", "rival")

@@ -3,12 +3,14 @@
 
 import { make, makeButton } from "../common/dom.js";
 import { giveFrames, wantFrames } from "../common/frames.js";
+import { atStep } from "../common/links.js";
 import { STYLES } from "../common/served.js";
-import { currentStep } from "../common/step.js";
+import { currentStep, STEP_EVENT } from "../common/step.js";
+import { component as flow } from "../flow/view.js";
 import { component as chart } from "../plotly/view.js";
 import { component as stepper } from "../stepper/view.js";
 
-/** @import { SavedIn, SavedRun } from "../common/payloads.js" */
+/** @import { SavedIn, SavedPage, SavedRun } from "../common/payloads.js" */
 
 const DARK = "(prefers-color-scheme: dark)";
 /** What was placed, to be taken away. @type {(() => void)[]} */
@@ -26,13 +28,30 @@ function placed(component, payload, className = "") {
   return { parentElement, begin: () => { ends.push(call()); } };
 }
 
-/** @param {SavedIn} said */
-function about(said) {
+/**
+ * A link that opens the same live, at the step that is looked at.
+ * @param {SavedIn} said
+ * @param {SavedPage} page
+ */
+function live({ live: says, stepper: { name, step } }, { address }) {
+  const link = make("a", "", says);
+  const lead = () => { link.href = atStep(address, currentStep(name) ?? step); };
+  lead();
+  document.addEventListener(STEP_EVENT, lead);
+  ends.push(() => document.removeEventListener(STEP_EVENT, lead));
+  return link;
+}
+
+/**
+ * @param {SavedIn} said
+ * @param {SavedPage} page
+ */
+function about(said, page) {
   const section = make("section", "gf-saved-about");
   const list = make("dl");
   for (const [name, text] of said.about) list.append(make("dt", "", name), make("dd", "", text));
   section.append(list);
-  if (said.live) section.append(make("a", "", said.live.says, { href: said.live.address }));
+  if (page.address) section.append(live(said, page));
   const query = make("details");
   query.append(make("summary", "", said.query.says), make("pre", "", said.query.json));
   section.append(query);
@@ -40,11 +59,26 @@ function about(said) {
 }
 
 /**
+ * Links to the pages of the file, if there are several.
+ * @param {SavedIn} said
+ * @param {SavedPage} shown
+ */
+function pages(said, shown) {
+  const nav = make("nav", "gf-saved-pages");
+  for (const { path, title } of said.pages.length > 1 ? said.pages : []) {
+    nav.append(make("a", "", title, { href: `#${path}`, "aria-current": path === shown.path }));
+  }
+  return nav;
+}
+
+/**
  * @param {SavedRun} saved
  * @param {number} language
  */
 function show(saved, language) {
+  window.onhashchange = () => show(saved, language);
   const said = saved.languages[language];
+  const page = said.pages.find(({ path }) => `#${path}` === location.hash) ?? said.pages[0];
   const step = currentStep(said.stepper.name) ?? said.stepper.step;
   for (const end of ends) end();
   ends = [];
@@ -61,10 +95,11 @@ function show(saved, language) {
   }
   giveFrames(said.frames);
   const steps = placed(stepper, { ...said.stepper, step }, "gf-saved-stepper");
-  const charts = said.charts.map((payload) => placed(chart, payload));
+  const charts = page.shows.map((payload) => placed("figure" in payload ? chart : flow, payload));
   const pictures = make("main", "gf-saved-pictures");
   pictures.append(...charts.map(({ parentElement }) => parentElement));
-  document.body.replaceChildren(head, steps.parentElement, pictures, about(said));
+  const missing = make("p", "gf-saved-missing", page.missing);
+  document.body.replaceChildren(head, pages(said, page), steps.parentElement, pictures, missing, about(said, page));
   for (const one of [steps, ...charts]) one.begin();
   wantFrames();
 }
