@@ -151,14 +151,14 @@ def test_hostile_texts_do_nothing(folder, offline):
     model = load(SHIPPED / "zh-en")
     link = Link(model="zh-en", source="我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好。")
     run, _ = seen(model, link, runner().trace(model, link.query(model.content_hash)))
-    names, texts = [], [text for text in TEXTS if len(text) < 100]
-    assert len(run.trace.src_pieces) + run.trace.n_steps >= len(texts)
-    for which, texts in (("harmless", ["harmless"]), ("hostile", texts)):
+    names, short = [], [text for text in TEXTS if len(text) < 100]
+    assert len(run.trace.src_pieces) + run.trace.n_steps >= len(short)
+    for which, texts in (("harmless", ["harmless"]), ("hostile", short)):
         kept, _ = hostile(run, PAGES["step"], *texts)
         file = folder / f"{which}.html"
         file.write_bytes(saved_run(kept))
         page, said = offline(file)
-        page.on("dialog", lambda dialog: said.append(dialog.message))
+        page.on("dialog", lambda dialog, said=said: said.append(dialog.message))
         for key in ("ArrowRight", "End", "Home"):
             page.keyboard.press(key)
         page.get_by_role("button", name="中文").click()

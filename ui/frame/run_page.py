@@ -15,6 +15,7 @@ from ui.room.joining import base
 from ui.runs.frames import Again
 from ui.runs.open_run import OpenRun, address, open_run
 from ui.runs.picture import Page
+from ui.runs.saved_pages import MOST_STEPS
 from ui.runs.saved_run import Kept, origin, saved_run
 from ui.shared import cover
 from ui.shared.door import st
@@ -66,7 +67,9 @@ def _save(page: Page, run: OpenRun) -> None:
     with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
         st.caption(say("One file with the sentence, its steps and pictures; it opens without a network."))
         this, every = say("Pictures of this page"), say("Pictures of all pages")
+        long = say("For outputs of at most {most} steps: of longer ones it would take too long.", most=MOST_STEPS)
         for name, label, more in ((page.path, this, False), ("all", every, True)):
+            refused = more and run.trace.n_steps > MOST_STEPS
             st.download_button(
                 label,
                 partial(saved_run, kept, more=more),
@@ -74,4 +77,6 @@ def _save(page: Page, run: OpenRun) -> None:
                 mime="text/html",
                 key=run.key(f"save_{name}"),
                 on_click="ignore",
+                disabled=refused,
+                help=long if refused else None,
             )

@@ -22,6 +22,7 @@ from ui.shared.saving import Origin
 from words import joined, say
 
 SAVED: Final = "saved-"  # a slot of its own, as that of a second run
+MOST_STEPS: Final = 64  # of a run whose file may have all pages: 30 steps take some seconds of the processor
 NO_TABLE: Final = "none"  # in place of a button: what the browser has is rounded, so it saves no table of it
 
 
