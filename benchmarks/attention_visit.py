@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, WebSocket
 from benchmarks.raw_client import RawClient
 from tests.browser.idle import wait_for_idle
 from tools.serve import Server
-from ui.attention import flow, map_pictures
+from ui.attention import flow_pictures, map_pictures
 from ui.runs.sides import KIND_NAMES
 
 SERVER_TURNS = 5
@@ -54,7 +54,7 @@ VISIT = (
             f"flow of 8 heads, {kind}",
             f"panel=flow&kind={kind}&{ONE}",
             click,
-            ((flow.FLOW, f"{name}, layer"),),
+            ((flow_pictures.FLOW, f"{name}, layer"),),
         )
         for kind, click, name in (
             ("decoder", ("panel", "Flow"), DECODER),

@@ -100,6 +100,27 @@ def test_every_view_of_512_pieces_stands_and_says_what_it_leaves_out(page, long_
     assert resident_mb(server.pid) < 4000  # it takes 950; what counts as resident differs between machines
 
 
+@pytest.mark.deep
+def test_a_saved_run_of_512_pieces_opens_and_steps(page, new_page, long_server, faults, tmp_path):
+    look(page, long_server[0], "step")
+    page.get_by_role("button", name="Save this run").click()
+    expect(page.get_by_role("button", name="Pictures of all pages")).to_be_disabled()
+    with page.expect_download(timeout=120_000) as coming:
+        page.get_by_role("button", name="Pictures of this page").click()
+    file = tmp_path / "long.html"
+    coming.value.save_as(file)
+    assert file.stat().st_size < 8_000_000
+    alone = new_page(visitor="offline")
+    alone.context.set_offline(True)
+    alone.goto(file.as_uri())
+    title = alone.locator(".gf-plot .gtitle").first
+    expect(title).to_have_text("Step 200: candidates for the next piece")
+    alone.keyboard.press("ArrowRight")
+    expect(title).to_have_text("Step 201: candidates for the next piece")
+    assert alone.locator(".gf-chart-frame").count() == 4
+    assert not faults
+
+
 @pytest.mark.parametrize("n", MOST_BYTES)
 def test_no_view_is_heavy_for_who_comes_by_its_address(long_server, n):
     server, _ = long_server

@@ -13,8 +13,8 @@ from transformer.runs.query import Query
 from transformer.runs.running import run
 from transformer.runs.trace import Trace
 from ui.attention import flow as flow_panels
-from ui.attention.flow import FLOW
-from ui.components.flow.flow_view import Choice
+from ui.attention.flow_pictures import FLOW
+from ui.components.flow.flow_data import Choice
 
 CHINESE = "我喜欢喝咖啡。"
 FRENCH = "The extraordinary woman is reading."

@@ -11,7 +11,7 @@ from tests.pages.reading import figure, opened, payload, told_or_noted
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
-from ui.attention import flow
+from ui.attention.flow_pictures import FLOW
 from ui.runs import loading
 from ui.state import session
 from ui.step import step_pictures
@@ -70,10 +70,10 @@ def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(open_m
 
 
 def test_flow_and_what_heads_do_know_the_groups(open_model):
-    data = payload(open_model(panel="flow", layer=1), flow.FLOW)
+    data = payload(open_model(panel="flow", layer=1), FLOW)
     assert data["group"] == 3
     assert data["output"] == {"query": run().first_row, "key": run().first_row + 1}
-    assert payload(open_model(panel="flow"), flow.FLOW)["group"] == 1  # a mean is no head's
+    assert payload(open_model(panel="flow"), FLOW)["group"] == 1  # a mean is no head's
     measured = figure(open_model(panel="table"), "head_table_map")
     assert "K, V 1" in [note["text"] for note in measured["layout"]["annotations"]]
 

@@ -12,7 +12,7 @@ from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
 from transformer.model.taps import Recorder, tap_of
 from ui.attention import one_weight
-from ui.attention.flow import FLOW
+from ui.attention.flow_pictures import FLOW
 from ui.runs import loading
 
 STACKS = ["decoder", "encoder"]

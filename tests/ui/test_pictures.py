@@ -7,13 +7,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 
 import plotly.graph_objects as go
 import pytest
 
 from charts.theme import SCALES, figure_in
 from tests.source_code import ROOT
-from tests.transformer.featured import featured
+from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import load
 from transformer.lessons import lessons
@@ -30,8 +31,7 @@ MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
 NO_PICTURES = {"*", "part", "results"}
 ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
-FEATURES = ("rotary", "alibi")
-KINDS = ("reverse", *ALONE, *FEATURES)
+KINDS = ("reverse", *ALONE, "rotary", "alibi")
 SENTENCES = {"reverse": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
 
 
@@ -42,20 +42,20 @@ def opened(tmp_path_factory):
 
     @cache
     def one(kind):
-        if kind in FEATURES:
+        if kind in FEATURED:
             return featured(kind, folder)
         return alone(kind, folder) if kind in ALONE else load(loading.SHIPPED / kind)
 
     return one
 
 
-def look(picture, checkpoint, kind, *, slot=MAIN, forced=(), **fields):
-    """A run of a kind of model, and what is looked at of it."""
+def look(picture, checkpoint, kind, /, *, slot=MAIN, asked=MappingProxyType({}), **fields):
+    """A run of a kind of model, with what else its link asks for, and what is looked at of it."""
     page, part = picture.part.page, picture.part.name
     fields |= {page.panel: part} if part else {}
     fields |= ONE_HEAD.get(picture.key, {})
-    source = SENTENCES.get(kind, "ba lo mi")
-    link = Link(model=checkpoint.name, source=source, view=View(**fields), forced=forced, companions=(MARKUP,))
+    known = {"source": SENTENCES.get(kind, "ba lo mi"), "companions": (MARKUP,)}
+    link = Link(model=checkpoint.name, view=View(**fields), **known | asked)
     trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     run, _ = seen(checkpoint, link, trace, kind=page.kind(link.view), slot=slot)
     return run
@@ -109,7 +109,7 @@ def test_a_guess_hides_what_comes_later(opened, key):
     ways = [own[: STEP + 1], (*own[:STEP], own[0] if own[0] != own[STEP] else own[1])]
     hidden = []
     for forced in ways:
-        run = look(picture, opened("reverse"), "reverse", forced=forced, step=STEP, guess=True)
+        run = look(picture, opened("reverse"), "reverse", asked={"forced": forced}, step=STEP, guess=True)
         plot = picture.of(replace(run, looking=replace(run.looking, revealed=False)))
         hidden.append(None if plot is None else repr((plot.spec, plot.words)))
     assert hidden[0] == hidden[1]

@@ -8,12 +8,14 @@ from urllib.parse import urlencode
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind
+from ui.frame.sentence_stepper import SAVES
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.room.joining import base
 from ui.runs.frames import Again
 from ui.runs.open_run import OpenRun, address, open_run
 from ui.runs.picture import Page
+from ui.runs.saved_pages import MOST_STEPS
 from ui.runs.saved_run import Kept, origin, saved_run
 from ui.shared import cover
 from ui.shared.door import st
@@ -55,18 +57,26 @@ def below(
 
 
 def _save(page: Page, run: OpenRun) -> None:
-    """Draw the button that saves the run with the page's pictures, unless something is yet to be guessed."""
+    """Draw the menu that saves the run with pictures, unless something is yet to be guessed."""
     if run.view.guess or cover.is_on() or not run.trace.n_steps or run.earlier:
         return
     query = urlencode(write_link(address(run.checkpoint, run.link)))
     opens = f"{base()}/{page.path}?{query}" if base() else ""
-    st.download_button(
-        say("Save this run"),
-        partial(saved_run, Kept(Again.of(run), page, run.stepper, opens)),
-        file_name=f"{origin(run).stem(page.path)}.html",
-        mime="text/html",
-        key=run.key("save_run"),
-        on_click="ignore",
-        icon=":material/save:",
-        help=say("One file with the sentence, its steps and the pictures of this page; it opens without a network."),
-    )
+    kept = Kept(Again.of(run), page, run.stepper, opens)
+    st.session_state[SAVES] = kept
+    with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
+        st.caption(say("One file with the sentence, its steps and pictures; it opens without a network."))
+        this, every = say("Pictures of this page"), say("Pictures of all pages")
+        long = say("For outputs of at most {most} steps: of longer ones it would take too long.", most=MOST_STEPS)
+        for name, label, more in ((page.path, this, False), ("all", every, True)):
+            refused = more and run.trace.n_steps > MOST_STEPS
+            st.download_button(
+                label,
+                partial(saved_run, kept, more=more),
+                file_name=f"{origin(run).stem(name)}.html",
+                mime="text/html",
+                key=run.key(f"save_{name}"),
+                on_click="ignore",
+                disabled=refused,
+                help=long if refused else None,
+            )

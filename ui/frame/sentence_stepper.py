@@ -16,9 +16,10 @@ from ui.runs.step_rows import chosen_map, heads_name
 from ui.shared import cover, page_style
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import Slot
+from ui.state.view import MAIN, Slot
 from words import say
 
+SAVES = "saves"  # what makes a file of the run, and is to know the step
 RESTED = "rested"  # of a slot: the browser has just said where, and no run of the page has heard of it
 
 
@@ -112,6 +113,8 @@ def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes) -> 
         step = settled_step(run, key=key, step=here.view.step, step_revision=here.step_revision)
         session.replace(slot, step=step)
         shown.publish(step, carries=False)
+        if slot == MAIN and (kept := st.session_state.get(SAVES)) is not None:
+            kept.step = step
     rest(key=key, on_step_change=partial(_rested, slot))
 
 

@@ -143,7 +143,8 @@ def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> Shown:
 
 
 def _with_stepper(run: Seen, pictures: Sequence[Picture[Any]]) -> Shown:
-    return Shown(run, stepper_run(run.looking, run.checkpoint, run.trace.query.to_json()), pictures)
+    page = pictures[0].part.page
+    return Shown(run, stepper_run(run.looking, run.checkpoint, run.trace.query.to_json()), page, pictures)
 
 
 def picture_file(
@@ -198,7 +199,7 @@ def _plain(shown: Shown) -> str:
         steps = trace.to_frame()[["step", "reads", "predicts", "probability", "rank", "entropy_bits", "text"]]
         steps["step"] += 1  # as the pictures count
         parts.append(steps.to_html(index=False, border=0, max_rows=MOST_ROWS, float_format="{:.4g}".format))
-    found = [(picture, plot) for picture in shown.pictures if (plot := picture.of(run)) is not None]
+    found = [(picture, plot) for picture in shown.pictures or () if (plot := picture.of(run)) is not None]
     for (picture, plot), drawn in zip(found, _images([plot for _, plot in found]), strict=True):
         alt = escape(said(plot.alt, ENGLISH), quote=True)
         parts.append(f"<h4>{escape(said(picture.title, ENGLISH))}</h4>")

@@ -17,11 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from charts.theme import Spec
 from transformer.model.anatomy import Kind
-from ui.runs.seen import Stepped
+from ui.runs.seen import Seen, Stepped
+from ui.shared.saving import Origin
 from ui.state.click import Click
 from ui.state.fields import words_of
 from ui.state.view import Slot, View
@@ -119,6 +123,10 @@ class Picture(Generic[_Scene]):
         return None if scene is None else self.plot(scene)
 
 
+Other = Callable[[Seen, Origin, str], dict[str, Any] | None]
+"""What is no chart: what its component is given of a run, of what its files are, and under which key."""
+
+
 @dataclass(frozen=True)
 class Part(Generic[_Scene]):
     """A part of a page, with its pictures in the order in which it draws them."""
@@ -131,6 +139,17 @@ class Part(Generic[_Scene]):
     of_sentence: bool = True  # its pictures are of the sentence at hand, and not of the model alone
     asks: bool = False  # beside its pictures the page draws what is of the step, so the server draws each step
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
+    # What it draws that is no chart and that a browser steps through by itself, by its key, with its title.
+    others: dict[str, tuple[Sentence, Other]] = field(default_factory=dict)
+
+    def other(self, key: str, title: Sentence) -> Callable[[Other], Other]:
+        """Declare what is no chart: a decorator of the function that makes it."""
+
+        def declare(make: Other) -> Other:
+            self.others[key] = title, make
+            return make
+
+        return declare
 
     def picture(
         self, key: str, title: Sentence, *, follows: Follows = "frames"
@@ -142,6 +161,13 @@ class Part(Generic[_Scene]):
             return made
 
         return declare
+
+
+@cache
+def declare_all() -> None:
+    """Have all pages and pictures in `PAGES` and `PICTURES`: import each `..._pictures.py` of a page."""
+    for file in sorted(Path(__file__).resolve().parents[1].glob("*/*_pictures.py")):
+        import_module(f"ui.{file.parent.name}.{file.stem}")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from tests.pages.reading import numbers
 from tests.ui.unpacking import numbers_of
 from ui.components import assets
 from ui.components.element import Element
-from ui.components.flow.flow_view import Flow, flow_view
+from ui.components.flow.flow_data import Flow
+from ui.components.flow.flow_view import flow_view
 from ui.components.glossary.glossary_view import glossary_list, glossary_marks
 from ui.components.lessons.lessons_view import lesson_memory
 from ui.components.packing import FINE_LEVELS

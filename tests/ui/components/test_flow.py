@@ -7,7 +7,8 @@ import pytest
 
 from charts.theme import HEAD_COLOURS
 from tests.ui.unpacking import numbers_of
-from ui.components.flow.flow_view import Flow, Pin, encoded, last_choice
+from ui.components.flow.flow_data import Flow, Pin, encoded
+from ui.components.flow.flow_view import last_choice
 from ui.components.packing import COARSE_LEVELS, FINE_LEVELS
 
 PAPER, NIGHT = "#FBFAF7", "#141B23"

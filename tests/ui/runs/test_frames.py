@@ -3,15 +3,13 @@
 import gzip
 import json
 from dataclasses import replace
-from itertools import product
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from tests.ui.test_pictures import KINDS, look, opened  # noqa: F401 (a fixture)
+from tests.ui.test_pictures import look, opened  # noqa: F401 (a fixture)
 from transformer.errors import QueryError
 from ui.runs import frames as module
 from ui.runs.frames import Frames, change, routes
@@ -21,8 +19,6 @@ from ui.state.view import MAIN, SECOND
 from ui.teaching.declared import PICTURES
 
 OF = Origin(checkpoint="reverse")
-FOLLOWING = [key for key, picture in PICTURES.items() if picture.follows == "frames"]
-STILL = [key for key, picture in PICTURES.items() if picture.follows == "still"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
@@ -58,35 +54,6 @@ def drawn(picture, run, *, slot=MAIN):
 
 def fetched(frames, name):
     return json.loads(gzip.decompress(frames.get(name)))
-
-
-def each_with(keys):
-    """Each picture with each kind of model, of which `make test` has two in turn."""
-    for place, (key, kind) in enumerate(product(keys, KINDS)):
-        alone = (place // len(KINDS) + place) % len(KINDS) > 1
-        yield pytest.param(key, kind, marks=[pytest.mark.deep] * alone, id=f"{key}-{kind}")
-
-
-@pytest.mark.parametrize(("key", "kind"), each_with(FOLLOWING))
-def test_frames_are_what_the_server_draws_at_each_step(opened, key, kind):  # noqa: F811
-    picture = PICTURES[key]
-    run = look(picture, opened(kind), kind, step=1)
-    moment = drawn(picture, run)
-    if moment is None or run.trace.n_steps < 2:
-        return
-    frames = Frames()
-    found = fetched(frames, frames.offer(picture, run, OF, moment))
-    assert len(found["changes"]) == run.trace.n_steps
-    for step, made in enumerate(found["changes"]):
-        there = drawn(picture, look(picture, opened(kind), kind, step=step))
-        assert changed(found["first"], made) == there | {"figure": json.loads(there["figure"])}
-
-
-@pytest.mark.parametrize(("key", "kind"), each_with(STILL))
-def test_a_picture_that_stands_still_is_the_same_at_each_step(opened, key, kind):  # noqa: F811
-    picture = PICTURES[key]
-    found = [drawn(picture, look(picture, opened(kind), kind, step=step)) for step in (0, 1, 2)]
-    assert found[0] == found[1] == found[2]
 
 
 def offered(opened, **fields):  # noqa: F811

@@ -15,7 +15,9 @@ from tests.ui.runs.test_frames import changed
 from tests.ui.test_pictures import look, opened  # noqa: F401 (a fixture)
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
+from ui.attention.flow_pictures import drawn_flow
 from ui.components.assets import read_asset
+from ui.components.flow.flow_data import Choice, flow_payload
 from ui.components.plotly.plotly_view import figure_json
 from ui.runs import loading, saved_run
 from ui.runs.frames import Again
@@ -27,11 +29,6 @@ from ui.shared.door import here
 from ui.state.link import Link
 from ui.teaching.declared import PAGES, PICTURES
 from words import languages
-
-HOSTILE = (
-    "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;b&gt;", "${alert(1)}", "\u2028\u202e",
-    "]]>", "<!--", "'\"`;", "javascript:alert(1)", ">RUN<",
-)  # fmt: skip
 
 
 def kept(opened, key="candidates", **fields):  # noqa: F811
@@ -54,6 +51,11 @@ def told(file):
     return [run for [run] in json.loads(unpacked(file, "run"))["languages"]]
 
 
+def shown(said):
+    """What components of all pages are given, by their names."""
+    return {one["name"].removeprefix("saved-"): one for page in said["pages"] for one in page["shows"]}
+
+
 @pytest.mark.parametrize("key", ["candidates", "head_map", "lens_table", "ffn_active", "matters_steps"])
 def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # noqa: F811
     one = kept(opened, key)
@@ -62,7 +64,7 @@ def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # n
     for picture in one.page.chosen(run.view).pictures.values():
         if picture.of(run) is None:
             continue
-        (chart,) = [chart for chart in english["charts"] if chart["name"] == f"saved-{picture.key}"]
+        chart = shown(english)[picture.key]
         frames = english["frames"].get(chart["follows"])
         for step in range(run.trace.n_steps):
             wanted = figure_json(here(picture.of(at_step(run, step)).spec, "en"))
@@ -73,15 +75,87 @@ def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # n
 def test_it_speaks_every_language_of_the_app(opened):  # noqa: F811
     found = told(saved_run.saved_run(kept(opened)))
     assert [said["tag"][:2] for said in found] == list(languages())
-    assert [len(said["charts"]) for said in found] == [4, 4]
+    assert [len(shown(said)) for said in found] == [4, 4]
     assert found[1]["stepper"]["lang"] == "zh-CN"
     assert found[1]["stepper"]["words"]["Source"]
-    assert found[0]["charts"][0]["alt"] != found[1]["charts"][0]["alt"]
+    assert shown(found[0])["candidates"]["alt"] != shown(found[1])["candidates"]["alt"]
 
 
-def test_what_is_work_for_the_model_at_each_step_is_left_out(opened):  # noqa: F811
-    (english, *_) = told(saved_run.saved_run(kept(opened, "matters_pieces")))
-    assert not {"saved-matters_pieces", "saved-matters_parts"} & {chart["name"] for chart in english["charts"]}
+def missing(opened, key, *, more=False, **fields):  # noqa: F811
+    """What the file says that it has not, by page."""
+    english = told(saved_run.saved_run(kept(opened, key, **fields), more=more))[0]
+    return {page["path"]: page["missing"] for page in english["pages"]}
+
+
+def test_what_is_work_for_the_model_at_each_step_is_left_out_by_name(opened):  # noqa: F811
+    one = kept(opened, "matters_parts")
+    (english, *_) = told(saved_run.saved_run(one))
+    assert not {"matters_parts", "matters_bars"} & set(shown(english))
+    titles = [picture.title for picture in PAGES["matters"].parts["logit"].pictures.values()]
+    parts = [part.title for name, part in PAGES["matters"].parts.items() if name != "logit"]
+    assert missing(opened, "matters_parts") == {
+        "matters": f"Not in this file, but in Glassformer: {', '.join([*titles, *parts])}."
+    }
+
+
+def test_nothing_is_said_where_all_is_there(opened):  # noqa: F811
+    assert missing(opened, "candidates") == {"step": ""}
+
+
+def test_what_is_too_large_is_left_out_by_name(opened, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(saved_run, "MOST_BYTES", 20_000)
+    said = missing(opened, "candidates")["step"]
+    (english, *_) = told(saved_run.saved_run(kept(opened)))
+    titles = {key: picture.title for key, picture in PAGES["step"].parts[""].pictures.items()}
+    assert 0 < len(shown(english)) < len(titles)
+    names = [title for key, title in titles.items() if key not in shown(english)]
+    assert said == f"Not in this file, but in Glassformer: {', '.join(names)}."
+
+
+def test_all_pages_that_step_are_there_if_asked_for(opened):  # noqa: F811
+    one = kept(opened)
+    alone, english = (told(saved_run.saved_run(one, more=more))[0] for more in (False, True))
+    moving = {picture.part.page.path for picture in PICTURES.values() if picture.follows == "frames"}
+    assert [page["path"] for page in alone["pages"]] == ["step"]
+    assert english["pages"][0] == alone["pages"][0]
+    assert {page["path"] for page in english["pages"]} == moving
+    assert {"flow", "lens_table", "walk_map", "search_tree", "overview_cross"} <= set(shown(english))
+    assert all(page["address"] == f"http://localhost/{page['path']}?src=a" for page in english["pages"])
+    assert len({one["name"] for page in english["pages"] for one in page["shows"]}) == sum(
+        len(page["shows"]) for page in english["pages"]
+    )
+
+
+def test_it_opens_where_the_reader_has_come_to_rest(opened):  # noqa: F811
+    one = kept(opened)
+    english = told(saved_run.saved_run(replace(one, step=3)))[0]
+    assert english["stepper"]["step"] == 3
+    assert shown(english)["candidates"]["step"] == 3
+    there = told(saved_run.saved_run(kept(opened, step=3)))[0]
+    assert shown(english)["candidates"]["figure"] == shown(there)["candidates"]["figure"]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"layer": 1, "follow": True, "heads": (0,)}, {"kind": "decoder", "words": True}]
+)
+def test_the_flow_view_has_the_lines_that_the_page_has(opened, fields):  # noqa: F811
+    one = kept(opened, "head_map", **fields)
+    run = one.again.run()
+    flow = drawn_flow(run, "saved-flow").flow
+    payload = shown(told(saved_run.saved_run(one))[0])["flow"]
+    choice = Choice(fields.get("heads", ()), following=fields.get("follow", False))
+    page = flow_payload(flow, choice, name="", file="", table="", alt="", caption="")
+    own = {"name", "file", "table", "alt", "caption"}
+    assert {key: is_ for key, is_ in payload.items() if key not in own} == json.loads(
+        json.dumps({key: is_ for key, is_ in page.items() if key not in own})
+    )
+    assert payload["table"] == ""
+
+
+def test_what_the_browser_has_rounded_it_saves_no_table_of(opened):  # noqa: F811
+    english = told(saved_run.saved_run(kept(opened, "head_map")))[0]
+    tables = {key: one["table"] for key, one in shown(english).items()}
+    assert (tables["overview_cross"], tables["head_map"]) == ("none", "")
 
 
 def test_it_says_what_it_is_of_and_leads_back(opened):  # noqa: F811
@@ -93,7 +167,7 @@ def test_it_says_what_it_is_of_and_leads_back(opened):  # noqa: F811
     assert about["Content hash"] == run.checkpoint.content_hash
     assert about["Licence"] == run.checkpoint.card.licence
     assert json.loads(english["query"]["json"]) == json.loads(run.trace.query.to_json())
-    assert english["live"]["address"] == "http://localhost/step?src=a"
+    assert english["pages"][0]["address"] == "http://localhost/step?src=a"
 
 
 def test_a_file_of_thirty_pieces_with_all_maps_is_small():
@@ -103,17 +177,8 @@ def test_a_file_of_thirty_pieces_with_all_maps_is_small():
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
     assert run.trace.n_steps == 30
     file = saved_run.saved_run(Kept(Again.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
-    assert {f"saved-overview_{kind}" for kind in run.trace.kinds} <= {one["name"] for one in told(file)[0]["charts"]}
+    assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
     assert len(file) < 2_500_000
-
-
-def test_no_text_of_a_run_is_markup_in_the_file(opened, monkeypatch):  # noqa: F811
-    plain = saved_run.saved_run(kept(opened))
-    monkeypatch.setattr(saved_run, "_about", lambda run: {text: text for text in HOSTILE})
-    file = saved_run.saved_run(kept(opened))
-    assert dict(told(file)[0]["about"]) == {text: text for text in HOSTILE}
-    outside = [re.sub('id="run">[^<]*<', "", one.decode()) for one in (plain, file)]
-    assert outside[0] == outside[1]
 
 
 def test_what_makes_it_later_holds_no_run(opened):  # noqa: F811
@@ -121,7 +186,7 @@ def test_what_makes_it_later_holds_no_run(opened):  # noqa: F811
     run = one.again.run()
     held = [*vars(one).values(), *vars(one.again).values()]
     assert not [value for value in held if value is run or value is run.trace or value is run.checkpoint]
-    assert told(saved_run.saved_run(one))[0]["charts"]
+    assert shown(told(saved_run.saved_run(one))[0])
 
 
 def test_a_run_whose_checkpoint_was_let_go_is_said_to_be_gone(opened):  # noqa: F811
@@ -144,7 +209,7 @@ def test_the_file_has_the_colours_of_the_app():
 def test_numbers_of_a_map_are_those_of_the_run(opened):  # noqa: F811
     one = kept(opened, "cross_map", layer=1, head=2)
     trace = one.again.run().trace
-    (chart,) = [chart for chart in told(saved_run.saved_run(one))[0]["charts"] if chart["name"] == "saved-cross_map"]
+    chart = shown(told(saved_run.saved_run(one))[0])["cross_map"]
     sent = json.loads(chart["figure"])["data"][0]["z"]
     weights = np.frombuffer(base64.b64decode(sent["bdata"]), np.float32).reshape(trace.n_steps, -1)
     np.testing.assert_array_equal(weights, trace.maps("cross")[1, 2].astype(np.float32))

@@ -3,12 +3,14 @@
 
 import { make, makeButton } from "../common/dom.js";
 import { giveFrames, wantFrames } from "../common/frames.js";
+import { atStep } from "../common/links.js";
 import { STYLES } from "../common/served.js";
-import { currentStep, moveStep, STEP_EVENT } from "../common/step.js";
+import { currentStep, STEP_EVENT } from "../common/step.js";
+import { component as flow } from "../flow/view.js";
 import { component as chart } from "../plotly/view.js";
 import { component as stepper } from "../stepper/view.js";
 
-/** @import { SavedIn, SavedRun } from "../common/payloads.js" */
+/** @import { SavedIn, SavedPage, SavedRun } from "../common/payloads.js" */
 
 const DARK = "(prefers-color-scheme: dark)";
 /** What was placed, to be taken away. @type {(() => void)[]} */
@@ -26,13 +28,30 @@ function placed(component, payload, className = "") {
   return { parentElement, begin: () => { ends.push(call()); } };
 }
 
-/** @param {SavedIn} said */
-function about(said) {
+/**
+ * A link that opens the same live, at the step that is looked at.
+ * @param {SavedIn} said
+ * @param {SavedPage} page
+ */
+function live({ live: says, stepper: { name, step } }, { address }) {
+  const link = make("a", "", says);
+  const lead = () => { link.href = atStep(address, currentStep(name) ?? step); };
+  lead();
+  document.addEventListener(STEP_EVENT, lead);
+  ends.push(() => document.removeEventListener(STEP_EVENT, lead));
+  return link;
+}
+
+/**
+ * @param {SavedIn} said
+ * @param {SavedPage} page
+ */
+function about(said, page) {
   const section = make("section", "gf-saved-about");
   const list = make("dl");
   for (const [name, text] of said.about) list.append(make("dt", "", name), make("dd", "", text));
   section.append(list);
-  if (said.live) section.append(make("a", "", said.live.says, { href: said.live.address }));
+  if (page.address) section.append(live(said, page));
   const query = make("details");
   query.append(make("summary", "", said.query.says), make("pre", "", said.query.json));
   section.append(query);
@@ -40,44 +59,34 @@ function about(said) {
 }
 
 /**
- * One run: its stepper, its pictures, and what it is. Both begin once they are in the document.
+ * Links to the pages of the file, if there are several.
  * @param {SavedIn} said
+ * @param {SavedPage} shown
  */
-function side(said) {
-  const step = currentStep(said.stepper.name) ?? said.stepper.step;
-  giveFrames(said.frames);
-  const steps = placed(stepper, { ...said.stepper, step }, "gf-saved-stepper");
-  const charts = said.charts.map((payload) => placed(chart, payload));
-  const pictures = make("main", "gf-saved-pictures");
-  pictures.append(...charts.map(({ parentElement }) => parentElement));
-  const section = make("section", "gf-saved-side");
-  section.append(steps.parentElement, pictures, about(said));
-  return { section, begin: () => { for (const one of [steps, ...charts]) one.begin(); } };
+function pages(said, shown) {
+  const nav = make("nav", "gf-saved-pages");
+  for (const { path, title } of said.pages.length > 1 ? said.pages : []) {
+    nav.append(make("a", "", title, { href: `#${path}`, "aria-current": path === shown.path }));
+  }
+  return nav;
 }
 
 /**
- * Have a step of one run move the other, as far as that goes.
- * @param {SavedIn[]} runs
+ * One run: its stepper, and its pictures on a page of the file.
+ * @param {SavedIn} said
  */
-function together(runs) {
-  const names = runs.map((said) => said.stepper.name);
-  const lengths = runs.map((said) => said.stepper.run.target.length);
-  let before = names.map((name) => currentStep(name));
-  let moves = false;
-  const follow = () => {
-    if (moves) return;
-    const now = names.map((name) => currentStep(name));
-    const moved = now.findIndex((step, run) => step !== before[run]);
-    const step = now[moved] ?? null;
-    moves = true;
-    names.forEach((name, other) => {
-      if (other !== moved && step !== null) moveStep(Math.min(step, lengths[other] - 1), 0, name);
-    });
-    moves = false;
-    before = names.map((name) => currentStep(name));
-  };
-  document.addEventListener(STEP_EVENT, follow);
-  ends.push(() => document.removeEventListener(STEP_EVENT, follow));
+function side(said) {
+  const page = said.pages.find(({ path }) => `#${path}` === location.hash) ?? said.pages[0];
+  const step = currentStep(said.stepper.name) ?? said.stepper.step;
+  giveFrames(said.frames);
+  const steps = placed(stepper, { ...said.stepper, step }, "gf-saved-stepper");
+  const charts = page.shows.map((payload) => placed("figure" in payload ? chart : flow, payload));
+  const pictures = make("main", "gf-saved-pictures");
+  pictures.append(...charts.map(({ parentElement }) => parentElement));
+  const section = make("section", "gf-saved-side");
+  const missing = make("p", "gf-saved-missing", page.missing);
+  section.append(pages(said, page), steps.parentElement, pictures, missing, about(said, page));
+  return { section, begin: () => { for (const one of [steps, ...charts]) one.begin(); } };
 }
 
 /** In a frame of a notebook: as tall as what it shows, up to a screen, and without what stands there for no scripts. */
@@ -95,6 +104,7 @@ function fitFrame() {
  * @param {number} language
  */
 function show(saved, language) {
+  window.onhashchange = () => show(saved, language);
   const runs = saved.languages[language];
   const [said] = runs;
   for (const end of ends) end();
@@ -115,7 +125,6 @@ function show(saved, language) {
   whole.append(...sides.map(({ section }) => section));
   document.body.replaceChildren(head, whole);
   for (const { begin } of sides) begin();
-  together(runs);
   wantFrames();
 }
 

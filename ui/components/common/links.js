@@ -38,10 +38,19 @@ export function followLinks(signal) {
  */
 export function pointMenu(step) {
   for (const link of document.querySelectorAll(".st-key-menu nav a, .gf-at-step a")) {
-    const [path, query = ""] = (link.getAttribute("href") ?? "").split("?");
-    const parameters = new URLSearchParams(query);
-    if (step) parameters.set("step", String(step + 1));
-    else parameters.delete("step");
-    link.setAttribute("href", parameters.size ? `${path}?${parameters}` : path);
+    link.setAttribute("href", atStep(link.getAttribute("href") ?? "", step));
   }
+}
+
+/**
+ * An address of the app at a step, from 0.
+ * @param {string} address
+ * @param {number} step
+ */
+export function atStep(address, step) {
+  const [path, query = ""] = address.split("?");
+  const parameters = new URLSearchParams(query);
+  if (step) parameters.set("step", String(step + 1));
+  else parameters.delete("step");
+  return parameters.size ? `${path}?${parameters}` : path;
 }

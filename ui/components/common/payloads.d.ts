@@ -207,13 +207,22 @@ export interface SavedIn {
   name: string;
   title: string;
   about: [name: string, text: string][];
-  live: { says: string; address: string } | null;
+  live: string;
   query: { says: string; json: string };
   dark: string;
   light: string;
   stepper: StepperPayload;
-  charts: PlotlyPayload[];
+  pages: SavedPage[];
   frames: Record<string, Frames>;
+}
+
+/** What a saved run has of a page; `missing` says what it has not. */
+export interface SavedPage {
+  path: string;
+  title: string;
+  address: string;
+  missing: string;
+  shows: (PlotlyPayload | FlowPayload)[];
 }
 
 /** A saved run, as `ui/runs/saved_run.py` writes it. */

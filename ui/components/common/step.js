@@ -103,13 +103,12 @@ export function followStatus(name, shown) {
 }
 
 /**
- * Move the stepper of the page's own run, or of a component's, from outside; whether there is one.
+ * Move the stepper of the page's own run, from outside; whether there is one.
  * @param {number} step from 0
  * @param {number} after
- * @param {string} [name]
  */
-export function moveStep(step, after, name = "") {
-  const stepper = stepperOf(runOf(name));
+export function moveStep(step, after) {
+  const stepper = stepperOf("");
   stepper?.move(step, after);
   return stepper !== undefined;
 }

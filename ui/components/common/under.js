@@ -17,6 +17,7 @@ import { say } from "./words.js";
  * @property {HTMLElement} tools the buttons; hidden as long as there is no picture
  * @property {HTMLButtonElement} button opens the menu
  * @property {HTMLButtonElement} expand its first entry
+ * @property {HTMLButtonElement} table its second
  * @property {(text: string) => void} tell what is said under the picture
  */
 
@@ -70,14 +71,14 @@ export function makeFoot({ open, data, picture }) {
     return made;
   };
   const expand = entry(say("Show this chart large"), open);
-  entry(say("Download the data as CSV"), data);
+  const table = entry(say("Download the data as CSV"), data);
   entry(say("Download the picture as SVG"), () => picture("svg"));
   entry(say("Download the picture as PNG"), () => picture("png"));
   opens(button, list);
   const [told, tell] = makeTold();
   tools.append(button, list);
   foot.append(tools, told);
-  return { foot, tools, button, expand, tell };
+  return { foot, tools, button, expand, table, tell };
 }
 
 /**

@@ -89,6 +89,7 @@ function show(view, { data: { payload: data }, setStateValue }) {
   }
   for (const named of [view.canvas, view.under.tools]) set(named, { "aria-label": data.alt });
   view.under.tell(data.caption);
+  view.under.table.hidden = !data.table;
   fillHeads(view);
   fillColumns(view);
   layOut(view);

@@ -26,6 +26,7 @@ import { addTools, askedRanges, refreshTools } from "./tools.js";
 
 const MOST_GROWN = 1.3;
 const SCROLL_BAR = 14;
+const NO_TABLE = "none";  // as in `saved_pages.py`
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
 // ---------------------------------------------------------------- drawing
@@ -250,6 +251,7 @@ function create(frame, gone) {
 function show(view, { data: { payload }, setTriggerValue }) {
   Object.assign(view, { sent: payload, setTriggerValue });
   view.root.dataset.clickable = String(payload.clickable);
+  view.under.table.hidden = payload.table === NO_TABLE;
   listen(view, payload, placed);
   showMoment(view, placed);
 }

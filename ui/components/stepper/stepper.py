@@ -200,4 +200,4 @@ def _change(before: str, text: str) -> list[int | str]:
     """
     pairs = zip(before, text, strict=False)
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return [len(text[:same].encode("utf-16-le")) // 2, text[same:]]
+    return [len(text[:same].encode("utf-16-le", "surrogatepass")) // 2, text[same:]]
