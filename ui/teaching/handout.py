@@ -10,11 +10,11 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from plotly.offline import get_plotlyjs
 
@@ -131,7 +131,16 @@ class _Half:
         if (written := self._written(spec)) in self._seen:
             return ""
         self._seen.add(written)
-        return f'<div class="chart"><script type="application/json">{written}</script></div>'
+        chart = f'<div class="chart"><script type="application/json">{written}</script></div>'
+        words = spec.get("said") or {}
+        above, below = (f"<p>{self.told(words[part])}</p>" if words.get(part) else "" for part in ("above", "below"))
+        return above + chart + self._table(words.get("table")) + below
+
+    def _table(self, table: Mapping[str, Any] | None) -> str:
+        if table is None:
+            return ""
+        rows = ("".join(f"<td>{self.told(cell)}</td>" for cell in row) for row in (table["columns"], *table["rows"]))
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
     def _written(self, spec: Spec) -> str:
         return str(figure_in(spec, self._language).to_json()).replace("<", "\\u003c")  # no text ends the script

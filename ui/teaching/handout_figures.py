@@ -1,7 +1,7 @@
 """The charts of a lesson's step for a handout: what the step's page shows, of the same run, changed as its link says.
 
-They are all that the step outlines. Texts, tables and what would have to be run anew are not on paper; the sheet then
-says where the app shows them.
+They are all that the step outlines, each with what is said of it. Other texts, tables and what would have to be run
+anew are not on paper; the sheet then says where the app shows them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
-from charts.theme import Spec, literal
+from charts.theme import Spec
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Step
 from transformer.runs.trace import Trace
@@ -19,10 +19,8 @@ from ui.runs import loading
 from ui.runs.open_run import seen
 from ui.runs.picture import Picture
 from ui.shared.cover import ALL, PART
-from ui.state.comparing import second_of
 from ui.state.link import Link, read_link
 from ui.teaching.declared import PAGES, PICTURES
-from words import say
 
 Draw = Callable[[Link, Checkpoint, Trace], Spec | None]
 
@@ -47,10 +45,7 @@ def figures_of(step: Step, parameters: Mapping[str, str], checkpoint: Checkpoint
     link = replace(link, source=trace.query.source, max_new=trace.query.max_new)
     if link.interventions:
         trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
-    looks = {
-        key: partial(_declared, PICTURES[key]) if key in PICTURES else _CHARTS.get(key)
-        for key in step.look or step.cover
-    }
+    looks = {key: partial(_declared, PICTURES[key]) if key in PICTURES else None for key in step.look or step.cover}
     chosen = {key: draw(link, checkpoint, trace) for key, draw in looks.items() if draw is not None}
     if not chosen and (otherwise := _of_page(step, link)) is not None:
         chosen = {next(iter(step.cover), ""): otherwise(link, checkpoint, trace)}
@@ -71,29 +66,4 @@ def _of_page(step: Step, link: Link) -> Draw | None:
 def _declared(picture: Picture[Any], link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
     run, _ = seen(checkpoint, link, trace, kind=picture.part.page.kind(link.view))
     plot = picture.of(run)
-    return None if plot is None else plot.spec
-
-
-def _named(title: str, link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    """The candidates of one of two runs."""
-    spec = _declared(PICTURES["candidates"], link, checkpoint, trace)
-    if spec is not None:
-        spec["layout"]["title"]["text"] = literal(title)
-    return spec
-
-
-def _left(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    return _named(say("Left: candidates of step {n}", n=link.view.step + 1), link, checkpoint, trace)
-
-
-def _right(link: Link, checkpoint: Checkpoint, trace: Trace) -> Spec | None:
-    """Of the second run that the link names."""
-    trace = loading.run(checkpoint, second_of(link)[0].query(checkpoint.content_hash))
-    return _named(say("Right: candidates of step {n}", n=link.view.step + 1), link, checkpoint, trace)
-
-
-_CHARTS: Final[Mapping[str, Draw]] = {
-    "compared_left_candidates": _left,
-    "compared_right_candidates": _right,
-}
-"""By the key of the chart of a page."""
+    return None if plot is None else {**plot.spec, "said": plot.words["said"]}

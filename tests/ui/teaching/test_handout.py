@@ -9,7 +9,7 @@ import pytest
 import transformer
 from charts.theme import figure_in
 from transformer.lessons import Case, NotHere, Posed, lessons, pose
-from ui.teaching.handout import Sheet, handout
+from ui.teaching.handout import Sheet, _Half, handout
 from ui.teaching.handout_figures import figures_of
 from ui.teaching.teaching_panels import EXAMPLE
 from words import said, say
@@ -205,6 +205,19 @@ def test_all_that_a_step_looks_at_is_drawn_and_only_what_answers_it_is_closed(re
     assert (len(drawn.beside), len(drawn.closed), drawn.whole) == (1, 1, True)
     some = lessons()["one-weight"].steps[2]  # of weights and their table only the weights are on paper
     assert not figures_of(some, {"panel": "walk", "kind": "cross"}, reverse, trace).whole
+
+
+def test_what_is_said_of_a_chart_is_on_paper_with_it_as_text(reverse):
+    trace, step = reverse.run("noon"), lessons()["order"].steps[1]
+    posed = pose(step, Case(checkpoint=reverse, trace=trace))
+    drawn = figures_of(step, posed.link(), reverse, trace)
+    said = drawn.closed[1]["said"]
+    spec = {**drawn.closed[1], "said": {**said, "above": say("“{piece}”", piece="<img src=x>")}}
+    half = _Half("en", closed=[])
+    paper = half._once(spec)
+    assert "<p>“&lt;img src=x&gt;”</p><div" in paper
+    assert all(f"<td>{html.escape(cell)}</td>" in paper for row in said["table"]["rows"] for cell in row)
+    assert half._once(spec) == ""
 
 
 def test_what_is_on_paper_is_the_run_that_the_step_changes(reverse):

@@ -22,7 +22,7 @@ export function makeLines(shown, foot) {
   const [above, under, below] = [make("p", "gf-lines"), make("div", "gf-lines gf-lines-under"), make("p")];
   const [fold, summary, box] = [make("details"), make("summary"), make("div")];
   fold.append(summary);
-  under.append(fold, below);
+  under.append(below);
   /** @type {Said | null} */
   let now = null;
   const place = () => {
@@ -39,11 +39,11 @@ export function makeLines(shown, foot) {
     below.textContent = said?.below ?? "";
     below.hidden = !said?.below;
     below.className = said?.pale ? "gf-pale" : "";
-    fold.hidden = !said?.table?.fold;
     box.replaceChildren(...(said?.table ? tableOf(said.table) : []));
     summary.textContent = said?.table?.fold ?? "";
-    if (fold.hidden) under.prepend(box);
+    if (!summary.textContent) fold.replaceWith(box);
     else if (box.parentElement !== fold) fold.append(box);
+    if (under.firstChild === below) under.prepend(summary.textContent ? fold : box);
     place();
   };
   return { tell, place };
