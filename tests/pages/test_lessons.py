@@ -87,7 +87,7 @@ def test_the_whole_page_is_covered_where_the_step_says_so(step_page):
     assert not drawn(test) & {"stepper", "cross_map", "candidates", "entropy", "cross_row"}
     test = answer(test, "nothing")
     assert "stepper" in drawn(test)
-    assert "there would be no row to predict from" in sentences(test)
+    assert "there is nothing to predict from" in sentences(test)
 
 
 def test_a_step_opens_what_its_pick_finds_and_the_address_says_it(step_page):
