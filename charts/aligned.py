@@ -18,13 +18,13 @@ from charts.theme import Spec, base_layout
 from words import joined, say
 
 HOW_TO_READ = say(
-    "Each row is a piece of the left output and one of the right; ≠ marks where they are not the same. ● is the "
-    "probability of the left piece in the left run, ◆ that of the right piece in the right run."
+    "Each row pairs a piece of the left output with one of the right; ≠ marks where they differ. ● is the left "
+    "piece's probability in the left run, ◆ the right piece's probability in the right run."
 )
 HOW_TO_READ_CROSSED = say(
-    "◇ is the left piece in the right run, had that run written the left output up to there. The bars are "
-    "KL(left ‖ right) of the next piece behind the same pieces of the left output, in nats: 0 where both expect the "
-    "same."
+    "◇ is the left piece's probability in the right run, if that run had written the left output so far. The bars "
+    "are KL(left ‖ right) of the next piece after the same pieces of the left output, in nats: 0 where both "
+    "predict the same."
 )
 DIVERGENCE = say("KL(left ‖ right) in nats")
 DIVERGENCE_AXIS = say("KL(left ‖ right)<br>in nats")

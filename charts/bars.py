@@ -18,9 +18,7 @@ from words import say
 
 _ENDS = (0.25, 0.5, 1.0)  # where an axis of weights may end
 
-HOW_TO_READ = say(
-    "Each bar is one source piece and the share of this step's attention it gets; all bars together make 1."
-)
+HOW_TO_READ = say("Each bar is the share of this step's attention that one source piece gets. All bars sum to 1.")
 
 
 def attention_bar_spec(

@@ -14,15 +14,15 @@ from charts.theme import Spec, base_layout, colour_bar, literal, subtitle
 from words import say
 
 HOW_TO_READ_MAP = say(
-    "Each row is one head, each column a distance; the colour is what is added to the score: purple raises it, green "
-    "lowers it. Click a row to follow its head."
+    "Each row is one head, each column a distance. The colour shows what is added to the score: purple raises it, "
+    "green lowers it. Click a row to follow its head."
 )
 HOW_TO_READ_SPREADS = say(
-    "Two bars a head: how far the scores of a query differ from key to key by q·k alone, and by the bias of their "
-    "distance (standard deviation over the keys of a row, averaged over rows). The softmax sees such differences "
-    "only."
+    "Two bars per head: how much a query's scores differ from key to key because of q·k alone, and because of the "
+    "distance bias alone. Each is the standard deviation over the keys of a row, averaged over rows. The softmax "
+    "sees only such differences."
 )
-DISTANCE_AXIS = say("Distance: key's position − query's (tokens)")
+DISTANCE_AXIS = say("Distance: key's position − query's position (tokens)")
 _MOST_MARKED = 80
 
 
@@ -69,10 +69,10 @@ def distance_curves_spec(
     if marked is not None and first is not None and marked in distances:
         x = np.array([marked], np.int32)
         y = np.array([float(first.values[list(distances).index(marked)])], np.float32)
-        says = hover(say("where they stand: distance {distance}", distance="%{x}"), number)
+        says = hover(say("actual distance: {distance}", distance="%{x}"), number)
         ring = {"symbol": "circle-open", "size": 16, "color": theme.MARK_COLOR, "line": edge(3)}
         look = {"showlegend": False, "marker": ring}
-        data.append(layer("markers", x, y, look, name=say("where they stand"), says=says))
+        data.append(layer("markers", x, y, look, name=say("actual distance"), says=says))
     return {"data": data, "layout": layout}
 
 
@@ -145,8 +145,8 @@ def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, tit
     layout["xaxis"] |= {"dtick": 1} if n_heads <= 24 else {"nticks": 12}
     edges = np.where(np.arange(n_heads) == (-1 if head is None else head), 2, 0)
     places, data = np.arange(1, n_heads + 1, dtype=np.int32), []
-    by_bias = (say("by the bias of the distance"), bias, theme.GUIDE_COLOR)
-    for name, values, colour in ((say("by q·k"), content, theme.NEUTRAL_COLOR), by_bias):
+    by_bias = (say("from the distance bias"), bias, theme.GUIDE_COLOR)
+    for name, values, colour in ((say("from q·k"), content, theme.NEUTRAL_COLOR), by_bias):
         look = {"marker": {"color": colour, "line": edge(edges)}}
         says = hover(say("head {number}", number="%{x}"), with_number(name, "%{y:.4~g}"))
         numbers = np.asarray(values, np.float32)

@@ -18,14 +18,15 @@ from words import joined, say, say_n
 
 PROBABILITY = say("probability")
 HOW_TO_READ = say(
-    "Each bar is one piece the model could say next, and how likely it finds it; ✓ marks the one taken."
+    "Each bar is one piece that the model could write next, with its probability. ✓ marks the chosen piece."
 )
 HOW_TO_READ_DRAWN = say(
-    "Each bar is one piece and its probability to be drawn: the model's own (the tick beside it), after temperature, "
-    "top-k and top-p; ✓ marks the one taken."
+    "Each bar is one piece's probability of being drawn: the model's own probability (the tick next to it) after "
+    "temperature, top-k and top-p. ✓ marks the chosen piece."
 )
 HOW_TO_READ_RULES = say(
-    "Settings of this model change what it writes: ⊘ is closed here, ↓ and ↑ are scored lower and higher than shown."
+    "This model's settings change what it writes: ⊘ marks pieces that are closed here, ↓ and ↑ pieces that score "
+    "lower or higher than shown."
 )
 _MARKS = {"closed": "⊘", "lowered": "↓", "raised": "↑"}
 _FRAME = 110  # pixels of title and axis
@@ -109,7 +110,7 @@ def candidates_spec(
     layout = _candidate_layout(title, rows)
     if not count:
         return {"data": [], "layout": layout}
-    drawn = [say("probability to be drawn")] * (drawn_from is not None)
+    drawn = [say("probability of being drawn")] * (drawn_from is not None)
     table(
         layout,
         [say("rank"), say("piece"), say("id"), PROBABILITY, *drawn, say("note")],

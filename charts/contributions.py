@@ -18,12 +18,12 @@ from charts.theme import Spec, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_MAP = say(
-    "Each cell is what one part of the decoder adds to the logit, past all that comes after it; purple raises it, "
-    "green lowers it. Click a head to choose it."
+    "Each cell is what one part of the decoder adds directly to the logit, without the effect of later parts. "
+    "Purple raises the logit, green lowers it. Click a head to choose it."
 )
 HOW_TO_READ_BARS = say(
-    "Each bar is a part, the largest on top, whichever its sign; the last line is all others together. Click a head "
-    "to choose it."
+    "Each bar is one part, the largest on top regardless of sign. The last row is the sum of all others. Click a "
+    "head to choose it."
 )
 LOGIT = say("Adds to the logit")
 _COLUMNS = (say("Part", about="of a sum"), LOGIT)

@@ -18,16 +18,16 @@ from charts.theme import Spec, base_layout, literal
 from words import say
 
 HOW_TO_READ_SHARES = say(
-    "Each pair of bars is one component: its share of all parameters, and its share of all multiply-adds; the bars "
-    "of one colour make 100 %."
+    "Each pair of bars is one component: its share of all parameters and its share of all multiply-adds. The bars "
+    "of one colour sum to 100 %."
 )
 HOW_TO_READ_CURVES = say(
-    "Both axes are logarithmic, so a linear part (a·n) rises with slope 1 and the n² part (b·n²) with slope 2; they "
-    "meet at n = a/b, and from there on the n² part is more than half of the work."
+    "Both axes are logarithmic, so the linear part (a·n) rises with slope 1 and the n² part (b·n²) with slope 2. "
+    "They meet at n = a/b; beyond it, the n² part is more than half of the work."
 )
 
 MAPS_LINE = say("n² part: q·k and weights·v")
-LINEAR_LINE = say("All that is linear")
+LINEAR_LINE = say("All linear parts")
 _STYLES = (
     (theme.GUIDE_COLOR, "dash", 1.6),
     (theme.GUIDE_COLOR, "dot", 1.6),

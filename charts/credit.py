@@ -18,9 +18,9 @@ from charts.theme import Spec, base_layout, capitalised, literal
 from words import say, through
 
 HOW_TO_READ = say(
-    "Each row is one piece, each column a measure with a scale of its own: the stronger a cell, the more of that "
-    "column's largest number. Purple speaks for the piece that was written, green against it; a frame marks the "
-    "largest of a column, whichever its sign."
+    "Each row is one piece, each column a measure with its own scale: the stronger the colour, the closer to the "
+    "column's largest number. Purple speaks for the piece that was written, green against it. A frame marks the "
+    "largest number of a column, regardless of sign."
 )
 
 PALE_FROM = 0.62

@@ -102,13 +102,13 @@ def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
 
 
 HOW_TO_READ = say(
-    "Read from the bottom up: at every plus the stream x becomes x + f(x), where f is the block in the branch; the "
-    "line between the stacks carries the encoder's output to every cross-attention. Point at a block for its sizes, "
-    "click it for its view."
+    "Read from the bottom up. At every plus, the stream x becomes x + f(x), where f is the block in the branch. "
+    "The line between the stacks carries the encoder's output to every cross-attention. Hover over a block for its "
+    "sizes; click it to open its view."
 )
 HOW_TO_READ_ALONE = say(
-    "Read from the bottom up: at every plus the stream x becomes x + f(x), where f is the block in the branch. Point "
-    "at a block for its sizes, click it for its view."
+    "Read from the bottom up. At every plus, the stream x becomes x + f(x), where f is the block in the branch. "
+    "Hover over a block for its sizes; click it to open its view."
 )
 
 _BLOCK, _NORM, _GAP = 26, 15, 7  # pixels

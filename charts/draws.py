@@ -17,8 +17,9 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
-    "Each row is one output: the bar is how often it was drawn, its whiskers the 95 % interval that this leaves for "
-    "its probability, the tick its probability where it was drawn from, the diamond that under the model itself."
+    "Each row is one output. The bar is the share of draws that gave it, with the 95 % interval that follows for "
+    "its probability. The tick is its probability in the distribution that was drawn from, the diamond its "
+    "probability under the model itself."
 )
 _FRAME = 128  # pixels
 _ROW = 26  # pixels
@@ -41,7 +42,7 @@ class Drawn:
 
 def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) -> Spec:
     """Draw the outputs, the most frequent first; a click on a row returns its seed."""
-    layout = base_layout(title, say("Share, and probability"), say("Output")) | {"bargap": 0.3, "barmode": "overlay"}
+    layout = base_layout(title, say("Share and probability"), say("Output")) | {"bargap": 0.3, "barmode": "overlay"}
     most = max((max(row.high, row.drawn, row.own) for row in rows), default=1.0)
     layout["xaxis"] |= {"range": [0, min(1.0, 1.04 * most)], "tickformat": ".0%", "fixedrange": True}
     listed(layout, (_label(row.text, place == chosen) for place, row in enumerate(rows)))

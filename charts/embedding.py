@@ -15,12 +15,12 @@ from charts.theme import Colour, Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_STRENGTHS = say(
-    "Each group is one token; each bar or mark is the root mean square √(Σ xⱼ² / d) of a vector, so the higher "
-    "of two that are added has more say in the sum."
+    "Each group is one token. Each bar or mark is the root mean square √(Σ xⱼ² / d) of a vector: of two vectors "
+    "that are added, the higher one has more influence on the sum."
 )
 HOW_TO_READ_ROWS = say(
-    "Each row is one vector of the chosen token, a column for each dimension; the last row is what the first layer "
-    "reads, and dropout leaves it alone outside training."
+    "Each row is one vector of the chosen token, each column a dimension. The last row is what the first layer "
+    "reads; outside training, dropout does not change it."
 )
 
 _MOST_BARS = 24  # tokens; above this bars are too thin to be told apart

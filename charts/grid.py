@@ -25,8 +25,8 @@ from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, liter
 from words import say
 
 HOW_TO_READ = say(
-    "Each tile is one head's map, queries from the top, keys from the left: the stronger a cell, the larger its "
-    "weight, softmax(q·k / √d_head) over the keys."
+    "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
+    "colour, the larger the weight, softmax(q·k / √d_head) over the keys."
 )
 HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
 
@@ -196,7 +196,7 @@ def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool)
     if log:
         said.append(say("logarithmic colours"))
     if (np.isnan(blocks.weights) & blocks.allowed[:, None]).any():
-        said.append(say("blank cells are no finite number"))
+        said.append(say("blank cells are not finite numbers"))
     subtitle(layout, said)
 
 

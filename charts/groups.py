@@ -6,7 +6,7 @@ from charts.grammar import note, upright
 from charts.theme import MARK_COLOR, Spec
 from words import say
 
-HOW_TO_READ = say("Heads under one bracket share one head of keys and values (K, V); only their queries differ.")
+HOW_TO_READ = say("Heads under one bracket share one key-value head (K, V); only their queries differ.")
 
 _MOST_NAMED = 12  # groups whose names do not touch
 _ROOM = 22  # pixels above the plot
@@ -16,7 +16,7 @@ def head_named(head: int, group: int) -> str:
     """A head, from 0, on hover, with the head of keys and values that `group` heads share."""
     if group == 1:
         return say("head {number}", number=head + 1)
-    return say("head {number} (keys and values {group})", number=head + 1, group=head // group + 1)
+    return say("head {number} (key-value head {group})", number=head + 1, group=head // group + 1)
 
 
 def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:

@@ -19,8 +19,8 @@ from charts.signed import drawable
 from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
-HOW_TO_READ = say("Each cell is one head; the frame is the head that is looked at.")
-HOW_TO_READ_SIGNED = say("The colour scale has 0 in its middle.")
+HOW_TO_READ = say("Each cell is one head. The frame marks the chosen head.")
+HOW_TO_READ_SIGNED = say("The colour scale is centred on 0.")
 
 NUMBER = ".3~g"
 _CELL = 30  # pixels

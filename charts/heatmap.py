@@ -21,8 +21,8 @@ from charts.theme import Colour, Spec, base_layout, colour_bar, literal, subtitl
 from words import joined, say
 
 HOW_TO_READ = say(
-    "Each row is one query and shares out a weight of 1 over the keys: the stronger a cell, the more the "
-    "query takes from that key."
+    "Each row is one query; its weights over the keys sum to 1. The stronger the colour, the more the query takes "
+    "from that key."
 )
 HOW_TO_READ_CLOSED = say("Hatched cells are closed by the mask.")
 

@@ -21,13 +21,13 @@ from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
-    "Each row is what the decoder would write after that depth: its most probable pieces, best first, with their "
-    "probability, softmax(W · norm(stream)), where norm is the decoder's final norm if it has one; a frame marks the "
-    "piece that the output has, the last row is the model's own."
+    "Each row shows what the decoder would write after that depth: its most probable pieces, best first, with "
+    "their probability softmax(W · norm(stream)), where norm is the decoder's final norm if it has one. A frame "
+    "marks the piece in the output; the last row is the model's own prediction."
 )
 HOW_TO_READ_CURVES = say(
-    "For the piece that the output has: its probability and its rank among all candidates (1 is the top); below, "
-    "the entropy −Σ p log₂ p of each depth, and KL = Σ p_last log₂(p_last / p), how far it is from the last depth."
+    "For the piece in the output: its probability and its rank among all candidates (1 is the top). Below: the "
+    "entropy −Σ p log₂ p at each depth and the difference from the last depth, KL = Σ p_last log₂(p_last / p)."
 )
 
 DEPTH_AXIS = say("After", about="what happened at a depth of the model")
@@ -196,8 +196,9 @@ def lens_curves_spec(
 
 
 HOW_TO_READ_MAP = say(
-    "Each column is one step, each cell says how its output piece stood at that depth; a filled dot marks the depth "
-    "from which it stays the top candidate, a ring where it was first on top for a while; click a cell to go there."
+    "Each column is one step. Each cell shows the probability or rank of that step's output piece at that depth. A "
+    "filled dot marks the depth from which the piece stays the top candidate, a ring where it was first on top for "
+    "a while. Click a cell to go there."
 )
 
 STEP_AXIS = say("Reads → predicts")

@@ -22,14 +22,14 @@ from words import joined, say
 Convention = Literal["bool", "additive"]
 
 HOW_TO_READ_BATCH = say(
-    "Each row is one sentence of the batch, each column one position; hatched positions are padding, put there only "
-    "to make all rows equally long."
+    "Each row is one sentence of the batch, each column one position. Hatched positions are padding, added only to "
+    "make all rows equally long."
 )
 HOW_TO_READ_OWN = say(
-    "The mask as the model makes it, before it is stretched: an axis of size 1 is stored once and repeated for all "
-    "when it meets the scores [batch, head, query, key]; grey is False, may not attend."
+    "The mask as the model makes it, before broadcasting: an axis of size 1 is stored once and repeated when it "
+    "meets the scores [batch, head, query, key]. Grey is False: may not attend."
 )
-HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Blocks side by side are the sentences of the batch.")])
+HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Each block is one sentence of the batch.")])
 HOW_TO_READ: dict[Convention, str] = {
     "bool": say(
         "Row = query, column = key: T (True) = this query may attend to this key, hatched F (False) = it may not."
@@ -209,17 +209,16 @@ def _open(colour: Colour) -> str:
 
 
 HOW_TO_READ_ROW = say(
-    "From top to bottom: score q·k / √d_head of this query with each key, the score after the mask (−∞ where it is "
-    "closed), and weight = exp(score) / Σ exp(scores) over the open keys; the bars of the last row make 1 together."
+    "From top to bottom: the score q·k / √d_head of this query with each key; the score after the mask (−∞ where "
+    "it is closed); weight = exp(score) / Σ exp(scores) over the open keys. The bars of the last row sum to 1."
 )
 HOW_TO_READ_MOVEMENT = say(
-    "Each mark is one row: the largest |difference| over all logits of that row between the two runs; the shaded "
-    "band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic scale."
+    "Each mark is one row: the largest |difference| between the two runs over all logits of that row. The shaded "
+    "band is what float32 rounding explains; exactly 0 has its own place below the logarithmic scale."
 )
 HOW_TO_READ_VECTORS = say(
-    "Each mark is one row: the largest |difference| over all dimensions of that row's vector between the two runs; "
-    "the shaded band is what float32 rounding explains, and exactly 0 has a place of its own under the logarithmic "
-    "scale."
+    "Each mark is one row: the largest |difference| between the two runs over all dimensions of that row's vector. "
+    "The shaded band is what float32 rounding explains; exactly 0 has its own place below the logarithmic scale."
 )
 LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
 READS_PREDICTS = say("Reads → predicts")

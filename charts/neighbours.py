@@ -20,16 +20,16 @@ from charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ_COSINE = say(
-    "Each bar is one piece and cos = a·b / (‖a‖‖b‖) of its vector with that of the chosen piece: 1 is the same "
-    "direction, 0 none in common; a click chooses the piece."
+    "Each bar is one piece: the cosine cos = a·b / (‖a‖‖b‖) between its vector and that of the chosen piece. 1 is "
+    "the same direction, 0 a right angle. Click a bar to choose its piece."
 )
 HOW_TO_READ_DISTANCE = say(
-    "Each bar is one piece and the distance ‖a − b‖ of its vector from that of the chosen piece: the shorter, the "
-    "nearer; a click chooses the piece."
+    "Each bar is one piece: the distance ‖a − b‖ between its vector and that of the chosen piece. The shorter the "
+    "bar, the nearer the piece. Click a bar to choose its piece."
 )
 HOW_TO_READ_MAP = say(
-    "Each point is a piece's vector, seen along the two directions in which these vectors differ most; the axes say "
-    "how much of their variance they hold, and what they leave out may part pieces that look close."
+    "Each point is one piece's vector, seen along the two directions in which these vectors differ most. The axes "
+    "give each direction's share of the variance; what they leave out may separate pieces that look close."
 )
 
 Kind = Literal["source", "target", "both", "typed", "neighbour"]
@@ -159,7 +159,7 @@ def _fewer_labels(placed: Sequence[str]) -> str:
     missing = sum(not place for place in placed)
     if not missing:
         return ""
-    return say("{missing} of {all} labels have no room: hover for them", missing=missing, all=len(placed))
+    return say("{missing} of {all} labels do not fit: hover to see them", missing=missing, all=len(placed))
 
 
 def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chosen: int | None) -> Spec:

@@ -19,25 +19,24 @@ from words import say
 
 HOW_TO_READ_SHARES = {  # by whether there is a gate
     False: say(
-        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number "
-        "of activations a = f(x) that count as silent, over d_ff; the frame is what the other charts look at."
+        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the "
+        "number of silent activations a = f(x), divided by d_ff. The frame marks what the other charts show."
     ),
     True: say(
-        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the number "
-        "of activations a, gate times second map, that count as silent, over d_ff; the frame is what the other "
-        "charts look at."
+        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the "
+        "number of silent activations a (gate times second map), divided by d_ff. The frame marks what the other "
+        "charts show."
     ),
 }
 HOW_TO_READ_HISTOGRAM = {  # by whether there is a gate
     False: say(
-        "Bars: the share of all pre-activations x = W_up·h + b that fall into each bin; the stepped line is the "
-        "chosen token alone; the curves, on the scale at the right, are what this model's function makes of x, and "
-        "its slope."
+        "Bars: the share of all pre-activations x = W_up·h + b in each bin. The stepped line is the chosen token "
+        "alone. The curves, on the scale at the right, are this model's function of x and its slope."
     ),
     True: say(
-        "Bars: the share of all pre-activations x = W_gate·h + b that fall into each bin; the stepped line is the "
-        "chosen token alone; the curves, on the scale at the right, are what this model's function makes of x, and "
-        "its slope. That, times what the second map gives, is the activation."
+        "Bars: the share of all pre-activations x = W_gate·h + b in each bin. The stepped line is the chosen token "
+        "alone. The curves, on the scale at the right, are this model's function of x and its slope. The "
+        "function's value times the second map is the activation."
     ),
 }
 HOW_TO_READ_TOKENS = say(
@@ -45,8 +44,8 @@ HOW_TO_READ_TOKENS = say(
     "layer 2 on that vector also holds what attention brought from other tokens."
 )
 HOW_TO_READ_MAP = say(
-    "Each cell is the activation a of one neuron (column) at one token (row); columns go by the token at which "
-    "they are most active."
+    "Each cell is the activation a of one neuron (column) at one token (row). Columns are ordered by the token at "
+    "which the neuron is most active."
 )
 
 _MOST_WRITTEN = 8  # tokens; above this a share has no room in its cell
@@ -198,18 +197,19 @@ def neuron_map_spec(
 
 HOW_TO_READ_ACTIVE = {  # by whether there is a gate
     False: say(
-        "Each bar is one neuron's activation a = f(W_up·h + b) at the chosen token, the largest on top; in brackets "
-        "is ‖a·w‖, the length of what it adds to the stream, with w its column of W_down."
+        "Each bar is one neuron's activation a = f(W_up·h + b) at the chosen token, the largest on top. In "
+        "brackets: ‖a·w‖, the length of what it adds to the stream, where w is its column of W_down."
     ),
     True: say(
-        "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, biases added where there "
-        "are some, the largest on top; in brackets is ‖a·w‖, the length of what it adds to the stream, with w its "
+        "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, with biases where there "
+        "are any, the largest on top. In brackets: ‖a·w‖, the length of what it adds to the stream, where w is its "
         "column of W_down."
     ),
 }
 HOW_TO_READ_EFFECT = say(
-    "Each bar is the change of one piece's logit, W_out·N(w), for an activation of 1, less the mean over the "
-    "vocabulary: the direct effect, past all later layers; N are the norms after it, their deviation held as it was."
+    "Each bar is the change of one piece's logit for an activation of 1: W_out·N(w), minus the mean over the "
+    "vocabulary. This is the direct effect, bypassing all later layers. N are the norms after the neuron, with "
+    "their deviation held fixed."
 )
 
 

@@ -19,17 +19,17 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ_SPREAD = say(
-    "Each bar is how many numbers lie in one of equal intervals from the smallest to the largest; a narrow middle "
-    "with bars far away from it means a few numbers that are much larger than the rest."
+    "Each bar counts the numbers in one of equal intervals from the smallest to the largest. A narrow middle with "
+    "bars far away from it means that a few numbers are much larger than the rest."
 )
 HOW_TO_READ_SINGULAR = say(
-    "Singular values say how much longer or shorter the matrix makes a vector in each of its directions. A cliff "
-    "means that the directions behind it are hardly used. The dotted line is the effective rank: how many "
-    "directions, all used alike, these amount to."
+    "A singular value says how much longer or shorter the matrix makes a vector in one of its directions. After a "
+    "cliff, the directions are hardly used. The dotted line is the effective rank: the number of equally used "
+    "directions that these values amount to."
 )
 HOW_TO_READ_ROWS = say(
-    "Each bar is the length of one row of the table, the vector of a piece: the shortest on top, the longest at the "
-    "bottom. Rows of pieces that training never saw often have one length, or stand apart."
+    "Each bar is the length of one row of the table, which is one piece's vector: the shortest on top, the longest "
+    "at the bottom. Rows of pieces that training never saw often share one length or lie apart from the rest."
 )
 
 HEIGHT = 320

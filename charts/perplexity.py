@@ -14,10 +14,10 @@ from charts.theme import Spec, base_layout, subtitle
 from words import say
 
 HOW_TO_READ = say(
-    "A point is one piece by itself: 1 / p, so many pieces alike would each be as rare. The line is e to the power "
-    "of the mean loss so far, and its end the perplexity of the whole; 1 is certain."
+    "Each point is one piece's own perplexity, 1 / p: like guessing among that many equally likely pieces. The "
+    "line is e to the power of the mean loss so far; it ends at the perplexity of the whole. 1 is certain."
 )
-PERPLEXITY = say("Perplexity (pieces alike, logarithmic)")
+PERPLEXITY = say("Perplexity (logarithmic)")
 _MOST_MARKED = 200  # points with a size that can be hit
 
 

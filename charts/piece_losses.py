@@ -15,13 +15,13 @@ from charts.theme import Spec, base_layout, literal, subtitle
 from words import say
 
 HOW_TO_READ = say(
-    "Each bar is one right piece and its loss −ln p, 0 where the model is certain of it; a pale bar is a piece that "
-    "ranks first. The dotted line is the mean, the dashed one the loss of guessing among all pieces alike. Click a "
+    "Each bar is one right piece's loss −ln p, 0 where the model is certain of it. Pale bars are pieces that rank "
+    "first. The dotted line is the mean, the dashed line the loss of guessing uniformly among all pieces. Click a "
     "bar to look at that piece."
 )
 HOW_TO_READ_HIDDEN = say(
-    "Each bar is one piece, hidden while all others are seen: its loss −ln p, 0 where the model is certain of it. A "
-    "pale bar is a piece that the model would have written itself. Click a bar to hide that piece."
+    "Each bar is one piece's loss −ln p when only that piece is hidden, 0 where the model is certain of it. Pale "
+    "bars are pieces that the model would have written itself. Click a bar to hide that piece."
 )
 LOSS = say("Loss (nats)")
 PIECE = say("Right piece")

@@ -23,20 +23,21 @@ HOW_TO_READ_TABLE = say(
     "several dimensions share a pixel."
 )
 HOW_TO_READ_SIMILARITY = say(
-    "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ; where only the distance "
-    "counts, every diagonal has one colour."
+    "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ. Where only the distance "
+    "matters, each diagonal has one colour."
 )
 HOW_TO_READ_COSINE = say(
     "Each cell is the cosine of the angle between the vectors of two positions, p·q / (‖p‖ ‖q‖): 1 is the same "
     "direction, 0 a right angle."
 )
 HOW_TO_READ_DISTANCE = say(
-    "The line is the mean over all pairs of positions that far apart, the band goes from the least to the largest; a "
-    "band without width means that only the distance counts: for the formula p·q = Σ cos((p − q) · wᵢ)."
+    "The line is the mean over all pairs of positions at that distance; the band runs from the least to the "
+    "largest value. A band without width means that only the distance matters: for the formula, p·q = Σ cos((p − "
+    "q) · wᵢ)."
 )
 
 HOW_TO_READ_APART = say(
-    "Left of the line stand the sines, the even dimensions; right of it the cosines, the odd ones."
+    "Left of the line are the sines, the even dimensions; right of it are the cosines, the odd ones."
 )
 
 POSITION_AXIS = say("Position p")
@@ -151,13 +152,13 @@ def _map(
 
 
 HOW_TO_READ_CURVES = say(
-    "Each band is one dimension followed from position to position: the solid line is the table, the dashed one the "
-    "formula sin or cos of p / 10000^(2i/d)."
+    "Each band is one dimension across the positions: the solid line is the table, the dashed line the formula, "
+    "sin or cos of p / 10000^(2i/d)."
 )
 HOW_TO_READ_WAVES = say(
-    "The dashed line is the formula's wavelength 2π · 10000^(2i/d); each point is the strongest wave that a Fourier "
-    "transform finds in that dimension, paler the less of its variance it holds. Above the dotted line a wave is "
-    "longer than what was measured, and a transform cannot tell how long."
+    "The dashed line is the formula's wavelength 2π · 10000^(2i/d). Each point is the strongest wave that a "
+    "Fourier transform finds in that dimension; the paler it is, the smaller its share of the variance. Above the "
+    "dotted line, a wave is longer than the measured range, so a transform cannot say how long."
 )
 _BAND = 88  # pixels for one curve
 
@@ -243,20 +244,21 @@ def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis
 
 
 HOW_TO_READ_ROTATION = say(
-    "Each ring is one position's two values (sin p·wᵢ, cos p·wᵢ) after a shift, PE(p+k); each cross is Rₖ·PE(p), "
-    "the two values before it, turned clockwise by the angle k·wᵢ: a cross in a ring means that Rₖ·PE(p) = PE(p+k)."
+    "Each ring is one position's two values (sin p·wᵢ, cos p·wᵢ) after a shift, PE(p+k). Each cross is Rₖ·PE(p), "
+    "the two values before the shift, turned clockwise by the angle k·wᵢ. A cross in a ring means that Rₖ·PE(p) = "
+    "PE(p+k)."
 )
 HOW_TO_READ_MAP = say(
-    "Each ring is one position's two values after a shift, PE(p+k); each mark is M·PE(p) with the best linear map M: "
-    "a cross where p was in the fit, a diamond where it was held out and so tests it."
+    "Each ring is one position's two values after a shift, PE(p+k). Each mark is M·PE(p) with the best linear map "
+    "M: a cross where p was used in the fit, a diamond where it was held out as a test."
 )
 HOW_TO_READ_ROTATION_ERRORS = say(
-    "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k; about "
-    "10⁻⁷ is the rounding of 32-bit numbers."
+    "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k. Rounding "
+    "of 32-bit numbers gives about 10⁻⁷."
 )
 HOW_TO_READ_MAP_ERRORS = say(
-    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as far off as answering 0; only "
-    "held-out positions say whether shifting is a linear map."
+    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as far off as always "
+    "answering 0. Only held-out positions show whether a shift is a linear map."
 )
 
 _GREEN = str(theme.SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin

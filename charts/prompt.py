@@ -10,7 +10,7 @@ from charts.theme import MARK_COLOR, Spec
 from words import say
 
 HOW_TO_READ = say(
-    "The dotted lines part the prompt from the output: rows above predict what was given, rows below what was "
+    "The dotted lines separate the prompt from the output. Rows above predict what was given, rows below what was "
     "written; columns on the left are the prompt."
 )
 

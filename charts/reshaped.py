@@ -18,8 +18,9 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
-    "Each row is one piece: the tick is the model's own probability, the diamond what the temperature makes of it, "
-    "and the bar what is drawn from once top-k and top-p have cut and the rest was scaled to make 1."
+    "Each row is one piece. The tick is the model's own probability, the diamond its probability after "
+    "temperature, and the bar the probability it is drawn with, after top-k and top-p have cut and the rest is "
+    "rescaled to sum to 1."
 )
 _FRAME = 128  # pixels of title, names of the marks and axis
 _ROW = 27  # pixels

@@ -18,17 +18,17 @@ from charts.theme import Spec, base_layout, colour_bar, literal, subtitle
 from words import say, say_n
 
 HOW_TO_READ_ROTATIONS = say(
-    "Each row is a position p, each column a pair of dimensions (i, i + n/2) of a query or key; the colour is the "
-    "cosine of the angle p·wᵢ by which that pair is turned there: 1 is not turned, −1 is half a turn. Click a column "
-    "to follow its pair."
+    "Each row is a position p, each column a pair of dimensions (i, i + n/2) of a query or key. The colour is the "
+    "cosine of the angle p·wᵢ by which the pair is turned there: 1 is no turn, −1 half a turn. Click a column to "
+    "follow its pair."
 )
 HOW_TO_READ_CIRCLE = say(
-    "Each point is the pair's first unit vector, turned as a query or key at position p is: by p·wᵢ, against the "
-    "clock. What counts for a score is the angle between two points, and so their distance."
+    "Each point is the pair's first unit vector, turned like a query or key at position p: by p·wᵢ, anticlockwise. "
+    "What counts for a score is the angle between two points, that is, the distance between their positions."
 )
 HOW_TO_READ_TURNS = say(
-    "Each point is a pair of dimensions and how many positions it takes to turn once, 2π/wᵢ. A pair above the dotted "
-    "line never gets around in a text that this model reads."
+    "Each point is one pair of dimensions and the number of positions it takes for one full turn, 2π/wᵢ. A pair "
+    "above the dotted line never completes a turn in a text that this model reads."
 )
 
 PAIR_AXIS = say("Pair i (dimensions i and i + n/2)")
@@ -125,7 +125,7 @@ def turning_waves_spec(
     The chosen layers come first; others, or what they were before a scaling, after them. `limits` are lengths of
     texts to compare with, each with its name.
     """
-    layout = base_layout(title, PAIR_AXIS, say("Positions a turn (log)")) | {"height": 400, "hovermode": "closest"}
+    layout = base_layout(title, PAIR_AXIS, say("Positions per turn (log)")) | {"height": 400, "hovermode": "closest"}
     legend(layout, 52 + 22 * (len(lines) + len(limits)))  # where it is narrow, each has a line of its own
     layout["yaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
     layout["xaxis"] |= {"showgrid": False, "tickformat": "d"}

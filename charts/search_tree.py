@@ -18,8 +18,8 @@ from charts.theme import Spec, base_layout
 from words import say
 
 HOW_TO_READ = say(
-    "From left to right each step adds a piece. Strong lines lead to results, thinner ones were kept for a while, "
-    "and a dotted end was dropped at once. Point at a mark for its numbers; click it to open that beginning."
+    "Each step adds a piece, from left to right. Thick lines lead to results, thinner ones were kept for a while, "
+    "and a dotted end was dropped at once. Hover over a mark for its numbers; click it to open that beginning."
 )
 _KEPT_COLOR = theme.SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results
@@ -113,7 +113,7 @@ def _edges(
         (say("dropped"), [], stroke(theme.GUIDE_COLOR, 1, "dot")),
         (say("kept for a while"), [], stroke(_KEPT_COLOR, 1.5)),
         (say("leads to a result"), [], stroke(theme.TARGET_COLOR, 2.5)),
-        (say("the result that is looked at"), [], stroke(theme.MARK_COLOR, 4)),
+        (say("the chosen result"), [], stroke(theme.MARK_COLOR, 4)),
     ]
     for twig in twigs:
         if twig.place in at:

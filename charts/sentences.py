@@ -13,7 +13,7 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_POINTS = say("Each point is one line of the file; a click opens it.")
-HOW_TO_READ_SPREAD = say("Each bar counts the lines whose number falls into its part of the axis.")
+HOW_TO_READ_SPREAD = say("Each bar counts the lines whose value falls into its interval.")
 
 _HEIGHT = 250
 _BINS = 20

@@ -16,9 +16,9 @@ from charts.theme import GUIDE_COLOR, Spec, literal
 from words import say
 
 HOW_TO_READ = say(
-    "In each column the decoder reads the piece above, with all before it, and has to predict the piece below: the "
-    "stronger its colour, the larger its loss, up to that of guessing. Every label is read one place later. Click a "
-    "column: the pieces that it sees are shaded in the row above, and nothing behind them is."
+    "In each column, the decoder reads the piece above and all pieces before it, and has to predict the piece "
+    "below. The stronger its colour, the larger its loss, up to that of guessing. Each label is read one place "
+    "later. Click a column: the upper row shades the pieces that it sees, and none after them."
 )
 READS, PREDICTS = say("reads"), say("has to predict")
 _SEEN, _NOT_SEEN = 0.3, 0.0
@@ -60,9 +60,9 @@ def _input(piece: str, place: int, chosen: int | None) -> Cell:
     seen = chosen is None or place <= chosen
     said = [say("place {n} reads {piece}", n=place + 1, piece=bold(piece))]
     if chosen is not None and seen:
-        said.append(say("seen from place {n}, which sees all up to itself", n=chosen + 1))
+        said.append(say("visible from place {n}, which sees everything up to itself", n=chosen + 1))
     elif chosen is not None:
-        said.append(say("not seen from place {n}: it comes later", n=chosen + 1))
+        said.append(say("not visible from place {n}: it comes later", n=chosen + 1))
     return Cell(piece, on_lines(*said), "source", _SEEN if seen else _NOT_SEEN, framed=place == chosen)
 
 

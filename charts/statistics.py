@@ -17,9 +17,10 @@ from charts.hover import bold, hover, with_number
 from charts.theme import Colour, Spec, base_layout, literal
 from words import say
 
-HOW_TO_READ_HEADS = say("Each cell is one head; the frame is the head chosen.")
+HOW_TO_READ_HEADS = say("Each cell is one head. The frame marks the chosen head.")
 HOW_TO_READ_ROWS = say(
-    "Each bar is the measure in one row of the head's map; the dotted line is their mean, the number in the table."
+    "Each bar is the measure for one row of the head's map. The dotted line is the mean, which is the number in "
+    "the table."
 )
 
 _MOST_WRITTEN = 12  # heads beside each other whose numbers do not touch
@@ -76,7 +77,7 @@ def _heads(count: int, group: int) -> list[str]:
     if group == 1:
         return _numbers(count)
     return [
-        say("{number} (keys and values {group})", number=head + 1, group=head // group + 1) for head in range(count)
+        say("{number} (key-value head {group})", number=head + 1, group=head // group + 1) for head in range(count)
     ]
 
 

@@ -14,57 +14,59 @@ from charts.theme import Colour, Spec, base_layout, capitalised, literal, subtit
 from words import say
 
 HOW_TO_READ_SIZE = say(
-    "Each line is one token, the strong one is chosen: root mean square √(Σ xⱼ² / d) of its vector after each part; "
-    "the vector's length ‖x‖ is √d times that."
+    "Each line is one token, the thick line the chosen one. It shows the root mean square √(Σ xⱼ² / d) of the "
+    "token's vector after each part; the vector's length ‖x‖ is √d times that."
 )
 HOW_TO_READ_KEPT = say(
-    "Each line is one token: the cosine x·e / (‖x‖ ‖e‖) of its vector with what it began as, its embedding plus "
-    "position; 1 is the same direction, 0 nothing left of it."
+    "Each line is one token: the cosine x·e / (‖x‖ ‖e‖) between its vector and its starting point, the embedding "
+    "plus position. 1 is the same direction; at 0, nothing of it is left."
 )
 HOW_TO_READ_ADDED = say(
-    "For the chosen token: root mean square of the stream before a sub-layer and of what that adds; the number above "
-    "is the second as a share of the first, and hover has the cosine of the two: below 0 the sub-layer takes away."
+    "For the chosen token: the root mean square of the stream before each sub-layer and of what the sub-layer "
+    "adds. The number above is the second divided by the first. Hover for the cosine of the two: below 0, the "
+    "sub-layer subtracts from the stream."
 )
 
 HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
     "layer": (
         say(
-            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-            "y = γ (x − μ) / √(σ² + ε) + β; without γ and β they would be 0 and 1."
+            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
+            "(x − μ) / √(σ² + ε) + β. Without γ and β, they would be 0 and 1 after it."
         ),
         say(
-            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ "
-            "taken off and divided by √(σ² + ε), and times γ plus β, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then with μ "
+            "subtracted and divided by √(σ² + ε), then times γ plus β, which is what the model goes on with."
         ),
     ),
     "rms": (
         say(
-            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-            "y = γ x / √(mean of x² + ε); without γ the mean of y² would be 1."
+            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
+            "x / √(mean of x² + ε). Without γ, the mean of y² would be 1."
         ),
         say(
-            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, divided by "
-            "√(mean of x² + ε), and times γ, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then divided by "
+            "√(mean of x² + ε), then times γ, which is what the model goes on with."
         ),
     ),
     "deviation": (
         say(
-            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-            "y = γ (x − μ) / (s + ε) + β, with s the unbiased deviation; without γ and β they would be about 0 and 1."
+            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
+            "(x − μ) / (s + ε) + β, where s is the unbiased deviation. Without γ and β, they would be about 0 and "
+            "1 after it."
         ),
         say(
-            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ "
-            "taken off and divided by s + ε, and times γ plus β, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then with μ "
+            "subtracted and divided by s + ε, then times γ plus β, which is what the model goes on with."
         ),
     ),
     "biased_deviation": (
         say(
-            "Over the d numbers of each token: their mean μ and standard deviation σ before the norm, and after "
-            "y = γ (x − μ) / (σ + ε) + β; without γ and β they would be about 0 and 1."
+            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
+            "(x − μ) / (σ + ε) + β. Without γ and β, they would be about 0 and 1 after it."
         ),
         say(
-            "Each row is the chosen token's vector, a column for each dimension: as the norm reads it, with μ "
-            "taken off and divided by σ + ε, and times γ plus β, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then with μ "
+            "subtracted and divided by σ + ε, then times γ plus β, which is what the model goes on with."
         ),
     ),
 }
@@ -103,7 +105,7 @@ def stream_lines_spec(
     others = [token for token in range(len(pieces)) if token != chosen]
     if len(pieces) > MOST_LINES:
         weak = _range(depths, numbers, value_name, pale)
-        subtitle(layout, [say("{n} tokens: their least and largest, and the chosen one", n=len(pieces))])
+        subtitle(layout, [say("{n} tokens: the least and largest value, and the chosen token", n=len(pieces))])
     else:
         weak = [_lines(depths, numbers, pieces, others, value_name) | stroke(pale, 1, size=5)] if others else []
     rows = [

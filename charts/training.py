@@ -16,17 +16,17 @@ from charts.theme import GUIDE_COLOR, MARK_COLOR, NEUTRAL_COLOR, Spec, base_layo
 from words import say
 
 HOW_TO_READ_LOSSES = say(
-    "A dev loss that rises while the training loss still falls means overfitting; compare the shapes of the lines, "
-    "not their heights, as only the training loss holds dropout and label smoothing."
+    "A dev loss that rises while the training loss still falls means overfitting. Compare the shapes of the lines, "
+    "not their heights: only the training loss includes dropout and label smoothing."
 )
 HOW_TO_READ_SCORES: str = say(
-    "Higher is better: BLEU counts the runs of words, chrF the runs of characters that the outputs on the dev "
+    "Higher is better. BLEU counts the runs of words, chrF the runs of characters, that the outputs on the dev "
     "sentences share with the references."
 )
 HOW_TO_READ_EXACT = say("Exact is the share of outputs that equal their reference.")
 HOW_TO_READ_RATES = say(
-    "The learning rate says how far one step may move the parameters; it rises while training warms up and then "
-    "falls, and each point is its value at the end of an epoch."
+    "The learning rate says how far one step may move the parameters. It rises during warm-up and then falls; each "
+    "point is its value at the end of an epoch."
 )
 
 KEPT = say("kept")

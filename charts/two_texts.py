@@ -13,8 +13,9 @@ from charts.theme import Colour, Spec
 from words import say
 
 HOW_TO_READ = say(
-    "Both texts by position. Blue is alike up to where they part, which is framed; orange is what each does after "
-    "it, with its own pieces before, so that columns there are no partners; purple are pieces that both end with."
+    "Both texts by position. Blue: the same up to the first difference, which is framed. Orange: what each text "
+    "has after it. Each continues its own earlier pieces, so pieces in one column do not correspond. Purple: the "
+    "same ending."
 )
 AXIS = say("Position, line by line")
 _SHADES: dict[str, tuple[Colour, float]] = {
@@ -46,10 +47,10 @@ def two_texts_spec(
     figure = bands(rows, first=drawn.start, title=title, axis=AXIS)
     columns = [say("text"), say("place"), say("piece"), say("probability"), say("part")]
     told = {
-        "before": say("alike"),
-        "parts": say("parts here"),
-        "after": say("after the parting"),
-        "end": say("both end so"),
+        "before": say("same"),
+        "parts": say("first difference"),
+        "after": say("after the first difference"),
+        "end": say("same ending"),
     }
     cells = [
         [name, i + 1, piece, float(p), told[_part(i, len(text), parts_at, tail)]]

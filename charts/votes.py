@@ -15,7 +15,7 @@ _LABEL: Final = 40  # characters
 _BAR, _AROUND = 34, 120  # pixels
 _LARGE: Final = 1.6  # for a wall, beside what a presentation enlarges
 RIGHT: Final = "✓"
-_NAMES: Final = (say("This round"), say("The round before"))
+_NAMES: Final = (say("This round"), say("Previous round"))
 _COLORS: Final = (SOURCE_COLOR, GUIDE_COLOR)
 
 

@@ -100,7 +100,7 @@ def shown(value: object) -> str:
     try:
         text = repr(value).replace("\n", " ")  # that of a tensor has several lines
     except RecursionError:
-        return say("a value that is nested too deep to be shown")
+        return say("a value that is nested too deeply to be shown")
     except ValueError:  # one of its items is such an integer
         return say("an integer of over 30 digits")
     return text if len(text) <= 60 else text[:57] + "..."

@@ -20,6 +20,8 @@ with choices.bar(MAIN):
 if part == "parameters":
     cover.part(lambda: parameters.draw(checkpoint))
 else:
-    st.caption(say("Tests of the chosen checkpoint: weights, wiring, what it does with sentences, tokenizers."))
+    st.caption(
+        say("Tests of the chosen checkpoint: its weights, its wiring, how it handles sentences, its tokenizers.")
+    )
     cover.part(lambda: doctor_panels.draw(checkpoint))
 publish(checkpoint)

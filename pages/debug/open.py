@@ -11,7 +11,12 @@ from words import say
 session.begin("open")
 handing_in.begin()
 head(say("Open a checkpoint"))
-st.caption(say("A model that another program saved: what is known of it, what is guessed, and what you have to say."))
+st.caption(
+    say(
+        "Open a model that another program saved: see what is known about it, what is guessed, and what you still "
+        "need to specify."
+    )
+)
 top = st.container()
 entry = file_choice.source(chosen_entry())
 with top:

@@ -14,7 +14,7 @@ checkpoint = sidebar(TITLE, shows_run=True)
 head_without_run(TITLE)
 job = sentence_panels.current()
 if job is None:
-    st.caption(say("Every line is run by itself in the background; then each opens on every page."))
+    st.caption(say("Each line runs separately in the background. You can then open it on any page."))
     sentence_panels.ask(checkpoint, None)
     publish(checkpoint, job="")
 else:

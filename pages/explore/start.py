@@ -19,9 +19,9 @@ def show(checkpoint: Checkpoint) -> None:
     row = head(menu.NAME)
     st.markdown(
         say(
-            "A Transformer you can see through: type a sentence, and a trained model works on it before your eyes, "
-            "piece by piece, with every number that it computes on the way. Each block below leads to the page where "
-            "that part is seen at work."
+            "A Transformer you can see through: type a sentence and watch a trained model work on it piece by "
+            "piece, with every number it computes on the way. Each block below opens the page that shows that part "
+            "at work."
         )
     )
     source_box(checkpoint, row)

@@ -140,10 +140,10 @@ def test_the_keyboard_opens_a_head(tab, server):
 def test_words_and_back_is_the_same_map(tab, server):
     page = open_attention(tab, server, "&panel=head&kind=encoder&layer=2&head=3")
     before = drawn(page, MAP)
-    toggle(page, "Merge pieces to words")
+    toggle(page, "Merge pieces into words")
     comes_to(page, lambda: [len(row) for row in drawn(page, MAP)], [2, 2])
     expect_address(page, words="1")
-    toggle(page, "Merge pieces to words")
+    toggle(page, "Merge pieces into words")
     comes_to(page, lambda: drawn(page, MAP), before)
 
 

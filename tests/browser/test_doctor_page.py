@@ -41,10 +41,10 @@ def test_each_finding_leads_to_what_shows_it(examined):
 
 
 def test_sentences_that_are_typed_are_examined_with(examined):
-    examined.get_by_text("Examine it with sentences of your own").click()
+    examined.get_by_text("Examine with your own sentences").click()
     examined.get_by_role("textbox", name="Sentences").fill("abc => cba\nglass => ssalg")
     examined.get_by_role("button", name="Examine with these").click()
-    expect(examined.get_by_text("2 sentences of yours were used.")).to_be_visible(timeout=DONE_MS)
+    expect(examined.get_by_text("2 sentences of your own were used.")).to_be_visible(timeout=DONE_MS)
     expect(examined.get_by_text(VERDICT).first).to_be_visible()
 
 

@@ -198,7 +198,7 @@ def test_answers_are_forgotten_by_the_browser_on_request(server, page):
     menu_link(page, "Lessons").click()
     wait_for_idle(page)
     expect(page.get_by_role("link", name=re.compile("Go on"))).to_have_count(1)
-    page.get_by_role("button", name="Forget my answers").click()
+    page.get_by_role("button", name="Delete my answers").click()
     wait_for_idle(page)
     comes_to(page, lambda: page.evaluate(stored), "")
     page.reload()

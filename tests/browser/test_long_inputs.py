@@ -28,7 +28,7 @@ VIEWS = {
     "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be told apart",
     "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one from here",
     "attention?panel=table": "over 512 rows",
-    "positions?positions=sentence": "Length of embedding and position vectors",
+    "positions?positions=sentence": "Size of embedding and position vectors",
     "positions?positions=similarity": "Positions",
     "masks?mask=decoder": "Own shape [2, 1, 512, 512]",
     "masks?masks=one_row&mask=source": "over the 512 open keys",

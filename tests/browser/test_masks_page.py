@@ -55,9 +55,9 @@ def verdict(page: Page):
 def test_a_click_on_a_cell_says_why(server, tab):
     page = open_masks(tab, server)
     click_cell(page, "mask_bool", 2, 4)  # rows and columns from 0, what is said from 1
-    expect(verdict(page)).to_contain_text("No: key 5 comes after query 3: the future.")
+    expect(verdict(page)).to_contain_text("No: key 5 comes after query 3 (the future).")
     click_cell(page, "mask_additive", 2, 1)
-    expect(verdict(page)).to_contain_text("Yes: key 2 comes before query 3, and is no padding.")
+    expect(verdict(page)).to_contain_text("Yes: key 2 comes before query 3 and is not padding.")
     click_cell(page, "mask_bool", 2, 8)
     expect(verdict(page)).to_contain_text("No: key 9 is padding of sentence 1, and key 9 comes after query 3")
     expect_address(page, query="3", key="9")

@@ -266,8 +266,8 @@ def test_a_server_that_is_started_anew_says_so(new_page, tmp_path):
         open_page(student, f"{server.url}/step?room={code}")
         expect(page.locator(BAR)).to_contain_text("1 student")
     with serve(log=tmp_path / "second.log", port=port):
-        expect(student.locator(BAR)).to_have_text("The room has ended: the server was started anew.", timeout=60_000)
-        expect(page.locator(BAR)).to_have_text("The room has ended: the server was started anew.", timeout=60_000)
+        expect(student.locator(BAR)).to_have_text("The room has ended because the server restarted.", timeout=60_000)
+        expect(page.locator(BAR)).to_have_text("The room has ended because the server restarted.", timeout=60_000)
         student.get_by_role("button", name="Leave the room").click()
         expect(student.locator(BAR)).to_have_count(0)
         assert "room" not in parameters(student)

@@ -74,7 +74,7 @@ def test_the_tree_is_readable_moves_with_the_step_and_opens_what_is_clicked(serv
     wait_for_idle(page)
     click_mark(page, "square")
     comes_to(page, lambda: "result" in address(page) or "forced" in address(page), True)
-    page.get_by_role("link", name="Step through what is shown above").click()
+    page.get_by_role("link", name="Step through the output above").click()
     wait_for_idle(page)
     expect(page.get_by_role("heading", name="Step through decoding")).to_be_visible()
     assert browser_step(page) > 1

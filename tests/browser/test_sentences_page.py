@@ -23,7 +23,7 @@ def tall(new_page):
 
 def run(page, server, text):
     open_page(page, f"{server.url}/sentences?model=reverse")
-    page.get_by_role("textbox", name="Sentences, one a line").fill(text)
+    page.get_by_role("textbox", name="Sentences, one per line").fill(text)
     page.get_by_role("button", name="Run them").click()
 
 
@@ -62,7 +62,7 @@ def test_results_come_by_themselves_and_a_line_opens_everywhere(server, tall, tm
     open_page(tall, there)
     expect(tall.locator(OPENED)).to_contain_text("Output: ssalg", timeout=SETTLED_MS)
     open_page(tall, f"{server.url}/sentences?model=reverse")
-    expect(tall.get_by_role("textbox", name="Sentences, one a line")).to_have_value("", timeout=SETTLED_MS)
+    expect(tall.get_by_role("textbox", name="Sentences, one per line")).to_have_value("", timeout=SETTLED_MS)
 
 
 def test_a_point_opens_its_line_and_the_page_fits_both_windows(server, page):

@@ -252,7 +252,7 @@ def test_what_is_too_long_or_empty_is_explained(own_server, tab):
     expect(page.locator(".gf-source .gf-chip")).to_have_count(7)  # the last result
     assert page.url == before
     type_source(page, "")
-    expect(page.get_by_role("status")).to_contain_text("Type some text above, or take an example.")
+    expect(page.get_by_role("status")).to_contain_text("Type some text above, or pick an example.")
     page.get_by_role("button", name="Examples").click()
     page.get_by_role("button", name="noon").click()
     arrive(page, 1)

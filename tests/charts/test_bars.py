@@ -53,7 +53,7 @@ def test_a_table_has_both_probabilities_of_a_piece_that_was_drawn():
         PIECES, [0.5, 0.25, 0.1], ids=[7, 8, 9], chosen=1, drawn_from=[0.6, 0.4, 0], others=Others(1, 0.15, 0.0)
     )
     table = spec["layout"]["meta"]["table"]
-    assert table["columns"] == ["rank", "piece", "id", "probability", "probability to be drawn", "note"]
+    assert table["columns"] == ["rank", "piece", "id", "probability", "probability of being drawn", "note"]
     assert table["rows"][1] == [2, "▁a", 8, 0.25, 0.4, "chosen"]
     assert table["rows"][2] == [3, "<br>", 9, 0.1, 0.0, "cut off before sampling"]
     assert table["rows"][3] == [None, "1 other", None, 0.15, 0.0, ""]

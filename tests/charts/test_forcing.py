@@ -89,8 +89,14 @@ def test_two_texts_are_alike_until_they_part():
     figure = texts("xyz.", "xw.", 1, 1)
     parts = [row[-1] for row in figure["layout"]["meta"]["table"]["rows"]]
     assert [str(part) for part in parts] == [
-        "alike", "parts here", "after the parting", "both end so", "alike", "parts here", "both end so",
-    ]  # fmt: skip
+        "alike",
+        "first difference",
+        "after the first difference",
+        "same ending",
+        "alike",
+        "first difference",
+        "same ending",
+    ]
     found = cells(figure)
     assert found[0, 0][:2] == found[1, 0][:2]  # colour and shade
     assert found[0, 1][0] != found[0, 0][0]

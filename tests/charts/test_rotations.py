@@ -51,7 +51,7 @@ def test_wavelengths_stand_beside_what_they_were():
 def test_curves_by_distance_put_what_is_looked_at_on_top():
     curves = [Curve("head 1", DISTANCES * 1.0, place=0), Curve("head 2", DISTANCES * 2.0, strong=False, place=1)]
     figure = charts.distance_curves(DISTANCES, curves, title="t", value_name="score", marked=-2, edges=[0.5])
-    assert [trace.name for trace in figure.data] == ["head 2", "head 1", "where they stand"]
+    assert [trace.name for trace in figure.data] == ["head 2", "head 1", "actual distance"]
     assert (figure.data[2].x[0], figure.data[2].y[0]) == (-2, -2)
     assert set(figure.data[0].customdata) == {1}
     assert figure.layout.shapes[0].x0 == 0.5

@@ -77,8 +77,8 @@ def test_lines_lead_from_what_is_continued_and_say_how_strong():
     lines = {trace.name: trace for trace in drawn(shown=0).data if trace.mode == "lines" and trace.name}
     assert len(lines) == 4
     edges = {name: len(trace.x) // 3 for name, trace in lines.items()}
-    assert edges == {"dropped": 2, "kept for a while": 1, "leads to a result": 1, "the result that is looked at": 2}
-    assert lines["the result that is looked at"].line.color == MARK_COLOR
+    assert edges == {"dropped": 2, "kept for a while": 1, "leads to a result": 1, "the chosen result": 2}
+    assert lines["the chosen result"].line.color == MARK_COLOR
     widths = [lines[name].line.width for name in edges]
     assert widths == sorted(widths)
 

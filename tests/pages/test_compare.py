@@ -53,7 +53,9 @@ def test_a_changed_run_stands_beside_its_control(compare):
     assert pieces(test, SECOND) == list(trace("abcdef")[1].tgt_pieces)
     assert pieces(test, MAIN) == list(trace("abcdef", ZERO)[1].tgt_pieces) != pieces(test, SECOND)
     assert address(test) == {"model": "reverse", "src": "abcdef", "do": ZERO}
-    assert [one.value for one in test.markdown if one.value.startswith("**Left:")] == ["**Left:** the model as it is"]
+    assert [one.value for one in test.markdown if one.value.startswith("**Left:")] == [
+        "**Left:** the unchanged model"
+    ]
 
 
 def key_of(test, picture):
@@ -257,7 +259,7 @@ def test_the_address_says_the_step_of_both(compare):
         ({"b": "do=zero-cross.x"}, "In the second run: The link's changes of the model were left out"),
         ({"b": "head=1&layer=1", "compare": "sentences"}, "differs in something else than it says"),
         ({"do": "zero-cross.9.9"}, "The unchanged run is shown."),
-        ({"compare": "everything"}, "“compare” in the link is “everything”; auto was taken."),
+        ({"compare": "everything"}, "“compare” in the link is “everything”; auto is used instead."),
     ],
 )
 def test_a_forged_link_is_said_and_something_sensible_compared(compare, parameters, said):

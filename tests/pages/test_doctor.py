@@ -118,7 +118,7 @@ def test_a_healthy_model_is_said_to_be(open_page, examine_with):
     assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
     assert not test.error
     assert not test.warning
-    assert any("5 sentences of the checkpoint's examples were used." in one for one in plain(test.caption))
+    assert any("5 of the checkpoint's example sentences were used." in one for one in plain(test.caption))
 
 
 def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(open_page, examine_with):
@@ -127,14 +127,14 @@ def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(op
     assert not test.success
     assert plain(test.info) == ["reverse: its numbers and wiring are sound; whether it does its task was not tested."]
     assert any("**Not tested: whether it does its task.**" in one for one in plain(test.markdown))
-    box = next(one for one in test.expander if one.label == "Examine it with sentences of your own")
+    box = next(one for one in test.expander if one.label == "Examine with your own sentences")
     assert box.proto.expanded
 
 
 def test_pairs_stand_in_a_table_the_worst_first(open_page, examine_with):
     examine_with(WELL)
     test = until_done(open_page(DOCTOR, model="reverse"))
-    box = next(one for one in test.expander if one.label == "Examine it with sentences of your own")
+    box = next(one for one in test.expander if one.label == "Examine with your own sentences")
     assert not box.proto.expanded, "the card's examples are pairs"
     assert any("5 of 5 outputs are right, piece for piece." in one for one in plain(test.caption))
     (table,) = test.dataframe
@@ -161,7 +161,7 @@ def test_the_loss_that_the_training_reported_is_examined_with(open_page, examine
 def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
     examine_with(WELL, LOOK)
     test = until_done(open_page(DOCTOR, model="reverse"))
-    assert plain(test.warning) == ["reverse works as far as was tested, and 1 thing is worth a look."]
+    assert plain(test.warning) == ["reverse works as far as tested; 1 finding is worth a look."]
     assert not test.error
 
 
@@ -225,7 +225,7 @@ def test_sentences_of_the_reader_are_used(open_page, examine_with):
     submit = next(one for one in test.button if one.label == "Examine with these")
     until_done(submit.click().run())
     assert used[-1] == ("given", ("abc", "no"), ("cba", "on"))
-    assert any("2 sentences of yours were used." in one for one in plain(test.caption))
+    assert any("2 sentences of your own were used." in one for one in plain(test.caption))
     until_done(test.button("examine_examples").click().run())
     assert any("examples were used" in one for one in plain(test.caption)), "and back"
 
@@ -244,7 +244,7 @@ def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(ope
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        ("", "The sentences: holds no texts."),
+        ("", "The sentences: contains no texts."),
         ("a => b\nc", "line 2: some lines are"),
         ("a" * 6_000, "6,000 characters"),
     ],

@@ -129,7 +129,7 @@ def test_the_masks_page_says_what_it_does_not_draw(open_model):
 def test_the_model_in_words(open_model):
     assert "Rotary positions turn queries and keys." in text(open_model("rotary", INSIDE))
     assert "sinusoids, all sines before all cosines" in text(open_model("halves", INSIDE))
-    assert "No positions." in text(open_model("no positions", INSIDE))
+    assert "No positional encoding." in text(open_model("no positions", INSIDE))
 
 
 def test_the_checkpoints_page_lists_the_numbers_of_rotary_positions(open_model):

@@ -87,7 +87,9 @@ def test_features_are_named(page):
         assert text in gemma
     tutorial = told_or_noted(page("tutorial", INSIDE, inside="model"))
     assert "unbiased standard deviation" in tutorial
-    assert "Biases are on: queries, keys and values, the output of attention, the feed-forward network." in tutorial
+    assert (
+        "These have biases: queries, keys and values, the output of attention, the feed-forward network." in tutorial
+    )
     assert "A table of 2 token types" in told_or_noted(page("bert", INSIDE, inside="model"))
 
 

@@ -241,7 +241,7 @@ def test_answers_are_forgotten_on_request(open_page):
     test = open_page(LESSONS)
     test.session_state[predictions.KEPT] = {("one-piece.1", "0" * 8): predictions.Prediction("start", True, "0" * 8)}
     check(test.run())
-    assert any(label.startswith("Go on at step 2") for label in ways(test))
+    assert any(label.startswith("Continue at step 2") for label in ways(test))
     (forget,) = [one for one in test.button if one.key == "lesson_forget"]
     check(forget.click().run())
     assert not test.session_state[predictions.KEPT]

@@ -87,13 +87,13 @@ def test_shapes_are_stated(masks):
     ("parameters", "said"),
     [
         ({"mask": "source", "sentence": 2, "query": 1, "key": 7}, "No: key 7 is padding of sentence 2."),
-        ({"mask": "cross", "sentence": 2, "query": 1, "key": 2}, "Yes: key 2 is a piece of sentence 2;"),
-        ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3: the future."),
+        ({"mask": "cross", "sentence": 2, "query": 1, "key": 2}, "Yes: key 2 is per piece of sentence 2;"),
+        ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3 (the future)."),
         ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 is query 3 itself."),
-        ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3, and is no padding."),
+        ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3 and is not padding."),
         (
             {"mask": "decoder", "query": 3, "key": 9},
-            "No: key 9 is padding of sentence 1, and key 9 comes after query 3: the future.",
+            "No: key 9 is padding of sentence 1, and key 9 also comes after query 3 (the future).",
         ),
         ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding of sentence 1. Query 9 is padding itself"),
         ({"mask": "target", "query": 1, "key": 1}, "Yes: key 1 is the start mark"),

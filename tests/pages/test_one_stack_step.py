@@ -29,7 +29,9 @@ def test_the_page_opens_without_a_note(open_one_stack, stack, page):
     assert "was asked for" not in sentences(open_one_stack(stack, page))
 
 
-WRITES_NOTHING = "This model writes nothing, so there are no steps; the page Attention shows how it reads."
+WRITES_NOTHING = (
+    "This encoder-only model generates no output, so there are no steps. The page Attention shows how it reads."
+)
 
 
 def test_a_decoder_alone_reads_its_prompt(open_one_stack):
@@ -69,7 +71,7 @@ def test_an_encoder_alone_says_that_it_writes_nothing(open_one_stack):
     assert run["target"] == []
     assert run["shading"] is None
     assert [chip["piece"] for chip in run["source"]] == list(trace_of("encoder").src_pieces)
-    assert run["stop_reason"] == "This model is an encoder alone: it reads, and writes nothing."
+    assert run["stop_reason"] == "This is an encoder-only model: it reads text but does not write any."
     assert not test.sidebar.slider
     assert not test.sidebar.toggle
 

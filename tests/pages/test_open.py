@@ -82,7 +82,7 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     (warning,) = test.warning  # the model was never trained
     assert "open the Doctor with the same pairs" in warning.value
     assert test.button(key="first_of_each").disabled  # as none of them fits
-    assert "You said so." not in said(test)
+    assert "Your answer." not in said(test)
     test.button(key="forget_answers").click()
     assert "7 questions are open." in said(check(test.run()))
     assert "answers" not in test.query_params
@@ -100,7 +100,7 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
     test.text_input(key=TEXT).set_value("5 6 7")
     check(test.run())
     assert "Read as: 5 6 7" in said(test).replace("\\", "")
-    assert "On average the model gave a piece" in said(test)
+    assert "On average the model gave per piece" in said(test)
     for name, expected in (("../up", "cannot be taken"), ("kept", "Written"), ("kept", "exists already")):
         test.text_input(key="keep_name").set_value(name)
         next(one for one in test.button if one.label == "Write it").click()
@@ -140,7 +140,7 @@ def test_the_drop_zone_stands_first_and_steps_say_how_far_it_is(open_lesson):
     assert test.get("file_uploader")
     test = open_lesson()
     assert next(one.label for one in test.expander) == "Upload another model"
-    assert "✓ 1 Files → ○ 2 Pieces: ids so far → ○ 3 Questions" in said(test)
+    assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)
     assert "→ ✓ 3 Questions" in said(open_lesson(answers=ANSWERS))
 
 
@@ -158,7 +158,7 @@ def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_addr
     test = open_lesson(answers=ANSWERS)
     scale = box(test, "score_scale")
     assert scale.label == "Scale of the scores (score_scale)"
-    assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k stays as it is (1)", "1/√16"]
+    assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k unchanged (1)", "1/√16"]
     assert "Some forgets it (1), or divides by the root of d_model (16)." in said(test).replace("\\", "")
     test.text_area(key="score_texts").set_value("5 6 7\n8 9")
     check(test.run())

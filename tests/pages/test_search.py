@@ -63,7 +63,7 @@ def test_stepping_moves_the_tree(beam):
     assert max(before) < max(marks(test))
     assert "Step 4: of" in told(test)
     table = payload(test, search_pictures.tree.key)["said"]["table"]
-    assert table["fold"] == "All that step 4 weighed"
+    assert table["fold"] == "Continuations considered at step 4"
     sums = [float(row[4].replace("−", "-")) for row in table["rows"]]
     assert sums == sorted(sums, reverse=True)
     assert [row[0] for row in table["rows"]] == list(map(str, range(1, len(sums) + 1)))

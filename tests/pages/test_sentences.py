@@ -142,10 +142,10 @@ def test_other_pages_do_not_say_which_file_it_was(open_model, open_page):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "What was typed: holds no sentences. Give one a line."),
+        ("", "What was typed: has no sentences. Write one per line."),
         (" \n\t\n", "holds no sentences"),
-        ("a\n" * 2001, "What was typed: has 2,001 lines with text; at most 2,000 are taken. Split it."),
-        ("abcdefghi\n" * 100_001, "What was typed: is larger than 1,000,000 bytes, which is the limit. Split it."),
+        ("a\n" * 2001, "What was typed: has 2,001 lines with text; the limit is 2,000. Split it."),
+        ("abcdefghi\n" * 100_001, "What was typed: is larger than the limit of 1,000,000 bytes. Split it."),
     ],
 )
 def test_what_cannot_be_taken_is_one_sentence(open_model, text, expected):
@@ -179,7 +179,7 @@ def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):
     found = rows(run(test, "the quick fox\nfox\nthe"))
     assert (found["log_prob"] < 0).all()
     assert not {"output", "ended", "length_ratio", "repeated"} & set(found)
-    assert figure(test, overview.POINTS)["layout"]["title"]["text"] == "Entropy against log-probability a piece"
+    assert figure(test, overview.POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per piece"
 
 
 def test_an_encoder_without_a_head_is_refused(open_model):

@@ -36,7 +36,7 @@ def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     test = step_page("pages/learn/lessons.py", src=SENTENCE, lesson=path[-1].name, path="short")
     test.session_state[predictions.KEPT] = given
     text = " ".join(one.value for one in check(test.run()).markdown)
-    assert "What you have met" in text
+    assert "What you have learnt" in text
     assert f"You predicted 5 of {len(path)} steps, 3 of them right." in text
     there = ways(test)
     assert {"How heads are built", "Pieces", "The training recipe"} <= set(there)
@@ -44,4 +44,4 @@ def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     assert "Who may see whom, step 1" not in there
     assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
     elsewhere = step_page("pages/learn/lessons.py", src=SENTENCE, lesson=path[-1].name)
-    assert not [one for one in elsewhere.markdown if "What you have met" in one.value]
+    assert not [one for one in elsewhere.markdown if "What you have learnt" in one.value]

@@ -32,7 +32,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 @pytest.mark.parametrize("source", ["", "   ", "\t\u3000"])
 def test_an_empty_source_is_asked_for(reverse, source):
     test = type_source(reverse(), source)
-    assert "Type some text above, or take an example." in sentences(test)
+    assert "Type some text above, or pick an example." in sentences(test)
     assert not test.get("bidi_component")
     assert output(type_source(test, "abc")) == "cba"
 
@@ -48,7 +48,7 @@ def test_a_source_that_is_too_long_keeps_the_last_result(reverse, source, said):
     test = type_source(type_source(reverse(), "abcdef"), source)
     before = address(test)
     assert said in sentences(test)
-    assert "What follows is still the last result." in [caption.value for caption in test.caption]
+    assert "Below is still the previous result." in [caption.value for caption in test.caption]
     assert output(test) == "fedcba"
     assert before["src"] == "abcdef"  # a reload shows the last result again, not an error
     assert output(type_source(test, "ab")) == "ba"
@@ -221,7 +221,7 @@ def reveal(test, text):
 def test_a_wrong_guess_is_not_green(reverse):
     test = reveal(reverse(src="abcdef", guess=1, step=3), "z")
     assert not test.success
-    assert "The output has another piece. The model gave “z”" in test.warning[0].value.replace("\\", "")
+    assert "The output has a different piece. The model gave “z”" in test.warning[0].value.replace("\\", "")
     assert "rank " in test.warning[0].value
     assert len(reveal(reverse(src="abcdef", guess=1, step=3), "d").success) == 1
 
@@ -236,7 +236,7 @@ def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
 
 def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):
     test = reveal(reverse(src="abcdef", guess=1, step=3), "她")
-    assert "“她” begins with no piece of this model's vocabulary. Guess again" in sentences(test)
+    assert "“她” does not begin with any piece of this model's vocabulary. Guess again" in sentences(test)
     assert not test.success
     assert payload(test, session.STEPPER)["revealed_step"] is None
     assert test.text_input(key=piece_choice.GUESSED_PIECE).value == "她"

@@ -146,7 +146,7 @@ def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):
 
 
 CLOSABLE = [name for name, (path, _) in PARTS.items() if path.stem in PAGES]
-BOX = "Covered by the link that you opened"
+BOX = "Covered by the link you opened"
 
 
 def builder(open_page, page, met):

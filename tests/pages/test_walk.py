@@ -200,7 +200,7 @@ def test_the_arithmetic_and_the_differences_are_written_out(walking):
     said = "\n".join(element.value for element in test.markdown)
     assert r"\frac{q\cdot k}{\sqrt{16}}" in said
     assert r"+ (-\infty) = -\infty" in said
-    assert "The chosen key is closed: comes later in the output" in said
+    assert "The chosen key is closed. comes later in the output" in said
     table = test.table[0].value
     assert list(table["Key"])[-1] == "Sum"
     assert table["Score"][4] == "**−∞**"

@@ -67,10 +67,12 @@ def parse_links(line: str) -> Links:
     for word in line.split():
         match = _LINK.fullmatch(word)
         if match is None:
-            raise ClauseError("{word} is no link; expected `3-4` (sure) or `3p4` (possible)", word=repr(word[:20]))
+            raise ClauseError("{word} is not a link; expected `3-4` (sure) or `3p4` (possible)", word=repr(word[:20]))
         link = int(match[1]), int(match[3])
         if max(link) >= MAX_WORDS:
-            raise ClauseError("{word} names a word beyond the first {most:,}", word=repr(word[:20]), most=MAX_WORDS)
+            raise ClauseError(
+                "{word} refers to a word beyond the first {most:,}", word=repr(word[:20]), most=MAX_WORDS
+            )
         possible.add(link)
         if match[2] == "-":
             sure.add(link)

@@ -209,7 +209,7 @@ def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target
     except ValueError:
         return say("whose pieces do not add up to their words")
     if len(src_ids) + len(end) > config.max_len or len(tgt_ids) + 1 > config.max_len:  # 1: the start id
-        return say("of more than {most} tokens", most=config.max_len)
+        return say("with more than {most} tokens", most=config.max_len)
     src_shares = np.vstack((src_shares, np.zeros((len(end), len(pair.source)))))
     return _Tokens(src_ids + end, tgt_ids, src_shares, tgt_shares, pair.links)
 

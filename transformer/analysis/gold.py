@@ -42,13 +42,15 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
     if len({len(found) for found in lines}) > 1:
         counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
-        raise DataError("the three files must have equally many lines; found {counted}.", counted=counted)
+        raise DataError("the three files must have the same number of lines; found {counted}.", counted=counted)
     pairs = [
         _pair(*row, label=say("{file}, line {line}", file=str(gold), line=n))
         for n, row in enumerate(zip(*lines, strict=True), start=1)
     ]
     if not any(pair.links.sure for pair in pairs):
-        raise DataError("{file}: holds no sure link such as `3-4`; there is nothing to compare with.", file=str(gold))
+        raise DataError(
+            "{file}: has no sure link such as `3-4`, so there is nothing to compare with.", file=str(gold)
+        )
     hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
     return GoldSet(tuple(path.name for path in paths), hashes, tuple(pairs))
 
@@ -70,7 +72,7 @@ def _lines(content: bytes, path: Path) -> list[str]:
     # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if lines == [""]:
-        raise DataError("{file}: is empty; expected a sentence a line.", file=str(path))
+        raise DataError("{file}: is empty; expected one sentence per line.", file=str(path))
     return lines
 
 
@@ -86,19 +88,19 @@ def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
 def _outside(side: str, label: str, last: int, count: int) -> Sentence:
     if side == "source":
         return say_n(
-            "{label}: a link names source word {last}; the sentence has {n} word, counted from 0. "
-            "Give the files in the order source, target, links.",
-            "{label}: a link names source word {last}; the sentence has {n} words, counted from 0. "
-            "Give the files in the order source, target, links.",
+            "{label}: a link refers to source word {last}, but the sentence has {n} word, counted from 0. Give the "
+            "files in the order source, target, links.",
+            "{label}: a link refers to source word {last}, but the sentence has {n} words, counted from 0. Give "
+            "the files in the order source, target, links.",
             count,
             label=label,
             last=last,
         )
     return say_n(
-        "{label}: a link names target word {last}; the sentence has {n} word, counted from 0. "
-        "Give the files in the order source, target, links.",
-        "{label}: a link names target word {last}; the sentence has {n} words, counted from 0. "
-        "Give the files in the order source, target, links.",
+        "{label}: a link refers to target word {last}, but the sentence has {n} word, counted from 0. Give the "
+        "files in the order source, target, links.",
+        "{label}: a link refers to target word {last}, but the sentence has {n} words, counted from 0. Give the "
+        "files in the order source, target, links.",
         count,
         label=label,
         last=last,

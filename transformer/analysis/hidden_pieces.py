@@ -85,10 +85,10 @@ def hide(
 def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> None:
     """See that a model can say what fits at these tokens of a text; a QueryError if not."""
     if not model.anatomy.fills:
-        raise QueryError("This model has no head that says which piece fits at a token, so nothing can be hidden.")
+        raise QueryError("This model has no head that predicts hidden pieces, so no piece can be hidden.")
     for place in places:
         if not 0 <= place < n_tokens:
-            raise QueryError("token {place} is not there; this text has {n}.", place=place + 1, n=n_tokens)
+            raise QueryError("token {place} does not exist; this text has {n}.", place=place + 1, n=n_tokens)
 
 
 @torch.inference_mode()

@@ -69,10 +69,10 @@ def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Li
     rows = [(number, row.removesuffix("\r")) for number, row in enumerate(text.split("\n"), start=1)]
     rows = [(number, row) for number, row in rows if row.strip()]
     if not rows:
-        raise DataError("{file}: holds no sentences. Give one a line.", file=label)
+        raise DataError("{file}: has no sentences. Write one per line.", file=label)
     if len(rows) > limits.lines:
         raise DataError(
-            "{file}: has {n:,} lines with text; at most {most:,} are taken. Split it.",
+            "{file}: has {n:,} lines with text; the limit is {most:,}. Split it.",
             file=label,
             n=len(rows),
             most=limits.lines,
@@ -83,7 +83,7 @@ def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Li
 def _check_size(n_bytes: int, limits: Limits, label: str) -> None:
     if n_bytes > limits.n_bytes:
         raise DataError(
-            "{file}: is larger than {most:,} bytes, which is the limit. Split it.", file=label, most=limits.n_bytes
+            "{file}: is larger than the limit of {most:,} bytes. Split it.", file=label, most=limits.n_bytes
         )
 
 
@@ -102,7 +102,7 @@ def _line(number: int, columns: list[str], limits: Limits) -> Line:
     longest = max(map(len, (source, *rest)))
     if longest > limits.characters:
         most = limits.characters
-        said = say("It has {n:,} characters; at most {most:,} are taken. Shorten it.", n=longest, most=most)
+        said = say("The line has {n:,} characters; the limit is {most:,}. Shorten it.", n=longest, most=most)
         return replace(line, problem=said)
     try:
         return replace(line, source=check_source(source))

@@ -127,14 +127,14 @@ def _mask(checkpoint: Runnable) -> int:
     """The piece that hides others from an encoder alone; errors as `check_can_run`."""
     if not anatomy(checkpoint.config).fills:
         raise QueryError(
-            "{model} is an encoder alone without a head for masked pieces: it writes nothing and gives no text a "
-            "probability, so there is nothing to list. Choose another checkpoint.",
+            "{model} is an encoder-only model without a head for masked pieces. It neither writes nor gives a text "
+            "a probability, so there is nothing to list. Choose another checkpoint.",
             model=checkpoint.name,
         )
     found = mask_id(checkpoint.src_tokenizer)
     if found is None:
         raise QueryError(
-            "The tokenizer of {model} has none of the pieces {names}, so that no piece can be hidden and no text "
+            "The tokenizer of {model} has none of the pieces {names}, so no piece can be hidden and no text can be "
             "scored. Choose another checkpoint.",
             model=checkpoint.name,
             names=", ".join(MASK_PIECES),
@@ -149,7 +149,7 @@ def _n_pieces(checkpoint: Runnable, text: str) -> int:
 def _failed(line: Line, error: Exception) -> LineResult:
     if isinstance(error, GlassformerError):
         return LineResult(line=line, problem=error.sentence)
-    return LineResult(line=line, problem=say("It could not be computed ({kind}).", kind=type(error).__name__))
+    return LineResult(line=line, problem=say("The result could not be computed ({kind}).", kind=type(error).__name__))
 
 
 def _result(config: ModelConfig, line: Line, trace: Trace | Exception) -> LineResult:

@@ -55,7 +55,7 @@ class BatchMasks:
         """A mask at its own shape; a QueryError where the model uses no such mask."""
         if name not in self.names:
             raise QueryError(
-                "this model uses no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names)
+                "this model has no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names)
             )
         return getattr(self, name)
 
@@ -151,7 +151,9 @@ def check_causality(
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
-        raise QueryError("sentence {sentence} has no target place {place}.", sentence=sentence + 1, place=place + 1)
+        raise QueryError(
+            "sentence {sentence} has no target position {place}.", sentence=sentence + 1, place=place + 1
+        )
     src, before = torch.tensor(src_ids), torch.tensor(tgt_ids)
     after = before.clone()
     after[sentence, place] = piece_id
@@ -190,7 +192,7 @@ def check_padding(
     """
     parts = model.anatomy
     if model.config.pad_id is None:
-        raise QueryError("This model has no padding piece, so no mask for it, and nothing to check.")
+        raise QueryError("This model has no padding piece and so no padding mask: there is nothing to check.")
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
     before = _finite(model, src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone

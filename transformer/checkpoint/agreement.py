@@ -78,22 +78,22 @@ def clauses(
         )
     if unknown:
         yield say_n(
-            "{n} tensor that config.json does not call for: {names}",
-            "{n} tensors that config.json does not call for: {names}",
+            "{n} tensor is not required by config.json: {names}",
+            "{n} tensors are not required by config.json: {names}",
             len(unknown),
             names=first(unknown),
         )
     if wrong_dtype:
         yield say_n(
-            "{n} tensor whose dtype is not F16, BF16, F32 or F64: {names}",
-            "{n} tensors whose dtype is not F16, BF16, F32 or F64: {names}",
+            "{n} tensor has a dtype other than F16, BF16, F32 or F64: {names}",
+            "{n} tensors have a dtype other than F16, BF16, F32 or F64: {names}",
             len(wrong_dtype),
             names=first(wrong_dtype),
         )
     if wrong_shape:
         yield say_n(
-            "{n} tensor of another shape than config.json implies: {names}",
-            "{n} tensors of another shape than config.json implies: {names}",
+            "{n} tensor has a different shape than config.json implies: {names}",
+            "{n} tensors have different shapes than config.json implies: {names}",
             len(wrong_shape),
             names=first(wrong_shape),
         )
@@ -114,8 +114,8 @@ def check_vocabularies(
             continue  # check_tensors says so
         if not size == table[0] == n_pieces:
             raise CheckpointError(
-                "{label}: the {side} vocabulary has {size:,} pieces by config.json ({side}_vocab_size), "
-                "{rows:,} rows in {side}_table and {n_pieces:,} in {file}; all must be equal.",
+                "{label}: the {side} vocabulary has {size:,} pieces in config.json ({side}_vocab_size), {rows:,} "
+                "rows in {side}_table and {n_pieces:,} pieces in {file}; all three must be equal.",
                 label=label,
                 side=side,
                 size=size,

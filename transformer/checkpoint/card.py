@@ -87,9 +87,9 @@ def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
     try:
         record = strictjson.parse(content)
     except ClauseError as error:
-        return Card(), (say("card.json is left out: {problem}.", problem=error.sentence),)
+        return Card(), (say("card.json was ignored: {problem}.", problem=error.sentence),)
     if not isinstance(record, dict):
-        return Card(), (say("card.json is left out: it is not a JSON object."),)
+        return Card(), (say("card.json was ignored: it is not a JSON object."),)
     values: dict[str, Any] = {}
     warnings = []
     for name, value in record.items():
@@ -100,7 +100,7 @@ def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
         except _WrongError as error:
             warnings.append(
                 say(
-                    "card.json: {name} is left out: found {found}, expected {expected}.",
+                    "card.json: {name} was ignored: found {found}, expected {expected}.",
                     name=name,
                     found=shown(value),
                     expected=error.sentence,

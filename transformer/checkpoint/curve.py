@@ -76,18 +76,18 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     known = {name: place for place, name in enumerate(header) if name in NUMBERS}
     if not known:
         raise CheckpointError(
-            "{label}: no column is known; found {found}, expected some of: epoch, {expected}.",
+            "{label}: has no known column; found {found}, expected some of: epoch, {expected}.",
             label=label,
             found=shown(", ".join(header)),
             expected=", ".join(NUMBERS),
         )
     if not rows:
-        raise CheckpointError("{label}: has no row yet; each epoch of a training adds one.", label=label)
+        raise CheckpointError("{label}: has no rows yet; each epoch of training adds one.", label=label)
     if len(rows) > MAX_ROWS:
         raise CheckpointError(
             say_n(
-                "{label}: has {n:,} row; at most {most:,} epochs are expected here.",
-                "{label}: has {n:,} rows; at most {most:,} epochs are expected here.",
+                "{label}: has {n:,} row; the limit is {most:,} epochs.",
+                "{label}: has {n:,} rows; the limit is {most:,} epochs.",
                 len(rows),
                 label=label,
                 most=MAX_ROWS,
@@ -99,15 +99,15 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     if gaps:
         notes.append(
             say_n(
-                "{n} number is missing in {file} or not finite; the curves have gaps there.",
-                "{n:,} numbers are missing in {file} or not finite; the curves have gaps there.",
+                "{n} number in {file} is missing, NaN or infinite; the curves have gaps there.",
+                "{n:,} numbers in {file} are missing, NaN or infinite; the curves have gaps there.",
                 gaps,
                 file=CURVE,
             )
         )
     columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
     if not columns:
-        raise CheckpointError("{label}: holds no number that can be drawn.", label=label)
+        raise CheckpointError("{label}: has no numbers that can be plotted.", label=label)
     return Curve(epochs, columns, tuple(notes))
 
 

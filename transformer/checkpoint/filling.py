@@ -115,7 +115,7 @@ def _odd_values(odd: Mapping[str, int], shapes: Shapes) -> Sequence[Sentence]:
     ]
     return [
         say(
-            "Some values are not finite (NaN or infinite), so outputs may be meaningless: {tensors}.",
+            "Some values are NaN or infinite, so outputs may be meaningless: {tensors}.",
             tensors=first(counts),
         )
     ]
@@ -126,8 +126,9 @@ def _in_16_bits(halves: Halves, whole: int) -> Sequence[Sentence]:
         return []
     return [
         say(
-            "With 32 bits a number this model takes {needed:,} bytes, more than are left: its matrices stay in the "
-            "16 bits of its file. Results differ by rounding alone; a step takes two to three times as long.",
+            "With 32 bits per number, this model needs {needed:,} bytes, more than are free. Its matrices "
+            "therefore stay in 16 bits, as in its file. Results differ only by rounding; a step takes two to three "
+            "times as long.",
             needed=whole,
         )
     ]

@@ -261,7 +261,7 @@ def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, 
     unknown = [shown(key) for key in unknown_keys(record)]
     if not unknown:
         return config, ()
-    return config, (say("config.json has keys that mean nothing here and are ignored: {keys}.", keys=first(unknown)),)
+    return config, (say("config.json has unknown keys, which are ignored: {keys}.", keys=first(unknown)),)
 
 
 def _odd_hashes(card: Card, hashes: Mapping[str, str]) -> Sequence[str]:
@@ -279,7 +279,7 @@ def _odd_ids(config: ModelConfig, tokenizers: Sequence[Named]) -> list[str]:
             if i is not None and not tokenizer.is_special(i):
                 odd.append(
                     say(
-                        "config.json says {name} = {i}; in {file} that is the piece {piece}.",
+                        "config.json says {name} = {i}, but in {file} that id is the piece {piece}.",
                         name=name,
                         i=i,
                         file=file,

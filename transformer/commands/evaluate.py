@@ -90,7 +90,7 @@ def _check_worst(options: argparse.Namespace) -> None:
     if options.worst and not options.pairs:
         raise DataError("--worst needs --pairs FILE: it lists pairs.")
     if options.worst and not options.worst.parent.is_dir():
-        raise DataError("{file}: its folder does not exist; make it first.", file=str(options.worst))
+        raise DataError("{file}: its folder does not exist; create it first.", file=str(options.worst))
     if options.worst:
         _check_own(options.worst)
 

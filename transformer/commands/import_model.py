@@ -68,7 +68,7 @@ def answers_of(given: Iterable[str]) -> dict[str, Any]:
                 "--set: found {found}, expected FIELD=VALUE, such as n_heads=4.", found=one[:80] or '""'
             )
         if name in answers:
-            raise CheckpointError("--set: {field} is answered twice; leave one out.", field=name)
+            raise CheckpointError("--set: {field} is answered twice; remove one.", field=name)
         answers[name] = value_of(text)
     return answers
 
@@ -82,7 +82,8 @@ def _run(options: argparse.Namespace) -> None:
     answers = answers_of(options.answers)
     if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
         raise CheckpointError(
-            "{folder} holds something already; name a folder that is new or empty.", folder=str(options.out)
+            "{folder} already exists and is not an empty folder; name a folder that is new or empty.",
+            folder=str(options.out),
         )
     given = Given(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
     pickles.keep(1)  # the file is opened to look, to try answers and to write
@@ -116,8 +117,8 @@ def _unwritten(report: "ImportReport") -> CheckpointError:
         print("  " + " ".join(f"--set {name}={as_said(value)}" for name, value in best.items()))
     return CheckpointError(
         say_n(
-            "{n} field is asked, see above; answer it with --set. Nothing was written.",
-            "{n} fields are asked, see above; answer them with --set. Nothing was written.",
+            "{n} field needs an answer, see above; give it with --set. Nothing was written.",
+            "{n} fields need answers, see above; give them with --set. Nothing was written.",
             len(report.asked),
         )
     )

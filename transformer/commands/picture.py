@@ -31,7 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     form = options.out.suffix.lower().removeprefix(".")
     if form not in ("svg", "png", "html"):
-        raise DataError("{file}: a picture is .svg, .png or .html.", file=shown(options.out.name))
+        raise DataError("{file}: a picture must be .svg, .png or .html.", file=shown(options.out.name))
     folder = options.checkpoint
     if not folder.exists() and (SHIPPED / folder).is_dir():
         folder = SHIPPED / folder

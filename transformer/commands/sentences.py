@@ -79,9 +79,9 @@ def _one_thread() -> Iterator[None]:
 def _check_csv(options: argparse.Namespace) -> None:
     """Now, not after minutes."""
     if options.csv and not options.csv.parent.is_dir():
-        raise DataError("{file}: its folder does not exist; make it first.", file=str(options.csv))
+        raise DataError("{file}: its folder does not exist; create it first.", file=str(options.csv))
     if options.csv and options.csv.exists() and not options.force:
-        raise DataError("{file}: exists already; choose another file, or give --force.", file=str(options.csv))
+        raise DataError("{file}: already exists; choose another file, or add --force.", file=str(options.csv))
 
 
 def write_csv(file: Path, text: str) -> None:

@@ -52,18 +52,18 @@ of_attention = partial(Test, "attention")
     say("No head is dead"),
     threshold=UNHEARD,
     why=say(
-        "What is {share:g} of the stream's length or less is nearly lost in the rounding of 32-bit numbers. In the "
-        "shipped checkpoints no head writes less than 0.1 of it.",
+        "A contribution of only {share:g} of the stream's length is nearly lost in 32-bit rounding. In the shipped "
+        "checkpoints every head reaches at least 0.1.",
         share=UNHEARD,
     ),
     meaning=say(
-        "These heads have no part in any output: without them the model writes the same. It has less to work with "
-        "than its size says."
+        "These heads play no part in any output: without them the model writes the same. The model has less "
+        "capacity than its size suggests."
     ),
     causes=say(
-        "The head's rows of W_V or its columns of W_O are 0, as after pruning, after an import "
-        "that filled only some heads, or after strong weight decay. Look at the head's map and at the two "
-        "matrices; if the head was pruned on purpose, nothing is wrong."
+        "The head's rows of W_V or its columns of W_O are 0: after pruning, after an import that filled only some "
+        "heads, or after strong weight decay. Look at the head's map and the two matrices. If the head was pruned "
+        "on purpose, nothing is wrong."
     ),
     of_a_leak=True,
     finds=("head-without-values", "head-that-is-not-read", "no-cross-attention"),
@@ -76,7 +76,7 @@ def dead_heads(patient: Patient) -> Measured:
     least = min(loud.values())
     if not silent:
         said = say(
-            "The most silent of {n} heads writes {share:.2%} of the stream's length where it writes most.",
+            "Of {n} heads, the weakest reaches at most {share:.2%} of the stream's length.",
             n=len(loud), share=least,
         )  # fmt: skip
         return Measured(verdict="well", number=least, said=said)
@@ -85,13 +85,13 @@ def dead_heads(patient: Patient) -> Measured:
         verdict="broken" if whole else "look",
         number=least,
         said=say_n(
-            "{n} of {whole} heads writes nothing, in any sentence.",
-            "{n} of {whole} heads write nothing, in any sentence.",
+            "{n} of {whole} heads writes nothing in any sentence.",
+            "{n} of {whole} heads write nothing in any sentence.",
             len(silent), whole=len(loud),
         ),
         meaning=say(
-            "All heads of a layer write nothing, so that nothing passes from one token to another there: the layer "
-            "is a feed-forward network and no more."
+            "No head of a layer writes anything, so nothing passes from one token to another there: the layer is "
+            "only a feed-forward network."
         ) if whole else "",
         places=tuple(map(str, silent)),
         shown=shown(patient, silent[0]),
@@ -102,18 +102,15 @@ def dead_heads(patient: Patient) -> Measured:
     say("No two heads are equal"),
     threshold=ALIKE,
     why=say(
-        "Distance of W_Q^T W_K of two heads: 0 if they are equal, 1 if they have nothing in common. Heads begin at "
-        "random values, about 1 apart, and training does not bring two together; in the shipped checkpoints none are "
-        "nearer than 0.77."
+        "Distance between W_Q^T W_K of two heads: 0 if they are equal, 1 if they have nothing in common. Heads "
+        "start from random values, about 1 apart, and training does not bring them together. In the shipped "
+        "checkpoints no two are closer than 0.77."
     ),
-    meaning=say(
-        "Both heads of a pair look at the same tokens in every sentence, so that one of them adds nothing to "
-        "what the other sees."
-    ),
+    meaning=say("Both heads of a pair look at the same tokens in every sentence, so one of them adds nothing new."),
     causes=say(
-        "One head's parameters were copied over another's while a file was converted, heads of keys and values that "
-        "several heads share were repeated wrongly, or both began with the same values and got the same gradients. "
-        "Compare the file with its source; a model trained from it needs other first values."
+        "One head's parameters were copied over another's while a file was converted, shared key-value heads were "
+        "repeated wrongly, or both heads started with the same values and got the same gradients. Compare the file "
+        "with its source. To train this model further, give the heads different starting values."
     ),
     finds=("two-equal-heads",),
 )
@@ -121,11 +118,11 @@ def equal_heads(patient: Patient) -> Measured:
     """Two heads of a layer with the same scores."""
     pairs = [pair for pair in pairs_of(patient) if np.isfinite(pair[2])]
     if not pairs:
-        raise NotTested("No layer has two heads that could be compared.")
+        raise NotTested("No layer has two heads to compare.")
     least = min(apart for *_, apart in pairs)
     alike = _with_equal_maps(patient, [(a, b) for a, b, apart in pairs if apart < ALIKE])
     if not alike:
-        said = say("The two heads of a layer that are nearest to each other are {apart:.2f} apart.", apart=least)
+        said = say("The two closest heads in a layer are {apart:.2f} apart.", apart=least)
         return Measured(verdict="well", number=least, said=said)
     return Measured(
         verdict="look",
@@ -182,18 +179,18 @@ def _of_flat(patient: Patient, flat: list[Head], least: float, said: Sentence) -
 
 
 _WHY_FLAT = say(
-    "Scores that differ by {flat:g} make weights that differ by 1 %. In the shipped checkpoints each head has "
-    "differences of 0.6 and more.",
+    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints every head has "
+    "score differences of at least 0.6.",
     flat=FLAT,
 )
 _CAUSES_FLAT = say(
-    "W_Q or W_K of the head is 0 or nearly so (pruned, never filled by an import, worn away by "
-    "weight decay), all tokens have the same vector there, or a score scale that is far too small."
+    "W_Q or W_K of the head is 0 or nearly 0 (pruned, never filled by an import, or worn away by weight decay), "
+    "all tokens have the same vector there, or the score scale is far too small."
 )
 
 
 @of_attention(
-    say("No head weighs all keys alike"),
+    say("No head gives all keys the same weight"),
     threshold=FLAT,
     why=_WHY_FLAT,
     meaning=say("Such a head takes the plain mean of all values that it may see: it cannot choose between tokens."),
@@ -204,10 +201,12 @@ _CAUSES_FLAT = say(
 def uniform_heads(patient: Patient) -> Measured:
     """Heads whose scores are the same for all keys."""
     flat, n, least = _flat(patient, lambda one: one.spread)
-    well = say("In each of {n} heads scores differ between keys, by {least:.2g} or more somewhere.", n=n, least=least)
+    well = say(
+        "In each of {n} heads, the scores differ between keys, somewhere by at least {least:.2g}.", n=n, least=least
+    )
     found = say_n(
-        "{n} of {whole} heads weighs all keys alike, in every row of every sentence.",
-        "{n} of {whole} heads weigh all keys alike, in every row of every sentence.",
+        "{n} of {whole} heads gives all keys the same weight, in every row of every sentence.",
+        "{n} of {whole} heads give all keys the same weight, in every row of every sentence.",
         len(flat),
         whole=n,
     )
@@ -215,12 +214,11 @@ def uniform_heads(patient: Patient) -> Measured:
 
 
 @of_attention(
-    say("Every head takes notice of the query"),
+    say("Every head depends on the query"),
     threshold=FLAT,
     why=_WHY_FLAT,
     meaning=say(
-        "The queries have no say in such a head: it gives every token the same mixture of values, as if there "
-        "were one query for all."
+        "Such a head ignores the query: every token gets the same mixture of values, as if all shared one query."
     ),
     causes=_CAUSES_FLAT,
     of_a_leak=True,
@@ -229,7 +227,9 @@ def uniform_heads(patient: Patient) -> Measured:
 def collapsed_heads(patient: Patient) -> Measured:
     """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
     flat, n, least = _flat(patient, lambda one: np.where(one.spread < FLAT, np.inf, one.asks))
-    well = say("In each of {n} heads scores depend on the query, by {least:.2g} or more somewhere.", n=n, least=least)
+    well = say(
+        "In each of {n} heads, the scores depend on the query, somewhere by at least {least:.2g}.", n=n, least=least
+    )
     found = say_n(
         "{n} of {whole} heads looks at the same keys, whichever token asks.",
         "{n} of {whole} heads look at the same keys, whichever token asks.",
@@ -243,17 +243,17 @@ def collapsed_heads(patient: Patient) -> Measured:
     say("The softmax is not saturated"),
     threshold=MANY_SATURATED,
     why=say(
-        "Some heads of a trained model are that sharp, most are not: in the shipped checkpoints it is 2 % of the "
-        "rows at most."
+        "Some heads of a trained model are this sharp, but most are not: in the shipped checkpoints, at most 2 % "
+        "of the rows."
     ),
     meaning=say(
-        "The softmax has run into its limit: attention copies single tokens instead of mixing them, and while "
-        "training no gradient reaches the queries and keys of these rows."
+        "The softmax is saturated: attention copies single tokens instead of mixing them. In training, no gradient "
+        "reaches the queries and keys of these rows."
     ),
     causes=say(
-        "Scores that are not divided by the square root of d_head, another number of heads than "
-        "the model was trained with, embeddings scaled twice, or a training that diverged. Look at the config's "
-        "score_scale and n_heads, and at the lengths of queries and keys."
+        "Scores not divided by the square root of d_head, a different number of heads than in training, embeddings "
+        "scaled twice, or training that diverged. Look at score_scale and n_heads in the config, and at the "
+        "lengths of queries and keys."
     ),
     sees=("scores-not-scaled",),
 )
@@ -262,13 +262,15 @@ def saturated_softmax(patient: Patient) -> Measured:
     found, config = heads_with_rows(patient), patient.config
     if config.score_scale is not None and config.score_scale > config.d_head**-0.5:
         raise NotTested(
-            "This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so sharp weights are no "
-            "fault of it.", scale=config.score_scale,
+            "This model multiplies q·k by {scale:.4g} instead of dividing it by √d_head, so sharp weights are not "
+            "a fault.", scale=config.score_scale,
         )  # fmt: skip
     n_rows = sum(one.n_rows * one.saturated.size for one in found.values())
     share = sum(float(one.saturated.sum()) * one.n_rows for one in found.values()) / n_rows
     said = say(
-        "{share:.1%} of all rows, over all heads, have {sure:.1%} of their weight on one key.", share=share, sure=SURE
+        "Over all heads, {share:.1%} of the rows have at least {sure:.1%} of their weight on one key.",
+        share=share,
+        sure=SURE,
     )
     if share < MANY_SATURATED:
         return Measured(verdict="well", number=share, said=said)
@@ -278,9 +280,9 @@ def saturated_softmax(patient: Patient) -> Measured:
 
 
 @of_attention(
-    say("Heads that rest on the first or the last token"),
+    say("Heads that attend mostly to the first or last token"),
     threshold=RESTS,
-    why=say("Above that share a head rests there in most rows; it is named and not called a fault."),
+    why=say("Above this share, a head looks there in most rows. It is listed but does not count as a fault."),
 )
 def attention_sinks(patient: Patient) -> Measured:
     """Heads that put nearly all weight on the first or the end token; that is no fault."""
@@ -292,18 +294,18 @@ def attention_sinks(patient: Patient) -> Measured:
     most = max(max(float(one.on_first.max()), float(one.on_last.max())) for one in found.values())
     resting = [*first, *last]
     if not resting:
-        said = say("No head has more than {share:.0%} of its weight on the first or the last token.", share=RESTS)
+        said = say("No head puts more than {share:.0%} of its weight on the first or last token.", share=RESTS)
         return Measured(verdict="well", number=most, said=said)
     return Measured(
         verdict="well",
         number=most,
         said=say_n(
-            "{n} head has nearly all its weight on the first or the last token.",
-            "{n} heads have nearly all their weight on the first or the last token.",
+            "{n} head puts nearly all its weight on the first or last token.",
+            "{n} heads put nearly all their weight on the first or last token.",
             len(resting),
         ),
         meaning=say(
-            "Such a token is a sink: as weights add up to 1, a head that has nothing to do in a sentence has to put "
+            "Such a token is a sink: weights add up to 1, so a head with nothing to do in a sentence has to put "
             "them somewhere. Trained models have such heads."
         ),
         places=tuple(map(str, resting)),

@@ -84,9 +84,9 @@ def worst(patient: Patient) -> Shown:
     return Shown(page="forcing", source=pairs[0].source, reference=pairs[0].right) if pairs else Shown(page="forcing")
 
 
-_NO_PAIRS: Sentence = say("This was not tested: there are no pairs. Give some, so it is known what should come out.")
-_NO_LOSS: Sentence = say("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
-_NOT_READ: Sentence = say("The pairs could not be read by this model.")
+_NO_PAIRS: Sentence = say("This was not tested: there are no pairs. Give some to show what the output should be.")
+_NO_LOSS: Sentence = say("This model does not generate text and has no MLM head, so it has no loss.")
+_NOT_READ: Sentence = say("This model could not read the pairs.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,20 +132,20 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
 
 @Test(
     "behaviour",
-    say("Pieces of pairs are guessed far better than by chance"),
+    say("Predictions on the pairs are far better than chance"),
     threshold=MOST_OF_CHANCE,
     why=say(
-        "The loss as a share of that of a model that finds all pieces equally likely. One that has only learnt how "
-        "frequent each piece is comes to about {share:g}.",
+        "The loss divided by that of a model that finds all pieces equally likely. A model that has only learnt "
+        "how frequent each piece is reaches about {share:g}.",
         share=MOST_OF_CHANCE,
     ),
-    meaning=say("The model does not do on these texts what it was trained for, or was hardly trained at all."),
+    meaning=say("On these texts the model does not do what it was trained for, or it was hardly trained."),
     causes=say(
-        "A training without the causal mask or on targets that were not shifted; marks around source and target that "
-        "are not those of the training (an end mark behind the source, the start id); something that the file does "
-        "not say and was guessed wrongly (number of heads, scale of the attention scores, place of the norms, scale "
-        "of the embeddings); another tokenizer than that of the training; texts of another task; or parameters that "
-        "were never trained or not loaded. Compare with the loss that the training reported."
+        "Training without the causal mask or on targets that were not shifted; marks around source and target that "
+        "differ from training (an end mark after the source, the start id); something that the file does not state "
+        "and that was guessed wrongly (number of heads, scale of the attention scores, place of the norms, "
+        "embedding scale); a different tokenizer than in training; texts of another task; or parameters that were "
+        "never trained or not loaded. Compare with the loss that the training reported."
     ),
     finds=(
         "source-is-lost", "no-cross-attention", "swapped-tokenizers", "positions-missing", "norms-swapped",
@@ -175,13 +175,13 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
     perplexity = math.exp(min(mean, 50.0))
     said = (
         say(
-            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}); guessing has {chance:.2f}.",
+            "The loss is {loss:.2f} nats per piece (perplexity {perplexity:,.1f}); guessing would give {chance:.2f}.",
             loss=mean, perplexity=perplexity, chance=chance,
         )
         if found is None
         else say(
-            "The loss is {loss:.2f} nats a piece (perplexity {perplexity:,.1f}), the likeliest piece is right in "
-            "{share:.0%}; guessing has {chance:.2f}.",
+            "The loss is {loss:.2f} nats per piece (perplexity {perplexity:,.1f}), and the likeliest piece is "
+            "right {share:.0%} of the time. Guessing would give a loss of {chance:.2f}.",
             loss=mean, perplexity=perplexity, share=float(found.hits.mean()), chance=chance,
         )
     )  # fmt: skip
@@ -194,18 +194,18 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
 
 @Test(
     "behaviour",
-    say("Late pieces are guessed as well as early ones"),
+    say("Late pieces are predicted as well as early ones"),
     threshold=LATER_WORSE,
     why=say(
-        "How much the loss grows from the first half to the second, in nats a piece. The more of a text is known, "
-        "the easier it is to go on, so that it falls or stays in a healthy model; {most:g} is more than a few "
-        "sentences make by chance.",
+        "How much the loss rises from the first half to the second, in nats per piece. The more of a text is "
+        "known, the easier it is to continue, so in a healthy model the loss falls or stays the same. {most:g} is "
+        "more than a few sentences produce by chance.",
         most=LATER_WORSE,
     ),
-    meaning=say("The model loses its place: the farther it comes in a text, the worse it knows how to go on."),
+    meaning=say("The model loses its place: the further it gets into a text, the worse it knows how to continue."),
     causes=say(
-        "Texts longer than those of the training, learned positions that were never trained that far out, positions "
-        "that are counted from another number than in training, or a window that is too narrow."
+        "Texts longer than in training, learned positions that were never trained that far out, positions that "
+        "start from a different number than in training, or a window that is too narrow."
     ),
 )
 def loss_by_position(patient: Patient) -> Measured:
@@ -223,17 +223,17 @@ def loss_by_position(patient: Patient) -> Measured:
 
 @Test(
     "behaviour",
-    say("It writes as well as it guesses"),
+    say("It writes as well as it predicts"),
     threshold=GAP,
-    why=say("The difference; where both are measured on the same pairs, it is below 0.3 in a healthy model."),
+    why=say("The difference between the two shares. Measured on the same pairs, it is below 0.3 in a healthy model."),
     meaning=say(
-        "The model is good while it is told what comes before, and bad when it has to write that itself: the "
-        "loss of its training says nothing about its outputs."
+        "The model does well when it is given the text before, and badly when it has to write that text itself. "
+        "Its training loss says nothing about its outputs."
     ),
     causes=say(
-        "It sees the piece that it has to guess while the whole text is given (no causal mask, "
-        "targets that were not shifted), or decoding does something else than training did: another start id, a "
-        "cache that is read wrongly, positions counted otherwise."
+        "The model sees the piece it has to predict when the whole text is given (no causal mask, targets that "
+        "were not shifted). Or decoding differs from training: another start id, a cache that is read wrongly, "
+        "positions counted differently."
     ),
 )
 def free_running(patient: Patient) -> Measured:
@@ -248,8 +248,8 @@ def free_running(patient: Patient) -> Measured:
         shared.append(2 * (Counter(one.ids) & Counter(wanted)).total() / max(1, len(one.ids) + len(wanted)))
     gap = right - sum(shared) / len(shared)
     said = say(
-        "Of the pieces of the references {guessed:.0%} are guessed while the text before them is given; outputs "
-        "share {written:.0%} of their pieces with the references.",
+        "Given the text before each piece, the model predicts {guessed:.0%} of the reference pieces correctly. Its "
+        "own outputs share {written:.0%} of their pieces with the references.",
         guessed=right, written=right - gap,
     )  # fmt: skip
     if gap < GAP:
@@ -261,13 +261,13 @@ def _of_pairs(patient: Patient) -> Guesses:
     """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
         if patient.anatomy.fills:
-            raise NotTested("This model writes nothing.")
+            raise NotTested("This model does not generate text.")
         raise NotTested(_NO_LOSS)
     if not patient.samples.targets:
         raise NotTested(_NO_PAIRS)
     found = guesses(patient)
     if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
-        raise NotTested("Pieces are hardly guessed better than by chance, wherever they stand.")
+        raise NotTested("Predictions are hardly better than chance at any position.")
     if len(found.losses) < FEW_PIECES:
         raise NotTested("The pairs have fewer than {n} pieces. Give more.", n=FEW_PIECES)
     return found
@@ -275,32 +275,32 @@ def _of_pairs(patient: Patient) -> Guesses:
 
 @Test(
     "behaviour",
-    say("The loss is the one of the training"),
+    say("The loss matches training"),
     why=say(
-        "The difference. On pairs of the same kind a model that is opened as it was trained has about the loss that "
-        "its training reported; up to twice as much may be the pairs."
+        "The difference between the two losses. On pairs of the same kind, a model that is opened as it was "
+        "trained has about the loss that its training reported. Up to twice that loss may come from the pairs."
     ),
     meaning=say(
-        "Something is computed here in another way than in the training, the parameters are not those that the "
-        "training ended with, or the pairs are of another kind."
+        "Something is computed differently here than in training, the parameters are not those at the end of "
+        "training, or the pairs are of another kind."
     ),
     causes=say(
-        "A setting that the file does not say (heads, scale of the scores, norms, start id, marks around source "
-        "and target), the mask of the training, another tokenizer, a tensor that was not loaded; or dropout and "
-        "label smoothing in the reported loss. Look at the other findings first."
+        "A setting that the file does not state (heads, scale of the scores, norms, start id, marks around source "
+        "and target), the mask used in training, a different tokenizer, or a tensor that was not loaded. The "
+        "reported loss may also include dropout and label smoothing. Look at the other findings first."
     ),
 )
 def reported(patient: Patient) -> Measured:
     """Whether the loss on the pairs is about that of the training."""
     was = patient.reported if patient.reported is not None else _of_curve(patient)
     if was is None:
-        raise NotTested("Nobody says what the training reported: give its loss on texts it had not seen.")
+        raise NotTested("The loss that the training reported is unknown. Give its loss on texts it had not seen.")
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
-        raise NotTested("There are no pairs whose loss could be compared with that of the training.")
+        raise NotTested("Without pairs, there is no loss to compare with that of the training.")
     mean = loss_of(patient.checkpoint, patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(
-        "On the pairs the loss is {loss:.3g} nats a piece; the training reported {was:.3g}.", loss=mean, was=was
+        "On the pairs the loss is {loss:.3g} nats per piece; the training reported {was:.3g}.", loss=mean, was=was
     )
     if gap < needed:
         return Measured(verdict="well", number=gap, threshold=needed, said=said)

@@ -93,20 +93,20 @@ def directions(rows: Tensor) -> float:
     "feed_forward",
     say("Embeddings point in many directions"),
     why=say(
-        "In the shipped checkpoints the mean cosine is at most 0.23 and 94 % or more of the directions are used. "
-        "Above a mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left that tells rows "
-        "apart.",
+        "In the shipped checkpoints the mean cosine is at most 0.23, and at least 94 % of the directions are used. "
+        "Above a mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left to distinguish "
+        "the rows.",
         cosine=NARROW,
         share=FEW_DIRECTIONS,
     ),
     meaning=say(
-        "The model can hardly tell one piece from another: whatever it reads, it reads nearly the same vector, "
-        "and an output that is tied to such a table gives all pieces nearly the same score."
+        "The model can hardly distinguish pieces: whatever it reads, it gets nearly the same vector. An output "
+        "layer tied to such a table gives all pieces nearly the same score."
     ),
     causes=say(
-        "A training that diverged or saw one batch only, weight decay on the embeddings without a "
-        "loss that holds them apart, a table that was filled with a mean or with zeros, or a tensor of another "
-        "layout that was reshaped instead of transposed."
+        "Training that diverged or saw only one batch, weight decay on the embeddings without a loss that keeps "
+        "them apart, a table filled with a mean or with zeros, or a tensor of another layout that was reshaped "
+        "instead of transposed."
     ),
     of_a_leak=True,
     finds=("collapsed-embeddings",),
@@ -116,7 +116,7 @@ def collapsed_embeddings(patient: Patient) -> Measured:
     found = [(one.name, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
     found = [one for one in found if one[1] == one[1]]  # not NaN
     if not found:
-        raise NotTested("No table of embeddings could be looked at: its values are not finite.")
+        raise NotTested("No embedding table could be examined: the values are NaN or infinite.")
     narrow, cosine, _ = max(found, key=lambda one: one[1])
     flat, _, share = min(found, key=lambda one: one[2])
     bad = tuple(name for name, alike, wide in found if alike > NARROW or wide < FEW_DIRECTIONS)
@@ -125,9 +125,9 @@ def collapsed_embeddings(patient: Patient) -> Measured:
         verdict="broken" if bad else "well",
         number=cosine if by_cosine else share,
         threshold=NARROW if by_cosine else FEW_DIRECTIONS,
-        said=say("Two rows of {table} have a mean cosine of {cosine:.2f}.", table=narrow, cosine=cosine)
+        said=say("The mean cosine of two rows of {table} is {cosine:.2f}.", table=narrow, cosine=cosine)
         if by_cosine
-        else say("{table} has {share:.1%} of the directions that it could have.", table=flat, share=share),
+        else say("{table} uses {share:.1%} of its possible directions.", table=flat, share=share),
         places=bad,
         shown=Shown(page="inside", panel="pieces", tensor=bad[0]) if bad else None,
     )
@@ -142,14 +142,14 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
 
 @Test(
     "feed_forward",
-    say("Every piece has a row of its own"),
+    say("Every piece has its own row"),
     threshold=1.0,
-    why=say("Each row is learned for itself, and no two began with the same values."),
-    meaning=say("The model cannot tell these pieces from each other: it reads the same vector for all of them."),
+    why=say("Each row is learned separately, and no two started with the same values."),
+    meaning=say("The model cannot distinguish these pieces: it reads the same vector for all of them."),
     causes=say(
-        "Pieces that were added to the vocabulary later and got one row for all, rows that were "
-        "never trained and began at 0, or a table that was put together from parts twice. Pieces that no text "
-        "uses do no harm; others need training."
+        "Pieces that were added to the vocabulary later and share one row, rows that started at 0 and were never "
+        "trained, or a table assembled from parts, some of them twice. Pieces that no text uses do no harm; others "
+        "need training."
     ),
 )
 def equal_embeddings(patient: Patient) -> Measured:
@@ -161,7 +161,7 @@ def equal_embeddings(patient: Patient) -> Measured:
     return Measured(
         verdict="look",
         number=float(n),
-        said=say_n("{n:,} piece has the row of another.", "{n:,} pieces have rows that are equal to another's.", n),
+        said=say_n("{n:,} piece has the same row as another.", "{n:,} pieces have the same row as another.", n),
         places=tuple(one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike),
         shown=Shown(page="inside", panel="pieces", tensor=groups[0][0].name),
     )

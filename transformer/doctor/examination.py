@@ -36,7 +36,7 @@ def run_test(test: Test, patient: Patient) -> Finding:
         measured = not_applicable(say("This could not be tested: {problem}", problem=error.sentence))
     except (IndexError, RuntimeError) as error:  # torch's own, of a model so damaged that it cannot be computed
         problem = shown(f"{error}".strip().split("\n")[0])
-        measured = not_applicable(say("This could not be tested: torch stopped with {problem}.", problem=problem))
+        measured = not_applicable(say("This could not be tested: torch reported {problem}.", problem=problem))
     seconds = time.perf_counter() - begun
     if measured.verdict == "broken" and test.cause in (LEAK, BELOW):
         patient.broken_below.append(test.name)

@@ -107,9 +107,10 @@ class _Visitor:
     say("Neurons fire"),
     threshold=MANY_DEAD,
     causes=say(
-        "A learning rate so high that biases were thrown far below 0 and, with ReLU, get no gradient back; a bias or "
-        "a row of W_up that an import filled with something else; another activation than the model was trained "
-        "with. Look at the layer's pre-activations; a model trained anew needs a lower rate or a longer warm-up."
+        "A learning rate so high that biases were pushed far below 0 and, with ReLU, no longer get a gradient; an "
+        "import that filled a bias or a row of W_up with something else; or a different activation function than "
+        "in training. Look at the layer's pre-activations. To train again, use a lower learning rate or a longer "
+        "warm-up."
     ),
     finds=("dead-neurons",),
     sees=("collapsed-embeddings",),
@@ -119,7 +120,7 @@ def dead_neurons(patient: Patient) -> Measured:
     visitor = _Visitor(patient)
     read_again(patient, [*own_texts(patient), *random_texts(patient)], visitor)
     if not all(one.finite for one in visitor.seen.values()):
-        raise NotTested("This model computes what is not finite, so that nothing is known of its neurons.")
+        raise NotTested("This model computes NaN or infinite values, so nothing is known about its neurons.")
     found = {
         (stack.name, layer): _dead(patient, stack.name, layer, visitor.seen)
         for stack in patient.anatomy.stacks
@@ -128,9 +129,9 @@ def dead_neurons(patient: Patient) -> Measured:
     (stack, layer), neurons = max(found.items(), key=lambda item: int(item[1].sum()))
     n_dead, share = int(sum(one.sum() for one in found.values())), float(neurons.double().mean())
     why = say(
-        "Silent at all of {n:,} tokens, most of them drawn by chance, and {far:g} standard deviations below the "
-        "point where it fires; in the shipped checkpoints none is more than 4.3 below. Single neurons die in many "
-        "trainings, so that the threshold is {share:.0%} of a layer.",
+        "A dead neuron is silent at all of {n:,} tokens, most of them random, and stays {far:g} standard "
+        "deviations below the point where it fires. In the shipped checkpoints no neuron is more than 4.3 below. "
+        "Single neurons die in many training runs, so the threshold is {share:.0%} of a layer.",
         n=next(iter(visitor.seen.values())).n, far=FAR, share=MANY_DEAD,
     )  # fmt: skip
     if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
@@ -166,15 +167,15 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
 def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
     if stack == "encoder":
         return say_n(
-            "{n:,} neuron is dead; in layer {layer} of the encoder it is {share:.0%} of all.",
-            "{n:,} neurons are dead; in layer {layer} of the encoder it is {share:.0%} of all.",
+            "{n:,} neuron is dead; in encoder layer {layer} the share is {share:.0%}.",
+            "{n:,} neurons are dead; in encoder layer {layer} the share is {share:.0%}.",
             n_dead,
             layer=layer + 1,
             share=share,
         )
     return say_n(
-        "{n:,} neuron is dead; in layer {layer} of the decoder it is {share:.0%} of all.",
-        "{n:,} neurons are dead; in layer {layer} of the decoder it is {share:.0%} of all.",
+        "{n:,} neuron is dead; in decoder layer {layer} the share is {share:.0%}.",
+        "{n:,} neurons are dead; in decoder layer {layer} the share is {share:.0%}.",
         n_dead,
         layer=layer + 1,
         share=share,

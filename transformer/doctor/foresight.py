@@ -58,7 +58,7 @@ class Way:
     shifted: bool = True  # whether a row has to predict the piece after the one it has read; else that very piece
     # The losses, with the mask and so.
     said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
-        "On the pairs the loss is {closed:.3g} nats a piece with the causal mask and {open:.3g} without it.",
+        "On the pairs the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} without it.",
         closed=closed, open=seeing,
     )  # fmt: skip
     headline: Sentence | Literal[""] = ""  # what was wrong in the training
@@ -73,23 +73,23 @@ WAYS = (
             "The model was trained without the causal mask: decoder self-attention saw the piece it had to predict."
         ),
         line=say(
-            "The wrong line is the one that makes the decoder's mask in the training. The triangle is missing: "
-            "`tgt_mask = pad_mask & torch.ones(T, T).tril().bool()`. In PyTorch's own layers `tgt_mask` was not "
-            "given, or turned round (there True is closed)."
+            "The fault is in the training code, in the line that makes the decoder's mask. The triangle is "
+            "missing: `tgt_mask = pad_mask & torch.ones(T, T).tril().bool()`. With PyTorch's own layers, "
+            "`tgt_mask` was not given or was inverted (there, True means closed)."
         ),
     ),
     Way(
         lambda mask: causal_mask(mask.size(-1), offset=1)[..., :-1],
         said=lambda closed, seeing: say(
-            "On the pairs the loss is {closed:.3g} nats a piece with the causal mask and {open:.3g} with one that "
-            "shows one piece more.",
+            "On the pairs the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} with a mask "
+            "that shows one more piece.",
             closed=closed, open=seeing,
         ),
         headline=say(
             "The model was trained with a causal mask that shows one piece too many: the one it had to predict."
         ),
         line=say(
-            "The wrong line is the one that makes the triangle in the training: `tril(diagonal=1)` should be "
+            "The fault is in the training code, in the line that makes the triangle: `tril(diagonal=1)` should be "
             "`tril()`, and `triu(diagonal=2)` should be `triu(diagonal=1)`."
         ),
     ),
@@ -97,48 +97,47 @@ WAYS = (
         HEALTHY.mask,
         shifted=False,
         said=lambda closed, seeing: say(
-            "On the pairs the loss is {closed:.3g} nats a piece where each row predicts the next piece, and "
-            "{open:.3g} where it predicts the piece it has just read.",
+            "On the pairs the loss is {closed:.3g} nats per piece when each row predicts the next piece, and "
+            "{open:.3g} when it predicts the piece it has just read.",
             closed=closed, open=seeing,
         ),
         headline=say(
-            "The model was trained on targets that were not shifted: it had read the piece it had to predict."
+            "The model was trained on targets that were not shifted: it had already read the piece it had to predict."
         ),
         line=say(
-            "The wrong line is the call of the model in the training: `model(src, tgt)` with the loss against `tgt` "
-            "should be `model(src, tgt[:, :-1])` with the loss against `tgt[:, 1:]`."
+            "The fault is in the training code, in the line that calls the model: `model(src, tgt)` with the loss "
+            "against `tgt` should be `model(src, tgt[:, :-1])` with the loss against `tgt[:, 1:]`."
         ),
     ),
 )  # fmt: skip
 _AGAIN: Sentence = say(
-    "The parameters cannot be mended: train again, and check that a change of a later piece leaves earlier logits as "
-    "they are."
+    "The parameters cannot be repaired. Train again, and check that changing a later piece leaves earlier logits "
+    "unchanged."
 )
 _WHY_DRAWN: Sentence = say(
-    "The second loss as a share of the first. Nothing can be guessed of a text drawn by chance, so that both are "
-    "high in a healthy model: the share was 0.8 to 1.9 in all that were tried, and below 0.1 in one that was "
-    "trained on a leak."
+    "The second loss divided by the first. Random text cannot be predicted, so in a healthy model both losses are "
+    "high. The ratio was 0.8 to 1.9 in all models that were tried, and below 0.1 in one trained with a leak."
 )
 _NO_PAIRS: Sentence = say(
-    "This was not tested: texts drawn by chance show no leak, which proves nothing, as a model that was trained on "
-    "one may have seen nothing like them. Give a few pairs: they prove it."
+    "This was not tested: random texts show no leak, but that proves nothing. A model trained with a leak may "
+    "never have seen such texts. Give a few pairs to settle it."
 )
-_NOT_FINITE: Sentence = say("This model computes what is not finite, so that it has no loss.")
+_NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so it has no loss.")
 
 
 @Test(
     "behaviour",
-    say("The model was not trained on a leak"),
+    say("There was no leak in training"),
     threshold=PART,
     why=say(
-        "The second loss as a share of the first. A healthy model knows the pairs with its mask, and not half as "
-        "well without it; one that was trained on a leak knows them only so, and gains more than {gain:g} nats a "
-        "piece.",
+        "The second loss divided by the first. A healthy model knows the pairs with its mask, and not half as well "
+        "without it. A model trained with a leak knows them only without the mask, which lowers its loss by more "
+        "than {gain:g} nats per piece.",
         gain=GAIN,
     ),
     meaning=say(
-        "It has learnt to look the next piece up. Its loss in training was near 0; when it writes, nothing is there "
-        "to be looked up, and the output is worthless."
+        "The model has learnt to look up the next piece. Its training loss was near 0, but when it writes there is "
+        "nothing to look up, and the output is worthless."
     ),
     cause=LEAK,
     finds=("trained-on-a-leak", "leaks-as-it-was-trained"),
@@ -146,7 +145,7 @@ _NOT_FINITE: Sentence = say("This model computes what is not finite, so that it 
 def leak(patient: Patient) -> Measured:
     """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
-        raise NotTested("This model writes nothing, so that it has no future to see.")
+        raise NotTested("This model does not generate text, so it has no later pieces to see.")
     rows = readable(patient)
     try:
         found = on_pairs(patient, rows)
@@ -182,7 +181,7 @@ def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
         sure = surely_better(seeing, closed)
         return _leaking(way, way.said(closed.mean, seeing.mean), share, "broken" if sure else "look")
     if closed.mean >= MOST_OF_CHANCE * chance:
-        unknown = say("The model knows them neither way, so that nothing follows from it.")
+        unknown = say("The model knows the pairs neither way, so nothing follows from this.")
         raise NotTested(joined(" ", [said, unknown]))
     return Measured(verdict="well", number=share, said=said)
 
@@ -197,8 +196,7 @@ def _on_drawn(patient: Patient) -> Measured | None:
     if not (math.isfinite(share) and share <= PART):
         return None
     said = say(
-        "On texts drawn by chance the loss is {closed:.2f} nats a piece with the causal mask and {open:.2f} without "
-        "it.",
+        "On random texts the loss is {closed:.2f} nats per piece with the causal mask and {open:.2f} without it.",
         closed=without,
         open=seeing,
     )

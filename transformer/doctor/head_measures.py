@@ -34,7 +34,7 @@ FEW_TOKENS = 256
 PROBES = 16
 SURE = 0.999
 """From this largest weight on a row counts as saturated."""
-NO_RUN: Sentence = say("No sentence could be run on this model, so that nothing is known of its heads.")
+NO_RUN: Sentence = say("No sentence could be run through this model, so nothing is known about its heads.")
 _LOOKED_AT = ("values", "scores", "mask", "weights", "heads", "residual")
 
 

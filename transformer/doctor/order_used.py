@@ -41,15 +41,16 @@ SOURCE_SEEN = 0.01
 
 @Test(
     "wiring",
-    say("The order of the tokens counts"),
+    say("Token order matters"),
     threshold=ORDER_SEEN,
     why=say(
-        "Rounding moves what attention gives by 0.000002 of its length; positions in trained models by 0.01 and more."
+        "Rounding changes the attention output by 0.000002 of its length; positions change it by at least 0.01 in "
+        "trained models."
     ),
-    meaning=say("The order of the tokens is lost: every sentence is a bag of pieces to this model."),
+    meaning=say("The order of the tokens is lost: to this model, every sentence is a bag of pieces."),
     causes=say(
-        "The positions are not added (or the result of adding them is thrown away), their table is all zeros because "
-        "it was not in the file that was loaded, or rotary angles are all 0. Look at the table of positions."
+        "The positions are not added (or the result is thrown away), their table is all zeros because the loaded "
+        "file did not contain it, or all rotary angles are 0. Look at the table of positions."
     ),
     cause=BELOW,
     finds=("positions-missing",),
@@ -63,20 +64,21 @@ def positions(patient: Patient) -> Measured:
         patient.pause()
         if not _tells(patient, stack):
             raise NotTested(
-                "The first layer of this model takes no notice of positions by design, and no other tells."
+                "The first layer of this model ignores positions by design, and no other layer can show this."
             )
         found[stack.name] = max(_turned(patient, stack, seed) for seed in range(TRIES))
     least = min(found.values())
     lost = least <= ORDER_SEEN
     said = (
         say(
-            "When tokens change places, the first attention's output moves by {least:.2g} of its length: that is "
-            "rounding.",
+            "When tokens change places, the first attention's output changes by {least:.2g} of its length, which "
+            "is only rounding.",
             least=least,
         )
         if lost
         else say(
-            "When tokens change places, the first attention's output moves by {least:.2g} of its length.", least=least
+            "When tokens change places, the first attention's output changes by {least:.2g} of its length.",
+            least=least,
         )
     )
     places = tuple(name for name, far in found.items() if far <= ORDER_SEEN)
@@ -90,10 +92,12 @@ def _no_positions(patient: Patient) -> Measured:
         said=say("This model's config says that it has no positions."),
         meaning=say("The encoder reads every sentence as a bag of pieces: their order is lost.")
         if patient.anatomy.reads
-        else say("Only the causal mask tells this decoder where a token stands, from the second layer on."),
+        else say(
+            "This decoder can tell a token's position only from the causal mask, and only from the second layer on."
+        ),
         causes=say(
-            "There are models that are trained so. If this one was not, its config is wrong: name the positions that "
-            "it was trained with."
+            "Some models are trained this way. If this one was not, its config is wrong: set the positions that it "
+            "was trained with."
         ),
         shown=Shown(page="inside", panel="model"),
     )
@@ -124,7 +128,7 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     before, after = made
     far = (after - before).norm() / before.norm().clamp_min(1e-30)
     if not bool(far.isfinite()):
-        raise QueryError("At {site} this model computes what is not a number (NaN) or is infinite.", site=site)
+        raise QueryError("At {site} this model computes NaN (not a number) or infinite values.", site=site)
     return float(far)
 
 
@@ -133,14 +137,14 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     say("The output depends on the source"),
     threshold=SOURCE_SEEN,
     why=say(
-        "Without the source nothing moves at all (0 nats); in trained models another source moves every piece by "
-        "more than 1 nat."
+        "If the source is not used, nothing changes (0 nats). In trained models, another source changes every "
+        "piece by more than 1 nat."
     ),
-    meaning=say("The output does not depend on the source: the decoder writes what is likely by itself."),
+    meaning=say("The output does not depend on the source: the decoder writes whatever is likely without it."),
     causes=say(
-        "The encoder's output is not handed to the decoder, the cross-attention is closed by its mask (True = "
-        "closed where True = open is expected) or its weights were not loaded; or the model was not trained long "
-        "enough to look at the source, which shows as a plateau of the loss at that of a language model."
+        "The encoder's output does not reach the decoder, the mask closes the cross-attention (True = closed where "
+        "True = open is expected), or its weights were not loaded. Or the model was not trained long enough to use "
+        "the source: its loss then stays at the level of a language model."
     ),
     cause=BELOW,
     of_a_leak=True,
@@ -153,7 +157,7 @@ def source(patient: Patient) -> Measured:
         raise NotTested("This model has no cross-attention: it reads one text only.")
     rows = patient.written
     if not rows:
-        raise NotTested("There is no sentence to compare sources on; give pairs or sentences.")
+        raise NotTested("There are no sentences on which to compare sources. Give pairs or sentences.")
     drawing, config = Drawing(patient.checkpoint, patient.seed), patient.config
     says_nothing = config.unk_id if config.unk_id is not None else config.eos_id
     moves: dict[str, list[float]] = {"another": [], "shuffled": [], "blank": []}
@@ -170,8 +174,8 @@ def source(patient: Patient) -> Measured:
     used = max(means.values()) > SOURCE_SEEN
     shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
     said = say(
-        "Another sentence's source moves the next piece's probabilities by {another:.2g} nats (KL), a shuffled one "
-        "by {shuffled:.2g}, a blank one by {blank:.2g}.",
+        "Another sentence's source changes the next piece's probabilities by {another:.2g} nats (KL), a shuffled "
+        "source by {shuffled:.2g}, a blank one by {blank:.2g}.",
         another=means["another"],
         shuffled=means["shuffled"],
         blank=means["blank"],

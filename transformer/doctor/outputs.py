@@ -26,13 +26,13 @@ LONGEST_LOOP, TIMES = 8, 4
 """A loop is a row of at most so many pieces, so many times one after another."""
 SHORT, LONG = 0.5, 2.0
 
-_FEW: Sentence = say("There are fewer than {n} outputs to judge by. Give more texts.", n=FEW)
+_FEW: Sentence = say("There are fewer than {n} outputs, too few to judge. Give more texts.", n=FEW)
 
 of_outputs = partial(
     Test,
     "behaviour",
     threshold=HALF,
-    why=say("Single sentences go wrong in every model; half of them do not, whichever are taken."),
+    why=say("Every model gets single sentences wrong, but not half of them, whichever are chosen."),
 )
 
 
@@ -68,12 +68,12 @@ def _judgeable(patient: Patient) -> list[Output]:
     """The outputs of a patient; `NotTested` where they cannot be judged."""
     found = outputs(patient)
     if not patient.anatomy.writes:
-        raise NotTested("This model writes nothing.")
+        raise NotTested("This model does not generate text.")
     if len(found) < FEW:
         raise NotTested(_FEW)
     if not patient.anatomy.reads and not patient.samples.targets:
         raise NotTested(
-            "A decoder alone may go on for as long as it likes. Give pairs that say how a text should go on."
+            "A decoder-only model may go on for as long as it likes. Give pairs that show how a text should continue."
         )
     return found
 
@@ -89,11 +89,11 @@ def _judged(share: float, said: Sentence, faulty: Sequence[Output]) -> Measured:
 
 @of_outputs(
     say("Outputs end"),
-    meaning=say("The model does not say when it is done: outputs go on until a limit stops them."),
+    meaning=say("The model does not know when to stop: outputs go on until they reach a limit."),
     causes=say(
-        "Training targets without an end mark, an end mark that the loss left out because it has "
-        "the id of the padding, a wrong eos_id in the config, or a model that repeats itself and never comes to "
-        "the end. Look at the probability of the end mark at the step where it should come."
+        "Training targets without an end mark, an end mark that the loss ignored because it has the id of the "
+        "padding, a wrong eos_id in the config, or a model that repeats itself and never reaches the end. Look at "
+        "the probability of the end mark at the step where it should come."
     ),
 )
 def ending(patient: Patient) -> Measured:
@@ -101,16 +101,16 @@ def ending(patient: Patient) -> Measured:
     found = _judgeable(patient)
     faulty = [one for one in found if not one.ended]
     share = len(faulty) / len(found)
-    said = say("{share:.0%} of {n} outputs were cut off at their limit.", share=share, n=len(found))
+    said = say("{share:.0%} of {n} outputs were cut off at the length limit.", share=share, n=len(found))
     return _judged(share, said, faulty)
 
 
 @of_outputs(
-    say("Outputs do not run in circles"),
-    meaning=say("The model has lost the thread: what it has written tells it no longer what comes next."),
+    say("Outputs do not loop"),
+    meaning=say("The model has lost the thread: what it has written no longer tells it what comes next."),
     causes=say(
-        "A decoder that was trained while it saw the future and has to write without it, positions "
-        "that are missing or stand still while decoding, a cache that is read wrongly, or too little training."
+        "A decoder that saw later pieces in training and has to write without them, positions that are missing or "
+        "do not advance while decoding, a cache that is read wrongly, or too little training."
     ),
 )
 def repetition(patient: Patient) -> Measured:
@@ -119,7 +119,7 @@ def repetition(patient: Patient) -> Measured:
     faulty = [one for one in found if loops(one.ids) and not loops(one.trace.src_ids)]
     share = len(faulty) / len(found)
     said = say(
-        "{share:.0%} of {n} outputs say the same {times} times or more in a row.",
+        "{share:.0%} of {n} outputs say the same thing at least {times} times in a row.",
         share=share,
         n=len(found),
         times=TIMES,
@@ -139,18 +139,18 @@ def loops(ids: Sequence[int]) -> bool:
 
 
 @of_outputs(
-    say("Outputs are no copies"),
-    meaning=say("The model writes down what it reads instead of translating it."),
+    say("Outputs are not copies"),
+    meaning=say("The model copies what it reads instead of translating it."),
     causes=say(
-        "Pairs in the training data whose two sides are the same, source and target columns that "
-        "were mixed up, the language of the output not named where the model expects it, or a training that "
-        "ended when copying was all that was learnt."
+        "Training pairs with the same text on both sides, source and target columns that were mixed up, an output "
+        "language that is not named where the model expects it, or training that ended when the model had only "
+        "learnt to copy."
     ),
 )
 def copying(patient: Patient) -> Measured:
     """Outputs that are the source."""
     if patient.anatomy.writes and not patient.anatomy.reads:
-        raise NotTested("A decoder alone has no source to copy.")
+        raise NotTested("A decoder-only model has no source to copy.")
     found = _judgeable(patient)
     if not _is_to_change(patient, found):
         raise NotTested("Nothing says that an output should differ from its source. Give pairs.")
@@ -176,15 +176,18 @@ def _bare(text: str) -> str:
 
 @Test(
     "behaviour",
-    say("Outputs are as long as they should be"),
+    say("Outputs have the right length"),
     why=say(
-        "Over several sentences lengths even out: a model that knows its task writes between half and twice as much "
-        "as it should."
+        "Over several sentences, lengths even out: a model that knows its task writes between half and twice as "
+        "much as it should."
     ),
-    meaning=say("The outputs are not what the texts say, whatever the pieces in them: most is missing or too much."),
+    meaning=say(
+        "Whatever pieces they contain, the outputs do not say what the texts say: most of the content is missing "
+        "or superfluous."
+    ),
     causes=say(
-        "Of too little: an end mark at the start of the training targets, a start id that is the end mark, a source "
-        "that the model does not use. Of too much: no end mark in the training targets, or repetition."
+        "Too short: training targets that start with an end mark, a start id that is the end mark, or a source "
+        "that the model does not use. Too long: training targets without an end mark, or repetition."
     ),
 )
 def lengths(patient: Patient) -> Measured:
@@ -193,7 +196,7 @@ def lengths(patient: Patient) -> Measured:
     if patient.samples.targets:
         written, wanted = sum(len(one.text) for one in found), sum(len(one.wanted or "") for one in found)
         said = say(
-            "The outputs have {share:.0%} of the characters of the references.", share=written / max(1, wanted)
+            "The outputs have {share:.0%} as many characters as the references.", share=written / max(1, wanted)
         )
     else:
         written, wanted = sum(bool(one.ids) for one in found), len(found)
@@ -210,11 +213,13 @@ def lengths(patient: Patient) -> Measured:
     "behaviour",
     say("Different sources, different outputs"),
     threshold=HALF,
-    why=say("Different sentences need different outputs; two that share one are rare."),
-    meaning=say("The output hardly depends on what is read: the model writes what fits every source a little."),
+    why=say("Different sentences need different outputs; two sentences rarely share one."),
+    meaning=say(
+        "The output hardly depends on the source: the model writes something that fits every source a little."
+    ),
     causes=say(
-        "Cross-attention that is cut off or reads padding only, an encoder whose vectors are all alike, source and "
-        "target that were not paired while training, or a tokenizer that turns every text into unknown pieces."
+        "Cross-attention that is cut off or reads only padding, an encoder whose vectors are all alike, source and "
+        "target that were not paired in training, or a tokenizer that turns every text into unknown pieces."
     ),
     finds=("source-is-lost", "no-cross-attention"),
 )
@@ -226,7 +231,7 @@ def variety(patient: Patient) -> Measured:
     (ids, n), *_ = Counter(one.ids for one in by_source.values()).most_common(1)
     expected = Counter(one.wanted for one in by_source.values() if one.wanted is not None).most_common(1)
     share = (n if n > 1 else 0) / len(by_source)
-    said = say("The commonest output is that of {share:.0%} of {n} different sources.", share=share, n=len(by_source))
+    said = say("{share:.0%} of {n} different sources share the most common output.", share=share, n=len(by_source))
     if expected and expected[0][1] >= n:
         return Measured(verdict="well", number=share, said=said)
     return _judged(share, said, [one for one in by_source.values() if one.ids == ids])

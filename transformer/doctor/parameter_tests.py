@@ -61,15 +61,15 @@ COPY = 0.9
 """Mean cosine of the rows of two tables. Tables that were trained apart: -0.3 to 0.1; copies: above 0.99."""
 TABLES = ("src_table", "tgt_table", "output_table")
 
-_TOO_SMALL: Final = say("All matrices of this model are too small to tell.")
+_TOO_SMALL: Final = say("All matrices of this model are too small for this test.")
 
 of_weights = partial(Test, "weights")
 
 
 @of_weights(
-    say("Every value is a number"),
+    say("Every value is finite"),
     threshold=0,
-    why=say("A single one spreads to everything that is computed with it."),
+    why=say("A single NaN or infinite value spreads to everything computed from it."),
     cause=BELOW,
     finds=("NaN-in-one-tensor", "infinite-norm"),
 )
@@ -85,7 +85,7 @@ def finite(patient: Patient) -> Measured:
     site = _first_site(patient, row)
     n, shown = sum(damaged.values()), Shown(page="inside", source=row.text)
     if not n and site is None:
-        said = say("All parameters are finite, and so is all that is computed of a sentence.")
+        said = say("All parameters are finite, and so is everything computed from a sentence.")
         return Measured(verdict="well", number=0, said=said, shown=shown)
     return Measured(
         verdict="broken",
@@ -97,19 +97,21 @@ def finite(patient: Patient) -> Measured:
             where=next(iter(damaged)),
         )
         if n
-        else say("All parameters are finite, but not what is computed of a sentence."),
-        meaning=say("What the model computes is not a number from the first site below on, so it can write nothing.")
+        else say("All parameters are finite, but not everything computed from a sentence is."),
+        meaning=say(
+            "From the first site below on, the model computes NaN or infinite values, so it cannot write anything."
+        )
         if site
         else say("Sentences with the pieces of these rows become NaN; others are computed as if nothing were wrong."),
         causes=say(
             "Training diverged (learning rate too high, no warm-up, gradients not clipped, float16 without a "
-            "scaler), or a value above 65,504 was saved as float16. Go back to an earlier checkpoint; nothing "
-            "repairs this one."
+            "scaler), or a value above 65,504 was saved as float16. Go back to an earlier checkpoint; this one "
+            "cannot be repaired."
         )
         if n
         else say(
-            "Parameters are so large that a product overflows, or a row may attend to nothing at all: its softmax is "
-            "0/0. Look at the first site below, and at the mask before it."
+            "Parameters are so large that a product overflows, or a row is not allowed to attend to anything, so "
+            "its softmax is 0/0. Look at the first site below and at the mask before it."
         ),
         places=(*(list(damaged)[: MOST_PLACES - 1]), *([site] if site else [])),
         shown=shown,
@@ -151,11 +153,11 @@ def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fau
 @of_weights(
     say("Values fit into 16 bits"),
     threshold=HALF_MAX,
-    why=say("65,504 is the largest number that float16 holds; what is larger is saved as infinite."),
-    meaning=say("Saved in float16 this value becomes infinite, and the model writes nothing any more."),
+    why=say("The largest number that float16 holds is 65,504; anything larger is saved as infinity."),
+    meaning=say("Saved in float16, this value becomes infinite, and the model can no longer write anything."),
     causes=say(
         "Training ran in bfloat16 or float32 and let values grow: no weight decay, no gradient clipping, or a "
-        "scale that was multiplied into the weights. Save it in float32 or bfloat16."
+        "scale multiplied into the weights. Save the model in float32 or bfloat16."
     ),
 )
 def precision(patient: Patient) -> Measured:
@@ -171,7 +173,7 @@ def precision(patient: Patient) -> Measured:
         say("The largest value is {most:.3g}, in {where}.", most=most, where=where)
         if too_large
         else say(
-            "The largest value is {most:.3g}, in {where}; {share:.0%} of all values are kept in 16 bits.",
+            "The largest value is {most:.3g}, in {where}; {share:.0%} of all values are stored in 16 bits.",
             most=most,
             where=where,
             share=narrow / max(1, n),
@@ -189,11 +191,13 @@ def precision(patient: Patient) -> Measured:
 @of_weights(
     say("No matrix is constant"),
     threshold=0,
-    why=say("Training moves every value of a matrix by its own amount, so they are never all equal."),
-    meaning=say("What is multiplied by such a matrix says nothing any more: zeros cut a part of the model off."),
+    why=say("Training changes each value of a matrix by a different amount, so they are never all equal."),
+    meaning=say(
+        "Multiplying by such a matrix loses all information. If it is all zeros, a part of the model is cut off."
+    ),
     causes=say(
-        "The tensor was not in the file that was converted, or under another name, so that what it was made with "
-        "(`torch.zeros`, `torch.ones`) was left; or it was pruned. Compare its name with the original's."
+        "The tensor was missing in the converted file, or had another name there, so it kept the values it was "
+        "created with (`torch.zeros`, `torch.ones`). Or it was pruned. Compare its name with the original's."
     ),
     finds=("no-cross-attention",),
 )
@@ -213,15 +217,16 @@ def constant(patient: Patient) -> Measured:
     say("Every matrix was trained"),
     threshold=UNIFORM,
     why=say(
-        "In a matrix as `nn.Linear` draws it no value is above 1.73 times the root mean square; in trained ones the "
-        "largest is 2.1 times and more. (Matrices that were drawn from a normal distribution look like trained ones.)"
+        "In a matrix initialised by `nn.Linear`, no value is above 1.73 times the root mean square; in trained "
+        "matrices the largest is at least 2.1 times it. (Matrices initialised from a normal distribution look like "
+        "trained ones.)"
     ),
-    meaning=say("These matrices are noise, and what they compute is, too."),
+    meaning=say("These matrices are noise, and so is what they compute."),
     causes=say(
-        "Their names did not match when weights were loaded with `strict=False` (transformers then says that "
-        "they are newly initialized), they got no gradient (frozen, not used, not handed to the optimizer; in an "
-        "encoder: a decoder that sees what it has to predict needs no source), or this checkpoint was saved "
-        "before the training. Look at what was missing when it was loaded."
+        "Their names did not match when weights were loaded with `strict=False` (transformers then says that they "
+        "are newly initialized), they got no gradient (frozen, not used, not passed to the optimizer; in an "
+        "encoder: a decoder that sees what it has to predict needs no source), or this checkpoint was saved before "
+        "training. Look at what was missing when it was loaded."
     ),
     of_a_leak=True,
 )
@@ -237,12 +242,12 @@ def initial(patient: Patient) -> Measured:
         raise NotTested(_TOO_SMALL)
     bad = [name for name, ratio in found.items() if ratio < UNIFORM]
     said = say_n(
-        "{n} matrix is as it was drawn before the training: {first}.",
-        "{n} matrices are as they were drawn before the training, first {first}.",
+        "{n} matrix still has its initial values: {first}.",
+        "{n} matrices still have their initial values; the first is {first}.",
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("No matrix is still as it was drawn, as far as values tell.")
+    well = say("As far as the values show, no matrix still has its initial values.")
     return _found(bad, min(found.values()), said=said, well=well)
 
 
@@ -250,10 +255,10 @@ def initial(patient: Patient) -> Measured:
     say("Singular values are spread"),
     threshold=DIRECTIONS,
     why=say(
-        "The effective rank is the exponential of the entropy of the shares that singular values have; with "
-        "n equal ones it is n. In healthy models it is a third of the width and more."
+        "The effective rank is the exponential of the entropy of the singular values' shares; n equal singular "
+        "values give n. In healthy models it is at least a third of the width."
     ),
-    meaning=say("Whatever goes into these matrices comes out on one line: one number is all that they let through."),
+    meaning=say("Whatever goes into these matrices comes out on one line: only one number gets through."),
     causes=say(
         "Training collapsed (weight decay far too strong, a learning rate that was too high for a while), or the "
         "matrix was compressed to a low rank on purpose."
@@ -269,12 +274,12 @@ def rank(patient: Patient) -> Measured:
     bad = [name for name, value in found.items() if value < DIRECTIONS]
     least = min(found.values())
     said = say_n(
-        "{n} matrix has nearly one direction: {first}.",
-        "{n} matrices have nearly one direction, first {first}.",
+        "{n} matrix has almost only one direction: {first}.",
+        "{n} matrices have almost only one direction; the first is {first}.",
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("Singular values are spread: every matrix has an effective rank of {least:.3g} or more.", least=least)
+    well = say("Singular values are spread: every matrix has an effective rank of at least {least:.3g}.", least=least)
     return _found(bad, least, said=said, well=well, fault="look")
 
 
@@ -291,11 +296,13 @@ def _effective_rank(matrix: Tensor) -> float:
 @of_weights(
     say("Norms let the stream through"),
     threshold=MOST,
-    why=say("Large models switch single dimensions off; no healthy one switches off most of a norm's."),
+    why=say(
+        "Large models switch off single dimensions, but no healthy model switches off most dimensions of a norm."
+    ),
     meaning=say("What comes after such a norm sees almost nothing of the stream."),
     causes=say(
-        "Gains that are stored as their distance from 1 (Gemma) were taken for the gains themselves; weight "
-        "decay was applied to norms; or the tensor was missing and zeros were left."
+        "Gains stored as their distance from 1 (Gemma) were read as the gains themselves, weight decay was applied "
+        "to the norms, or the tensor was missing and stayed 0."
     ),
 )
 def norm_gains(patient: Patient) -> Measured:
@@ -306,11 +313,11 @@ def norm_gains(patient: Patient) -> Measured:
             size = one.float().abs()
             found[name] = float((size <= NO_GAIN * size.median()).float().mean())
     if not found:
-        raise NotTested("The norms of this model have no gains, or it has no norms.")
+        raise NotTested("This model has no norms, or its norms have no gains.")
     bad = [name for name, share in found.items() if share > MOST]
     said = say_n(
         "{n} norm has a gain of 0 in most dimensions: {first}.",
-        "{n} norms have a gain of 0 in most dimensions, first {first}.",
+        "{n} norms have a gain of 0 in most dimensions; the first is {first}.",
         len(bad),
         first=next(iter(bad), ""),
     )
@@ -321,13 +328,13 @@ def norm_gains(patient: Patient) -> Measured:
     say("Every layer was trained"),
     threshold=ONE,
     why=say(
-        "How far the deviations of a layer's matrices are from one that programs draw with (0.01, 0.02, 1/√d_model), "
-        "in units of what chance makes of it: 1 in a layer as it was drawn; in healthy models 30 and more."
+        "How far the standard deviations of a layer's matrices are from a usual initial one (0.01, 0.02, "
+        "1/√d_model), in units of random variation: 1 in a layer as initialised, at least 30 in healthy models."
     ),
-    meaning=say("Such a layer is as programs draw it before a training: what it computes is noise."),
+    meaning=say("Such a layer is still as it was initialised: what it computes is noise."),
     causes=say(
-        "The layer was not in the file, or under other names, and was loaded with `strict=False`; it was frozen "
-        "or not handed to the optimizer; or the model was trained for a few steps only."
+        "The layer was missing in the file, or had other names there, and was loaded with `strict=False`; it was "
+        "frozen or not passed to the optimizer; or the model was trained for only a few steps."
     ),
     of_a_leak=True,
     sees=("layer-as-it-was-drawn",),
@@ -348,12 +355,12 @@ def drawn_layers(patient: Patient) -> Measured:
         raise NotTested(_TOO_SMALL)
     bad = [name for name, spread in found.items() if spread < ONE]
     said = say_n(
-        "In {n} layer all matrices have the same deviation: {first}.",
-        "In {n} layers all matrices have the same deviation, first {first}.",
+        "In {n} layer all matrices have the same standard deviation: {first}.",
+        "In {n} layers all matrices have the same standard deviation; the first is {first}.",
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("In no layer do all matrices have a deviation that programs draw with.")
+    well = say("In no layer do all matrices still have a usual initial standard deviation.")
     return _found(bad, min(found.values()), said=said, well=well, fault="look")
 
 
@@ -363,24 +370,26 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
 
 
 @of_weights(
-    say("Queries and keys are of one size"),
+    say("W_Q and W_K are similar in size"),
     threshold=APART,
     why=say(
-        "Ratio of the deviations. Both are drawn alike and change alike in training: 0.97 to 1.02 in all healthy "
-        "models that were tried."
+        "Ratio of the standard deviations. Both matrices are initialised alike and change alike in training: 0.97 "
+        "to 1.02 in all healthy models that were tried."
     ),
-    meaning=say("Something was added to one of the two, or it was scaled: scores are not those of the training."),
+    meaning=say(
+        "Something was added to one of the two, or it was scaled, so the scores differ from those in training."
+    ),
     causes=say(
-        "Noise (values that were quantised too coarsely, or noise that was added), the scale of the scores "
-        "multiplied into W_Q or W_K while the file was converted, or first values that were drawn otherwise for "
-        "the two (as in T5). Compare the file with its source."
+        "Noise (values quantised too coarsely, or noise that was added), the scale of the scores multiplied into "
+        "W_Q or W_K while the file was converted, or two matrices initialised differently (as in T5). Compare the "
+        "file with its source."
     ),
     finds=("keys-drowned-in-noise",),
 )
 def balance(patient: Patient) -> Measured:
     """Whether W_Q and W_K are of one size."""
     if patient.config.score_scale is not None or patient.config.qk_norm:
-        raise NotTested("This model scales its scores in a way of its own, so W_Q and W_K may differ.")
+        raise NotTested("This model scales its scores in its own way, so W_Q and W_K may differ.")
     found = {}
     for kind in patient.anatomy.kinds:
         for layer, attention in enumerate(patient.model.attentions(kind)):
@@ -401,11 +410,11 @@ def balance(patient: Patient) -> Measured:
 
 
 @of_weights(
-    say("Tied tables are one"),
-    meaning=say("They were one table, or began as copies, and then went on learning apart."),
+    say("Tied tables are identical"),
+    meaning=say("They were one table, or started as copies, and were then trained separately."),
     causes=say(
-        "Weights were tied in the code that trained and copied when they were saved or loaded, and training went on "
-        "with two of them: tie them again before you train further. If they were untied on purpose, all is well."
+        "The training code tied the weights, saving or loading made two copies, and training went on with both: "
+        "tie them again before you train further. If they were untied on purpose, nothing is wrong."
     ),
     finds=("untied-output", "untied-sides"),
 )
@@ -420,7 +429,7 @@ def copies(patient: Patient) -> Measured:
     shown = Shown(page="doctor", panel="parameters", tensor="src_table")
     # Where there is nothing to compare, the threshold is told all the same.
     if most is None or most <= COPY:
-        said = say("Tables that are tied are one, and none looks like a copy of another.")
+        said = say("Tied tables are identical, and no table looks like a copy of another.")
         return Measured(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
     said = say("Two tables are nearly equal, but not quite: their rows have a mean cosine of {most:.4f}.", most=most)
     places = tuple(name for name, cosine in alike.items() if cosine > COPY)
@@ -430,18 +439,18 @@ def copies(patient: Patient) -> Measured:
 
 
 _WHY_COPIES: Final = say(
-    "Rows of tables that were trained apart have a mean cosine of -0.3 to 0.1; those of a copy above 0.99."
+    "Rows of tables that were trained separately have a mean cosine of −0.3 to 0.1; rows of copies, above 0.99."
 )
 
 
 @of_weights(
     say("Every piece has an embedding"),
     threshold=0,
-    why=say("Rows are drawn before the training; only that of padding is set to 0 on purpose."),
-    meaning=say("The model reads nothing where these pieces stand."),
+    why=say("Rows are initialised at random; only the padding row is set to 0 on purpose."),
+    meaning=say("The model reads nothing but zeros for these pieces."),
     causes=say(
-        "The vocabulary was made larger after the training, `padding_idx` was another id than the config's "
-        "pad_id, or the rows fill the table up to a round size and no text has them."
+        "The vocabulary was enlarged after training, `padding_idx` was a different id from the config's pad_id, or "
+        "the rows only fill the table up to a round size and no text uses them."
     ),
 )
 def zero_rows(patient: Patient) -> Measured:
@@ -455,8 +464,10 @@ def zero_rows(patient: Patient) -> Measured:
             rows = [int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i != patient.config.pad_id]
             n += len(rows)
             bad += [f"{name}[{i}]" for i in rows[:MOST_PLACES]]
-    said = say_n("{n} row is all 0: {first}.", "{n} rows are all 0, first {first}.", n, first=next(iter(bad), ""))
-    well = say("No piece has an embedding of zeros, padding left out.")
+    said = say_n(
+        "{n} row is all 0: {first}.", "{n} rows are all 0; the first is {first}.", n, first=next(iter(bad), "")
+    )
+    well = say("No piece except padding has an embedding of zeros.")
     return _found(bad, n, said=said, well=well, fault="look")
 
 

@@ -120,7 +120,7 @@ def _scored(patient: Patient, model: Scorable) -> Loss:
     samples = fitting(patient)
     found = loss_of(model, samples) if len(samples) else NO_LOSS
     if not all(abs(one) < float("inf") for one in found.totals):
-        raise QueryError(say("What this model computes of its sentences is not finite."))
+        raise QueryError(say("This model computes NaN or infinite values on its sentences."))
     return found
 
 
@@ -161,8 +161,9 @@ of_setting = partial(
     Test,
     "wiring",
     why=say(
-        "In healthy models no neighbour is better by more than 0.016 nats a piece; wrong settings cost 0.06 to "
-        "10. The better one has to be so beyond chance, or on each text and by more than 0.1."
+        "In healthy models no neighbouring value lowers the loss by more than 0.016 nats per piece; wrong settings "
+        "cost 0.06 to 10. A better value counts only if the gain is beyond chance, or if it is above 0.1 and every "
+        "text gains."
     ),
 )
 
@@ -186,14 +187,15 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     """Try the neighbours."""
     if patient.broken_below:
         raise NotTested(
-            "Settings can be compared once {tests} is mended: until then any change may do better by chance.",
+            "Settings can be compared only once these tests pass: {tests}. Until then, any change may do better by "
+            "chance.",
             tests=", ".join(patient.broken_below),
         )
     before = as_it_is(patient)
     if len(before.totals) < FEWEST:
         raise NotTested(
-            say_n("{n} text that fits into the model is too few to compare settings on; give pairs.",
-                  "{n} texts that fit into the model are too few to compare settings on; give pairs.",
+            say_n("{n} text fits into the model, too few to compare settings. Give pairs.",
+                  "{n} texts fit into the model, too few to compare settings. Give pairs.",
                   len(before.totals))
         )  # fmt: skip
     losses = [(one, loss) for one in values(patient) if (loss := loss_of_neighbour(patient, one))]
@@ -206,10 +208,10 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
     if gain <= needed or not seen or _another_explains_more(patient, gain, values):
         said = say_n(
-            "{n} neighbour was tried: with {best} the loss is {after:.3g} nats a piece; as the model is, "
-            "{before:.3g}.",
-            "{n} neighbours were tried: the best, {best}, has a loss of {after:.3g} nats a piece; the model as "
-            "it is, {before:.3g}.",
+            "{n} neighbouring value was tried: with {best} the loss is {after:.3g} nats per piece; with the "
+            "model's own value it is {before:.3g}.",
+            "{n} neighbouring values were tried: with the best, {best}, the loss is {after:.3g} nats per piece; "
+            "with the model's own value it is {before:.3g}.",
             len(losses),
             best=best.name,
             after=after.mean,
@@ -226,19 +228,19 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         number=gain,
         threshold=needed,
         said=say(
-            "With {best} the loss is {after:.3g} nats a piece; as the model is, {before:.3g}.",
+            "With {best} the loss is {after:.3g} nats per piece; with the model's own value it is {before:.3g}.",
             best=best.name,
             before=before.mean,
             after=after.mean,
         ),
         headline=_trained_with(best) if sure else "",
-        meaning=say("The parameters were trained with another setting than they are computed with.")
+        meaning=say("The parameters were trained with a different setting from the one used here.")
         if sure
-        else say("The model does better with another setting, but not well: something else is wrong, too.")
+        else say("The model does better with another setting, but still not well: something else is wrong, too.")
         if judged and beyond_chance
         else say(
-            "The model is surer of what it writes with another setting than with its own; that may be a wrong "
-            "certainty. Give pairs, or more of them: they decide."
+            "With another setting, the model is surer of what it writes, but it may be sure and wrong. Give pairs, "
+            "or more of them: they decide."
         ),
         places=(best.name,),
         shown=shown,
@@ -256,9 +258,9 @@ def _another_explains_more(patient: Patient, gain: float, values: Values) -> boo
 def _trained_with(best: Neighbour) -> Sentence:
     """What the training had, and the model has not."""
     if best.changes.get("score_scale") == 1.0:
-        return say("It was trained without dividing the attention scores by √d_head, and they are divided here.")
+        return say("It was trained without dividing the attention scores by √d_head, but here they are divided.")
     if not best.by:
-        return say("It was trained with {best}, and is computed otherwise here.", best=best.name)
+        return say("It was trained with {best}, but a different value is used here.", best=best.name)
     where = ", ".join(best.stacks)
     if best.by > 0:
         return say_n(
@@ -281,11 +283,11 @@ def _better_on_each(after: Loss, before: Loss) -> bool:
 
 
 @of_setting(
-    say("The attention scores are scaled as they were trained"),
+    say("Attention scores are scaled as in training"),
     causes=say(
-        "The wrong line is the one that makes the scores: `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
-        "them, some code forgets it or divides by √d_model, and no file says which. As the model was trained so "
-        "it has to be opened: set score_scale to the value that does best here."
+        "The cause is the line that computes the scores: `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
+        "them, some code does not or divides by √d_model, and no file says which. A model has to be opened as it "
+        "was trained: set score_scale to the value that does best here."
     ),
     cause=BELOW + 2,
     finds=("scores-not-scaled",),
@@ -310,8 +312,8 @@ def score_scale(patient: Patient) -> Iterator[Neighbour]:
 @of_setting(
     say("The number of heads is right"),
     causes=say(
-        "No file of weights holds the number of heads, and every divisor of d_model loads. Look it up in the "
-        "code or the arguments of the training, or set it to the value that does best here."
+        "No weights file stores the number of heads, and every divisor of d_model loads. Look it up in the "
+        "training code or its arguments, or set it to the value that does best here."
     ),
     cause=BELOW + 1,
     finds=("too-few-heads", "too-many-heads", "one-head"),
@@ -328,10 +330,10 @@ def n_heads(patient: Patient) -> Iterator[Neighbour]:
 
 
 @of_setting(
-    say("The scale of the embeddings is right"),
+    say("The embedding scale is right"),
     causes=say(
-        "Token embeddings are multiplied by the square root of d_model, or are not; fairseq, Marian and the "
-        "Annotated Transformer do, GPT-2, BERT and many tutorials do not. Set scale_embedding the other way."
+        "Some models multiply token embeddings by the square root of d_model: fairseq, Marian and the Annotated "
+        "Transformer do; GPT-2, BERT and many tutorials do not. Set scale_embedding the other way."
     ),
     cause=BELOW + 5,
 )
@@ -342,10 +344,10 @@ def scale_embedding(patient: Patient) -> Iterator[Neighbour]:
 
 
 @of_setting(
-    say("The norms stand where they were trained"),
+    say("The norms are placed as in training"),
     causes=say(
-        "Norms before the sub-layers and after the sums have the same parameters (norm_first of "
-        "`nn.TransformerEncoderLayer`); a final norm suggests that they stand before. Set norm the other way."
+        "Norms before the sub-layers and norms after the residual sums have the same parameters (norm_first of "
+        "`nn.TransformerEncoderLayer`). A final norm suggests that they come before. Set norm the other way."
     ),
     cause=BELOW + 3,
     finds=("norms-swapped",),
@@ -358,10 +360,10 @@ def norm(patient: Patient) -> Iterator[Neighbour]:
 
 
 @of_setting(
-    say("The activation is the one of the training"),
+    say("The activation function matches training"),
     causes=say(
-        "The non-linearity has no parameters, so no file holds it; `nn.TransformerEncoderLayer` takes ReLU "
-        "unless it is told otherwise. Set activation to the value that does best here."
+        "The activation function has no parameters, so no file stores it; `nn.TransformerEncoderLayer` uses ReLU "
+        "by default. Set activation to the value that does best here."
     ),
     cause=BELOW + 6,
 )
@@ -374,12 +376,12 @@ def activation(patient: Patient) -> Iterator[Neighbour]:
 
 
 @of_setting(
-    say("Positions begin where they were trained"),
+    say("Positions start as in training"),
     causes=say(
-        "The wrong line is the one that adds the positions: `x + pe[:, : x.size(1)]` begins with the table's "
-        "first row, and `x + pe[:, 1 : x.size(1) + 1]` with its second. Some code does so on purpose: fairseq, "
-        "BART and OPT leave the first 2 rows to padding. As the model was trained so it has to be opened: cut "
-        "those rows off the table in the file, or put them before it; or train again."
+        "The cause is the line that adds the positions: `x + pe[:, : x.size(1)]` starts with the table's first "
+        "row, `x + pe[:, 1 : x.size(1) + 1]` with its second. Some code does this on purpose: fairseq, BART and "
+        "OPT leave the first 2 rows to padding. A model has to be opened as it was trained: cut those rows off the "
+        "table in the file, or put them before it; or train again."
     ),
     cause=BELOW + 4,
     finds=("positions-shifted",),

@@ -42,10 +42,10 @@ of_tokenizers = partial(Test, "tokenizer")
     say("Every piece has a row"),
     threshold=1.0,
     why=say("A piece without a row cannot be read, and a row without a piece cannot be written."),
-    meaning=say("Some texts cannot be read at all, or pieces stand for other rows than those that were trained."),
+    meaning=say("Some texts cannot be read, or pieces lead to other rows than the ones trained for them."),
     causes=say(
-        "The tokenizer of another model or of another size, source and target exchanged, or pieces that were added "
-        "to the tokenizer after training. Take the tokenizer file that the model was trained with."
+        "A tokenizer of another model or another size, source and target swapped, or pieces added to the tokenizer "
+        "after training. Use the tokenizer file that the model was trained with."
     ),
     sees=("swapped-tokenizers",),
 )
@@ -61,7 +61,7 @@ def vocabulary_sizes(patient: Patient) -> Measured:
     apart = max(abs(rows - pieces) + abs(rows - said) for _, rows, pieces, said in found)
     name, rows, pieces, said = next((one for one in found if not one[1] == one[2] == one[3]), found[0])
     text = say(
-        "{name} has {rows:,} rows, its tokenizer {pieces:,} pieces, and the config says {said:,}.",
+        "{name} has {rows:,} rows, its tokenizer has {pieces:,} pieces, and the config says {said:,}.",
         name=name, rows=rows, pieces=pieces, said=said,
     )  # fmt: skip
     places = (name,) if apart else ()
@@ -69,14 +69,14 @@ def vocabulary_sizes(patient: Patient) -> Measured:
 
 
 @of_tokenizers(
-    say("Source and target are not exchanged"),
+    say("Source and target are not swapped"),
     meaning=say(
-        "The tokenizers of source and target are exchanged: what is typed becomes pieces of the other language, "
-        "and what the model writes is spelled with those of the source."
+        "The tokenizers of source and target are swapped: the typed text is cut into pieces of the other language, "
+        "and what the model writes is spelled with pieces of the source."
     ),
     causes=say(
-        "The two files were named or given in the wrong order, or the model translates in the other direction than "
-        "the folder says. Exchange source.model and target.model, or give them in the other order."
+        "The two files were named or given in the wrong order, or the model translates in the opposite direction "
+        "to what the folder says. Swap source.model and target.model, or give them in the other order."
     ),
     cause=BELOW + 7,
     finds=("swapped-tokenizers",),
@@ -86,23 +86,23 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
     checkpoint = patient.checkpoint
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
     if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
-        raise NotTested("There is one tokenizer only, so that nothing could be exchanged.")
+        raise NotTested("There is only one tokenizer, so nothing could be swapped.")
     if not len(patient.samples):
-        raise NotTested("There is no text to try both ways with. Give some.")
+        raise NotTested("There is no text to try both orders with. Give some.")
     if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
-        raise NotTested("Both tokenizers split the texts alike, so that nothing could be exchanged.")
+        raise NotTested("Both tokenizers split the texts the same way, so swapping them changes nothing.")
     here, there = _loss(patient, source, target), _loss(patient, target, source)
     gain: float | None = None
     if there is None:
         if here is None:
-            raise NotTested("The texts do not fit the model with the tokenizers either way.")
-        gain, said = 0.0, say("Exchanged, the tokenizers do not fit the model at all.")
+            raise NotTested("The texts do not fit the model in either order of the tokenizers.")
+        gain, said = 0.0, say("With source and target swapped, the tokenizers do not fit the model.")
     elif here is None:
-        said = say("Only with source and target exchanged do the tokenizers fit the model at all.")
+        said = say("The tokenizers fit the model only with source and target swapped.")
     else:
         gain = here.mean - there.mean
         said = say(
-            "The loss is {here:.2f} nats a piece, and with the tokenizers of source and target exchanged "
+            "The loss is {here:.2f} nats per piece; with the tokenizers of source and target swapped it is "
             "{there:.2f}.",
             here=here.mean, there=there.mean,
         )  # fmt: skip
@@ -112,8 +112,8 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
         threshold=FAR_BETTER,  # also where no number could be measured
         said=said,
         why=say(
-            "How much the loss falls when they are exchanged, in nats a piece; in a healthy checkpoint it rises. "
-            "{most:g} is more than chance makes of a few texts.",
+            "How much swapping lowers the loss, in nats per piece; in a healthy checkpoint the loss rises. "
+            "{most:g} is more than a few texts produce by chance.",
             most=FAR_BETTER,
         ),
     )
@@ -158,24 +158,21 @@ def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
     source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
     found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
     if not found:
-        raise NotTested("This model came without a tokenizer: its pieces are the numbers of its rows.")
+        raise NotTested("This model came without a tokenizer: its pieces are row numbers.")
     return found
 
 
 @of_tokenizers(
-    say("Special ids are those of the tokenizer"),
+    say("Special ids match the tokenizer"),
     threshold=1.0,
-    why=say(
-        "Each of these ids is read and written with a meaning of its own: it has one piece, and that is special."
-    ),
+    why=say("Each of these ids has a meaning of its own: it belongs to one piece, and that piece is special."),
     meaning=say(
-        "With a wrong end id outputs do not end or end at once; with a wrong padding id the attention hides real "
-        "tokens; with a wrong start id the decoder begins where it never began in training."
+        "With a wrong end id, outputs never end or end at once. With a wrong padding id, attention hides real "
+        "tokens. With a wrong start id, the decoder starts from a piece it never started from in training."
     ),
     causes=say(
-        "Another tokenizer than that of the training, ids that were typed by hand, or special "
-        "pieces that were added after training and moved the others. Look the ids up in the tokenizer's own "
-        "files, and set them in config.json."
+        "A different tokenizer than in training, ids typed by hand, or special pieces added after training that "
+        "moved the others. Look up the ids in the tokenizer's own files, and set them in config.json."
     ),
 )
 def special_ids(patient: Patient) -> Measured:
@@ -219,19 +216,19 @@ def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
 
 
 @of_tokenizers(
-    say("Texts come back from their pieces"),
+    say("Pieces join back to the original text"),
     threshold=FEW_COME_BACK,
     why=say(
-        "Case, accents and spaces do not count, as many tokenizers drop them on purpose. A text or two with signs "
-        "that a tokenizer writes otherwise say nothing."
+        "Case, accents and spaces are ignored, as many tokenizers drop them on purpose. One or two texts with "
+        "symbols that a tokenizer writes differently do not matter."
     ),
     meaning=say(
-        "The tokenizer loses or changes part of what it reads or writes: the model never sees the text that was "
-        "typed, or its outputs are not shown as it meant them."
+        "The tokenizer loses or changes part of what it reads or writes: the model never sees the typed text, or "
+        "its outputs are shown wrongly."
     ),
     causes=say(
-        "A vocabulary file without the merges or rules that belong to it, pieces read in another "
-        "order or with another mark for spaces, or a tokenizer of another language."
+        "A vocabulary file without its merges or rules, pieces read in another order or with another mark for "
+        "spaces, or a tokenizer of another language."
     ),
 )
 def round_trip(patient: Patient) -> Measured:
@@ -242,7 +239,7 @@ def round_trip(patient: Patient) -> Measured:
         raise NotTested(_NO_TEXT)
     lost = [one.text for one in known if not _is_same(one)]
     share = 1 - len(lost) / len(known)
-    said = say("{share:.0%} of {n} texts come back from their pieces as they were.", share=share, n=len(known))
+    said = say("{share:.0%} of {n} texts come back from their pieces unchanged.", share=share, n=len(known))
     if share >= FEW_COME_BACK:
         return Measured(verdict="well", number=share, said=said)
     return Measured(verdict="look", number=share, said=said, places=tuple(lost))
@@ -266,13 +263,13 @@ def _bare(text: str) -> str:
     say("The tokenizer knows the texts"),
     threshold=MANY_UNKNOWN,
     why=say(
-        "Texts of the language that a tokenizer was made for have at most a few in a hundred, names and rare signs; "
-        "the shipped checkpoints have less than 1 % on texts that they were not trained on."
+        "In texts of the language a tokenizer was made for, at most a few percent of the pieces are unknown, such "
+        "as names and rare symbols. The shipped checkpoints have less than 1 % on texts they were not trained on."
     ),
-    meaning=say("The model reads one and the same piece for all of these, so that it cannot know what was said."),
+    meaning=say("The model reads the same piece for all of these, so it cannot know what was said."),
     causes=say(
-        "Texts of another language than the model's, the tokenizer of another model, source and "
-        "target exchanged, or texts that were normalised otherwise (another script, capital letters)."
+        "Texts in another language than the model's, a tokenizer of another model, source and target swapped, or "
+        "texts that were normalised differently (another script, capital letters)."
     ),
     sees=("swapped-tokenizers",),
 )

@@ -81,15 +81,15 @@ class Report:
             )  # fmt: skip
         if look and not self.does_its_task:
             return say_n(
-                "{name}: {n} thing is worth a look; whether the model does its task was not tested.",
-                "{name}: {n} things are worth a look; whether the model does its task was not tested.",
+                "{name}: {n} finding is worth a look; whether the model does its task was not tested.",
+                "{name}: {n} findings are worth a look; whether the model does its task was not tested.",
                 len(look),
                 name=self.checkpoint,
             )
         if look:
             return say_n(
-                "{name} works as far as was tested, and {n} thing is worth a look.",
-                "{name} works as far as was tested, and {n} things are worth a look.",
+                "{name} works as far as tested; {n} finding is worth a look.",
+                "{name} works as far as tested; {n} findings are worth a look.",
                 len(look),
                 name=self.checkpoint,
             )
@@ -147,8 +147,8 @@ class Report:
             return say("without sentences")
         given = self.origin == "given"
         if given:
-            return say_n("with {n} sentence that was given", "with {n} sentences that were given", self.n_sentences)
-        return say_n("with {n} example of its card", "with {n} examples of its card", self.n_sentences)
+            return say_n("with {n} given sentence", "with {n} given sentences", self.n_sentences)
+        return say_n("with {n} example from its card", "with {n} examples from its card", self.n_sentences)
 
     def __str__(self) -> str:
         """The report for a terminal, in English."""
@@ -162,7 +162,7 @@ class Report:
 
 def follows(cause: str) -> Sentence:
     """That a finding follows from another one, by its title."""
-    return say("This follows from what is told above: “{cause}”", cause=cause)
+    return say("This follows from the finding above: “{cause}”", cause=cause)
 
 
 def _table(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -45,8 +45,8 @@ AGREES = 1e-3
 """Of the spread of a row's logits. Rounding moves those of the shipped and of foreign models by at most 2e-5 (GPT-2
 among them), a sentence that reads two pads of another by more than 0.02."""
 WHY: Final = say(
-    "Both compute the same sums in another order. In healthy models that moves logits by less than 0.00002 of their "
-    "spread; a mask, a position or a cached key that is wrong moves them by more than 0.01."
+    "Both compute the same sums in a different order. In healthy models that changes logits by less than 0.00002 "
+    "of their standard deviation; a wrong mask, position or cached key changes them by more than 0.01."
 )
 
 of_wiring = partial(Test, "wiring")
@@ -54,7 +54,7 @@ of_wiring = partial(Test, "wiring")
 
 def _needs_decoder(patient: Patient) -> None:
     if not patient.anatomy.writes:
-        raise NotTested("This model has no decoder, so nothing in it may not look ahead.")
+        raise NotTested("This model has no decoder, so no part of it is forbidden to look ahead.")
 
 
 @of_wiring(
@@ -62,13 +62,13 @@ def _needs_decoder(patient: Patient) -> None:
     threshold=0.0,
     why=EXACT,
     meaning=say(
-        "A row of the decoder reads pieces that come after it. In training it can copy the piece that it should "
-        "predict, so a good loss says nothing; in decoding those pieces are not there yet."
+        "A decoder row reads pieces that come after it. In training it can copy the piece that it should predict, "
+        "so a good loss says nothing; in decoding those pieces do not exist yet."
     ),
     causes=say(
-        "The causal mask is missing (often the default of a `forward`: `mask=None`), or is given in the other "
-        "convention: True = closed, or 0 and minus infinity where a bool is expected, which turns it round. If the "
-        "model was trained with the right mask, mend the mask; if it was trained so, train it again."
+        "The causal mask is missing (often the default of a `forward`: `mask=None`), or it follows the other "
+        "convention: True = closed, or 0 and minus infinity where a bool is expected, which inverts it. If the "
+        "model was trained with the right mask, fix the mask; if it was trained with this one, train it again."
     ),
     cause=BELOW,
     finds=("no-causal-mask", "mask-shows-one-too-many", "leaks-as-it-was-trained"),
@@ -91,14 +91,14 @@ def causality(patient: Patient) -> Measured:
     shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
     if not seen:
         said = say_n(
-            "Later pieces were changed in {n} text; no earlier logit moved.",
-            "Later pieces were changed in {n} texts; no earlier logit moved.",
+            "Later pieces were replaced in {n} text; no earlier logit changed.",
+            "Later pieces were replaced in {n} texts; no earlier logit changed.",
             len(patient.rows),
         )
         return Measured(verdict="well", number=0.0, said=said, shown=shown)
     said = say_n(
-        "A changed piece moves logits up to {n} token before it, by up to {most:.3g}.",
-        "A changed piece moves logits up to {n} tokens before it, by up to {most:.3g}.",
+        "A changed piece affects logits up to {n} token before it, by up to {most:.3g}.",
+        "A changed piece affects logits up to {n} tokens before it, by up to {most:.3g}.",
         max(seen),
         most=most,
     )
@@ -108,22 +108,23 @@ def causality(patient: Patient) -> Measured:
 
 
 _BY_ONE: Final = say(
-    "Each layer looks one token ahead: the causal mask is shifted (`triu(diagonal=2)` instead of 1, `<=` instead of "
-    "`<`). If the model was trained with the right mask, mend the mask; if it was trained so, train it again."
+    "Each layer looks one token ahead: the causal mask is shifted (`triu(diagonal=2)` instead of 1, `<=` instead "
+    "of `<`). If the model was trained with the right mask, fix the mask; if it was trained with this one, train "
+    "it again."
 )
 
 
 @of_wiring(
     say("Every token sees itself"),
     threshold=0,
-    why=say("A softmax gives every key that is not closed some weight, unless that is too small for the number."),
+    why=say("The softmax gives every open key some weight, unless the weight is too small to represent."),
     meaning=say(
-        "The diagonal of decoder self-attention is closed: a row learns of the token that it reads by the "
-        "residual stream alone, and the first row looks at nothing."
+        "The diagonal of decoder self-attention is closed: a row knows the token it reads only through the "
+        "residual stream, and the first row looks at nothing."
     ),
     causes=say(
-        "The causal mask is shifted by one the strict way: `tril(diagonal=-1)`, or `<` where `<=` belongs. "
-        "Where a library adds the start mark by itself, a second shift does the same."
+        "The causal mask is shifted by one and too strict: `tril(diagonal=-1)`, or `<` where `<=` belongs. Where a "
+        "library adds the start mark automatically, a second shift has the same effect."
     ),
     cause=BELOW,
     finds=("mask-shows-one-too-few",),
@@ -182,18 +183,18 @@ of_padding = partial(
     threshold=0.0,
     why=EXACT,
     meaning=say(
-        "Real tokens read padding, so a sentence gets other outputs in a batch than alone, and others again "
-        "beside a longer one."
+        "Real tokens read padding, so a sentence gets different outputs in a batch than alone, and different ones "
+        "again next to a longer sentence."
     ),
     causes=say(
-        "The padding mask is not handed on to every attention (the cross-attention needs the source's), is given "
-        "in the other convention (True = closed, as `nn.MultiheadAttention` has it), closes queries instead of "
-        "keys, or `pad_id` is another one than the tokenizer's. Compare it with the page Masks."
+        "The padding mask does not reach every attention (cross-attention needs the source's), follows the other "
+        "convention (True = closed, as in `nn.MultiheadAttention`), or closes queries instead of keys. Or `pad_id` "
+        "differs from the tokenizer's. Compare it with the page Masks."
     ),
 )
 
 
-@of_padding(say("Padding of the source is not seen"), finds=("source-padding-leaks",))
+@of_padding(say("Source padding is hidden"), finds=("source-padding-leaks",))
 def padding_source(patient: Patient) -> Measured:
     """Pads on the left, on the right and inside the source: what they hold must not be seen."""
     if not patient.anatomy.reads:
@@ -201,7 +202,7 @@ def padding_source(patient: Patient) -> Measured:
     return _padding(patient, "encoder")
 
 
-@of_padding(say("Padding of the target is not seen"), finds=("target-padding-leaks",))
+@of_padding(say("Target padding is hidden"), finds=("target-padding-leaks",))
 def padding_target(patient: Patient) -> Measured:
     """Pads inside and after what the decoder reads: what they hold must not be seen."""
     _needs_decoder(patient)
@@ -226,13 +227,16 @@ def _padding(patient: Patient, stack: StackName) -> Measured:
     shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
     leaking = [side for side, moves in far.items() if moves > 0]
     if not leaking:
-        said = say("Other vectors were put where padding stood, on the left and on the right; nothing else moved.")
+        said = say("The vectors at the padding were replaced, on the left and on the right; nothing else changed.")
         return Measured(verdict="well", number=0.0, said=said, shown=shown)
     most, mask = max(far.values()), "source" if stack == "encoder" else "target"
     return Measured(
         verdict="broken",
         number=most,
-        said=say("What stands at padding moves the rows of real tokens by {most:.3g} of their spread.", most=most),
+        said=say(
+            "The content of the padding changes the rows of real tokens by {most:.3g} of their standard deviation.",
+            most=most,
+        ),
         places=tuple(f"{mask} {side}" for side in leaking),
         shown=shown,
     )
@@ -254,14 +258,14 @@ def _leak(patient: Patient, row: Row, stack: StackName, pad: int, place: int) ->
 
 
 @of_wiring(
-    say("Sentences read together do not change each other"),
+    say("Sentences in a batch do not affect each other"),
     threshold=AGREES,
     why=WHY,
-    meaning=say("What a sentence gives depends on which others stand beside it in the batch."),
+    meaning=say("The result for a sentence depends on which others are in the batch."),
     causes=say(
-        "Padding is not hidden in one of the attentions; positions are counted from the end of the longest row; "
-        "a mask [batch, query, key] without an axis for heads is spread over them; or something is averaged "
-        "over the batch. Decode one sentence at a time until it is mended."
+        "Padding is not hidden in one of the attentions; positions are counted from the end of the longest row; a "
+        "mask [batch, query, key] without an axis for heads is broadcast over the heads; or something is averaged "
+        "over the batch. Until this is fixed, decode one sentence at a time."
     ),
     finds=("source-padding-leaks",),
 )
@@ -272,7 +276,7 @@ def batch(patient: Patient) -> Measured:
         n_source, n_target = min(len(row.source) for row in rows), min(len(row.target) for row in rows)
         rows = [Row(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
     if len(rows) < 2:
-        raise NotTested("There are not two texts that this model can read together.")
+        raise NotTested("There are fewer than two texts that this model can read together.")
     fill = patient.config.fill_id
     together = result(model, padded([r.source for r in rows], fill), padded([r.target for r in rows], fill))
 
@@ -284,25 +288,26 @@ def batch(patient: Patient) -> Measured:
         patient,
         rows,
         far,
-        well=say("{n} texts of several lengths, read together and each alone, give the same.", n=len(rows)),
+        well=say("{n} texts of different lengths give the same result together and alone.", n=len(rows)),
         said=lambda most: say(
-            "Read together with others, a text's logits move by {most:.3g} of their spread.", most=most
+            "When a text is read together with others, its logits change by {most:.3g} of their standard deviation.",
+            most=most,
         ),
     )
 
 
 @of_wiring(
-    say("With a cache and without it, the same"),
+    say("The cache does not change the result"),
     threshold=AGREES,
     why=WHY,
     meaning=say(
-        "Decoding, which keeps keys and values, computes something else than training did, which reads the "
-        "target at once."
+        "Decoding, which keeps keys and values, computes something different from training, which reads the target "
+        "at once."
     ),
     causes=say(
-        "A row reads later tokens when it is read at once (see the test of causality), positions start again at "
-        "each call with a cache, or keys are kept before the positions have turned them. Decode without a cache "
-        "until it is mended."
+        "A row reads later tokens when the target is read at once (see the test of causality), positions start "
+        "again at each call with a cache, or keys are cached before the positions rotate them. Until this is "
+        "fixed, decode without a cache."
     ),
     cause=BELOW,
     finds=(
@@ -332,8 +337,10 @@ def cache(patient: Patient) -> Measured:
         patient,
         patient.rows,
         far,
-        well=say("Token by token with a cache the model computes what it computes at once."),
-        said=lambda most: say("Token by token with a cache, logits move by {most:.3g} of their spread.", most=most),
+        well=say("Token by token with a cache, the model computes the same as all at once."),
+        said=lambda most: say(
+            "Token by token with a cache, logits change by {most:.3g} of their standard deviation.", most=most
+        ),
     )
 
 

@@ -83,7 +83,7 @@ class FolderFiles:
         except FileNotFoundError:
             raise CheckpointError("{label}: is missing.", label=self.label(name)) from None
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-            reason = getattr(error, "strerror", None) or say("links lead in a circle")
+            reason = getattr(error, "strerror", None) or say("its links form a loop")
             raise CheckpointError(
                 "{label}: cannot be read ({reason}).", label=self.label(name), reason=reason
             ) from None
@@ -102,7 +102,8 @@ class FolderFiles:
         path = (self._root / name).resolve(strict=True)
         if not path.is_relative_to(self._root):
             raise CheckpointError(
-                "{label}: is a link that leaves the folder; put the file itself there.", label=self.label(name)
+                "{label}: is a link that points outside the folder; put the file itself there.",
+                label=self.label(name),
             )
         self._check_regular(name, path.lstat())
         return path
@@ -110,7 +111,7 @@ class FolderFiles:
     def _check_inside(self, path: Path | None) -> None:
         if self._inside_of and path and not path.is_relative_to(self._inside_of):
             raise CheckpointError(
-                "{folder}: leads out of the folder of checkpoints by now; put the files themselves there.",
+                "{folder}: now leads outside the folder of checkpoints; put the files themselves there.",
                 folder=shown(self.name),
             )
 
@@ -118,8 +119,8 @@ class FolderFiles:
         if size > limit:
             raise CheckpointError(
                 say_n(
-                    "{label}: has {n:,} byte; at most {limit:,} are expected here.",
-                    "{label}: has {n:,} bytes; at most {limit:,} are expected here.",
+                    "{label}: has {n:,} byte; the limit is {limit:,}.",
+                    "{label}: has {n:,} bytes; the limit is {limit:,}.",
                     size,
                     label=self.label(name),
                     limit=limit,
@@ -136,8 +137,8 @@ def _no_folder(folder: Path) -> CheckpointError:
     if copy is None:
         return CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name))
     return CheckpointError(
-        "{folder}: a save was killed while it replaced this folder, whose files are in {copy}; rename that folder to "
-        "{folder}, or let the next save do it.",
+        "{folder}: a save was interrupted while it replaced this folder; its files are in {copy}. Rename that "
+        "folder to {folder}, or let the next save do it.",
         folder=shown(folder.name),
         copy=shown(copy.name),
     )

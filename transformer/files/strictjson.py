@@ -55,9 +55,7 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
 def _check_marks(content: bytes) -> None:
     marks = sum(map(content.count, (b",", b"[", b"{")))
     if marks > MAX_MARKS:
-        raise ClauseError(
-            "it has {n:,} commas and opening brackets; at most {most:,} are read", n=marks, most=MAX_MARKS
-        )
+        raise ClauseError("it has {n:,} commas and opening brackets; the limit is {most:,}", n=marks, most=MAX_MARKS)
 
 
 def _check_depth(text: str, max_depth: int) -> None:
@@ -82,8 +80,8 @@ def _integer(digits: str) -> int:
     if len(digits) > MAX_NUMBER:
         raise ClauseError(
             say_n(
-                "it holds a number of {n:,} digit; {most} are allowed",
-                "it holds a number of {n:,} digits; {most} are allowed",
+                "it contains a number of {n:,} digit; the limit is {most}",
+                "it contains a number of {n:,} digits; the limit is {most}",
                 len(digits),
                 most=MAX_NUMBER,
             )
@@ -99,7 +97,7 @@ def _real(digits: str) -> float:
 
 
 def _constant(name: str) -> float:
-    raise ClauseError("{name} is not a number that JSON knows", name=name)
+    raise ClauseError("{name} is not a valid number in JSON", name=name)
 
 
 def _check_text(value: Any) -> None:
@@ -107,4 +105,4 @@ def _check_text(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ClauseError("it holds half of a surrogate pair, which is no text") from None
+        raise ClauseError("it contains half of a surrogate pair, which is not text") from None

@@ -143,15 +143,15 @@ def _header_length(start: bytes, size: int, label: str) -> int:
     length = int.from_bytes(start, "little")
     if length > MAX_HEADER:
         raise CheckpointError(
-            "{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; "
-            "at most {most:,} are read.",
+            "{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; the limit is "
+            "{most:,}.",
             label=label,
             length=length,
             most=MAX_HEADER,
         )
     if length > size - LENGTH_BYTES:
         raise CheckpointError(
-            "{label}: cut off: its header needs {needed:,} bytes, the file has {size:,}.",
+            "{label}: cut off: its header needs {needed:,} bytes, but the file has {size:,}.",
             label=label,
             needed=length + LENGTH_BYTES,
             size=size,
@@ -162,7 +162,7 @@ def _header_length(start: bytes, size: int, label: str) -> int:
 def _check_number(n: int, most: int | None, label: str) -> None:
     if most is not None and n > 2 * most:
         raise CheckpointError(
-            "{label}: has {n:,} tensors; config.json calls for {most:,}.", label=label, n=n, most=most
+            "{label}: has {n:,} tensors; config.json requires {most:,}.", label=label, n=n, most=most
         )
 
 
@@ -170,7 +170,7 @@ def _info(name: str, value: Any, label: str) -> TensorInfo:
     tensor = shown(name)
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
         raise CheckpointError(
-            "{label}: tensor {tensor} needs exactly dtype, shape and data_offsets in the header.",
+            "{label}: in the header, tensor {tensor} must have exactly dtype, shape and data_offsets.",
             label=label,
             tensor=tensor,
         )
@@ -224,7 +224,7 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
         end = info.end
     if size < end:
         raise CheckpointError(
-            "{label}: cut off: its tensors need {end:,} bytes, the file has {size:,} for them.",
+            "{label}: cut off: its tensors need {end:,} bytes, but the file has {size:,} for them.",
             label=label,
             end=end,
             size=size,
@@ -250,7 +250,7 @@ def _misplaced(tensor: str, begin: int, end: int, label: str) -> Sentence:
             end=end,
         )
     return say(
-        "{label}: tensor {tensor} leaves a hole before it: it begins at byte {begin:,}, expected {end:,}.",
+        "{label}: tensor {tensor} leaves a gap before it: it begins at byte {begin:,}, expected {end:,}.",
         label=label,
         tensor=tensor,
         begin=begin,

@@ -19,7 +19,7 @@ def check_names(answers: Mapping[str, Any], allowed: Collection[str], *, label: 
     for name in answers:
         if name not in allowed:
             raise CheckpointError(
-                "{label}: {name} is nothing that can be answered; expected one of {names}.",
+                "{label}: {name} is not a question that can be answered; expected one of {names}.",
                 label=label,
                 name=shown(name),
                 names=", ".join(sorted(allowed)),
@@ -72,4 +72,4 @@ def value_of(text: str) -> Any:
         return text
 
 
-YOU: Sentence = say("You said so.")
+YOU: Sentence = say("Your answer.")

@@ -32,10 +32,10 @@ _HINTS = {  # what names often have in them; the order of the choices is all tha
     POSITIONS: ("pos", "pe", "place"),
 }
 _WHY = {
-    "src_table": say("No table of embeddings of the source has a known name."),
-    "tgt_table": say("No table of embeddings of the target has a known name; it may be that of the source."),
-    "output_table": say("No table of the output has a known name; it may be that of the embeddings."),
-    POSITIONS: say("No table of positions has a known name; a formula may give them instead."),
+    "src_table": say("No embedding table for the source has a known name."),
+    "tgt_table": say("No embedding table for the target has a known name; it may be the source's."),
+    "output_table": say("No output table has a known name; it may be the embedding table."),
+    POSITIONS: say("No table of positions has a known name; a formula may compute the positions instead."),
 }
 
 
@@ -67,7 +67,7 @@ def with_questions(
     offered = {choice.value for one in asked.values() for choice in one.choices}
     rest = [name for name in found.left_over if name not in offered]
     if rest and not understood.report.missing:
-        why = say("Nothing is known of these; a model that does without them must be told so: {tensors}.",
+        why = say("These tensors have no known meaning; if the model works without them, say so: {tensors}.",
                   tensors=_listed(rest, weights))  # fmt: skip
         asked[IGNORED] = Field(IGNORED, "asked", None, why, _choices(rest))
     settled = {*asked, *(["tie_output"] if "output_table" in asked else [])}
@@ -97,7 +97,9 @@ def _questions(
 
 def _question(question: str, names: Sequence[str], weights: Weights) -> Field:
     names = sorted(names, key=lambda name: _unlikely(name, question))
-    why = joined(" ", [_WHY[question], say("Tensors of its shape: {tensors}.", tensors=_listed(names, weights))])
+    why = joined(
+        " ", [_WHY[question], say("Tensors with a matching shape: {tensors}.", tensors=_listed(names, weights))]
+    )
     return Field(question, "asked", None, why, _choices(names))
 
 
@@ -133,7 +135,7 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     patterns = said.split(",") if isinstance(said, str) else said
     if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) for one in patterns):
         raise CheckpointError(
-            "{label}: {field}: found {found}, expected names with commas between them.",
+            "{label}: {field}: found {found}, expected names separated by commas.",
             label=weights.label,
             field=IGNORED,
             found=shown(said),
@@ -144,13 +146,13 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     for one in patterns:
         if not any(name == one.strip() or fnmatchcase(name, one.strip()) for name in gone):
             raise CheckpointError(
-                "{label}: {field}: {found} is none of the tensors that are left over: {names}.",
+                "{label}: {field}: {found} is not among the tensors left over: {names}.",
                 label=weights.label,
                 field=IGNORED,
                 found=shown(one),
                 names=_listed(found.left_over, weights),
             )
-    why = say("you said that the model does without it")
+    why = say("you said that the model works without it")
     left = tuple(name for name in found.left_over if name not in gone)
     return replace(found, ignored={**found.ignored, **dict.fromkeys(gone, why)}, left_over=left)
 

@@ -37,9 +37,9 @@ NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about
 
 
 POINTS_TO_THE_DOCTOR = say(
-    "No answer fits these pairs. If they are of the model's task, the fault may be in its training, such as a "
-    "missing causal mask or positions that are shifted: answer the questions as your code has it, not by these "
-    "losses, and open the Doctor with the same pairs, which names such a line."
+    "No answer fits these pairs. If they are pairs of the model's task, the fault may lie in its training, such as "
+    "a missing causal mask or shifted positions. Then answer the questions from your code, not from these losses, "
+    "and open the Doctor with the same pairs: it names such a line of code."
 )
 
 
@@ -77,7 +77,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
 
 def _no_better(n: int, loss: float, guessing: float) -> Sentence:
     return say(
-        "The best of them is no better than guessing: its loss on {texts} is {loss:.3g}, that of guessing "
+        "Even the best of them is no better than guessing: its loss on {texts} is {loss:.3g}; guessing would give "
         "{guessing:.3g}.",
         texts=say_n("{n} text", "{n} texts", n),
         loss=loss,
@@ -155,11 +155,12 @@ def _problem(base: Scorable, fitting: Samples) -> Sentence | None:
     """Why nothing can be tried, if so."""
     parts = base.model.anatomy
     if not parts.gives_logits:
-        return say("Nothing could be tried: the model gives vectors and no logits, so that no answer has a loss.")
+        return say("Nothing could be tried: the model outputs vectors, not logits, so no answer has a loss.")
     if parts.fills and all(base.src_tokenizer.id_of(name) is None for name in MASKS):
         names = ", ".join(MASKS)
         return say(
-            "Nothing could be tried: the tokenizer has none of the pieces {names}, which hide others.", names=names
+            "Nothing could be tried: the tokenizer has none of the pieces {names}, so no piece can be hidden.",
+            names=names,
         )
     return None if len(fitting) else say("Nothing could be tried: no text fits into the model.")
 
@@ -218,15 +219,16 @@ def _work(trials: Trials) -> list[Sentence]:
     if alone:
         notes.append(
             say(
-                "There are too many combinations for a model of this size: {fields} was tried with the other answers "
-                "as they were.",
+                "There are too many combinations to try all of them on a model of this size. For {fields}, the "
+                "other answers were kept fixed.",
                 fields=", ".join(alone),
             )
         )
     if _writes_itself(trials):
         notes.append(
             say(
-                "Without targets its own certainty is all there is, and a wrong model may be certain too: give pairs."
+                "Without targets, only the model's own certainty can be compared, and a wrong model may be certain "
+                "too: give pairs."
             )
         )
     return notes

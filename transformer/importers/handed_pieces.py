@@ -95,7 +95,7 @@ def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path |
     for file, tokenizer, rows in ((source, made.source, sizes[0]), (target, made.target, sizes[1])):
         if tokenizer.size != rows:
             raise CheckpointError(
-                "{file}: has {n:,} pieces, and the table of embeddings {rows:,} rows; give the tokenizer that the "
+                "{file}: has {n:,} pieces, but the embedding table has {rows:,} rows; give the tokenizer that the "
                 "model was trained with.",
                 file=file.name,
                 n=tokenizer.size,
@@ -108,8 +108,8 @@ def _sides(given: Given, *, shared: bool, inside: Path | None) -> tuple[_File, _
     source, target = given.source_pieces or given.pieces, given.target_pieces or given.pieces
     if shared and source and target and source != target:
         raise CheckpointError(
-            "two tokenizers were given, {source} and {target}; the model has one table of embeddings, so give one "
-            "for both sides.",
+            "two tokenizers were given, {source} and {target}, but the model has one embedding table; give one "
+            "tokenizer for both sides.",
             source=source.name,
             target=target.name,
         )
@@ -117,8 +117,8 @@ def _sides(given: Given, *, shared: bool, inside: Path | None) -> tuple[_File, _
         source = target = source or target
     if source is None or target is None:
         raise CheckpointError(
-            "one tokenizer was given, {file}; the model has two tables of embeddings, so give one for each side, or "
-            "one for both.",
+            "one tokenizer was given, {file}, but the model has two embedding tables; give one tokenizer for each "
+            "side, or one for both.",
             file=(source or target or Path()).name,
         )
     first = _file(source, inside)
@@ -163,8 +163,8 @@ def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool)
         both = Vocabularies(LIST, options, {**source.files, **own})
         return Tokenizers(both, *both.open())
     raise CheckpointError(
-        "{source} and {target}: tokenizers of two sides must be two SentencePiece models, two files of the form of "
-        "tokenizer.json or two plain lists; found {kinds}.",
+        "{source} and {target}: the tokenizers of the two sides must be two SentencePiece models, two files in the "
+        "form of tokenizer.json, or two plain lists; found {kinds}.",
         source=source.name,
         target=target.name,
         kinds=", ".join((source.kind, target.kind)),

@@ -148,7 +148,7 @@ def check(found: Match, *, label: str) -> None:
         gaps = sorted(set(range(max(there) + 1)) - there)
         if gaps:
             raise CheckpointError(
-                "{label}: layers of {stack} go up to {last}, and layer {missing} is missing; save the whole model.",
+                "{label}: layers of {stack} go up to {last}, but layer {missing} is missing; save the whole model.",
                 label=label,
                 stack=stack,
                 last=max(there),
@@ -167,11 +167,11 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
             made.update(zip(one.targets, shapes_of(one.reshape, before, facts), strict=True))
         except ValueError:
             raise CheckpointError(
-                "{label}: tensor {tensor} of shape {shape} cannot be {reshape}.",
+                "{label}: tensor {tensor} of shape {shape} cannot be converted as needed: {reshape}.",
                 label=weights.label,
                 tensor=shown(one.source),
                 shape=shown(list(before)),
-                reshape=one.reshape.said or say("used as it is"),
+                reshape=one.reshape.said or say("used unchanged"),
             ) from None
     return made
 

@@ -39,7 +39,7 @@ def read_arrays(file: BinaryIO, size: int, *, label: str) -> tuple[Header, dict[
             records = archive.infolist()
             if len(records) > MAX_ARRAYS:
                 raise CheckpointError(
-                    "{label}: lists {n:,} arrays; at most {most:,} are read.",
+                    "{label}: lists {n:,} arrays; the limit is {most:,}.",
                     label=label,
                     n=len(records),
                     most=MAX_ARRAYS,
@@ -47,7 +47,7 @@ def read_arrays(file: BinaryIO, size: int, *, label: str) -> tuple[Header, dict[
             found = [(record.filename.removesuffix(".npy"), _info(archive, file, size, record)) for record in records]
             tensors = dict(found)
             if len(tensors) != len(found):
-                raise ClauseError("it has two arrays of one name")
+                raise ClauseError("it has two arrays with the same name")
             texts = _texts(file, tensors)
             return Header(tensors, 0), texts
     except ClauseError as error:
@@ -63,7 +63,7 @@ def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.Z
     """Where the values of an array lie in the file."""
     name = shown(record.filename)
     if record.compress_type != zipfile.ZIP_STORED or record.flag_bits & 1:
-        raise ClauseError("its array {name} is compressed; numpy's savez writes it so that it is not", name=name)
+        raise ClauseError("its array {name} is compressed; numpy's savez writes arrays uncompressed", name=name)
     with archive.open(record) as member:
         version = np.lib.format.read_magic(member)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -73,17 +73,19 @@ def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.Z
     kind = None if odd else DTYPES.get(f"{dtype.kind}{dtype.itemsize}")
     if kind is None:
         found = shown(str(dtype))
-        raise ClauseError("its array {name} is of {dtype}; plain numbers are read", name=name, dtype=found)
+        raise ClauseError(
+            "its array {name} has the type {dtype}; only plain numbers can be read", name=name, dtype=found
+        )
     if len(shape) > MAX_AXES or any(type(n) is not int or n < 0 for n in shape):
         raise ClauseError("its array {name} has the impossible shape {shape}", name=name, shape=shown(shape))
     if fortran and len(shape) > 1:
-        raise ClauseError("its array {name} lies in the order of columns; rows are read", name=name)
+        raise ClauseError("its array {name} is stored by columns; only arrays stored by rows can be read", name=name)
     length = math.prod(shape) * dtype.itemsize
     file.seek(record.header_offset)
     before = _BEFORE.unpack(file.read(_BEFORE.size))
     begin = record.header_offset + _BEFORE.size + sum(before) + header
     if header + length != record.file_size or record.compress_size != record.file_size or begin + length > size:
-        raise ClauseError("its array {name} claims more bytes than it has, or fewer", name=name)
+        raise ClauseError("its array {name} claims a different number of bytes than it has", name=name)
     return TensorInfo(kind, tuple(shape), begin, begin + length)
 
 
@@ -93,7 +95,7 @@ def _texts(file: BinaryIO, tensors: dict[str, TensorInfo]) -> dict[str, str]:
     for name in [name for name in tensors if name.startswith(SPECIAL)]:
         info = tensors.pop(name)
         if info.dtype not in ("I8", "U8") or info.end - info.begin > MAX_TEXT:
-            raise ClauseError("its array {name} is no text of at most {most:,} bytes", name=name, most=MAX_TEXT)
+            raise ClauseError("its array {name} is not a text of at most {most:,} bytes", name=name, most=MAX_TEXT)
         file.seek(info.begin)
         texts[name] = file.read(info.end - info.begin).rstrip(b"\0").decode("utf-8")
     return texts

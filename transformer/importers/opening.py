@@ -75,7 +75,7 @@ class QuestionsError(CheckpointError):
         example = {field.name: field.choices[0].value if field.choices else 0}
         super().__init__(
             say(
-                "{source}: what it leaves open must be answered: {questions}. Give answers by these names, such as "
+                "{source}: these questions must be answered: {questions}. Give each answer by its name, such as "
                 "answers={example}.",
                 source=report.source,
                 questions=joined("; ", [question(one) for one in report.asked]),
@@ -90,7 +90,7 @@ class QuestionsError(CheckpointError):
 def question(field: Field) -> Sentence:
     """A field that is asked, with its choices, as a clause."""
     if not field.choices:
-        return say("{field} (a value that config.json may have)", field=field.name)
+        return say("{field} (any value that config.json allows)", field=field.name)
     choices = [as_said(choice.value) for choice in field.choices]
     shown = ", ".join([*choices[:_MOST], *["..."] * (len(choices) > _MOST)])
     return say("{field} (one of {choices})", field=field.name, choices=shown)
@@ -154,15 +154,15 @@ def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, in
     kind, place = kind_of(Path(source), inside=inside)
     if kind == "native":
         raise CheckpointError(
-            "{folder}: is a checkpoint of this program already; load it as it is.", folder=place.name
+            "{folder}: is already a checkpoint of this program; load it directly.", folder=place.name
         )
     if kind == "weights":
         return import_weights(place, answers=answers, also=given, inside=inside)
     check_names(answers, OF_FOLDERS, label=place.name)
     if given.has_tokenizer:
         raise CheckpointError(
-            "{folder}: a folder of transformers is read with the tokenizer in it; leave out the one that you gave, "
-            "or put its files into the folder.",
+            "{folder}: a transformers folder is read with its own tokenizer; leave out the one you gave, or put "
+            "its files into the folder.",
             folder=place.name,
         )
     return import_folder(place, answers=answers, inside=inside)
@@ -192,8 +192,8 @@ def load(
     if kind == "native":
         if answers or given != NOTHING:
             raise CheckpointError(
-                "{folder}: is a checkpoint of this program, which leaves nothing open; leave the answers and the "
-                "tokenizers out.",
+                "{folder}: is a checkpoint of this program and leaves no questions open; remove the answers and "
+                "the tokenizers.",
                 folder=place.name,
             )
         return native.load(place, inside=inside, progress=progress)
@@ -218,8 +218,8 @@ def _made(content: Content, source: Path, inside: Path | None, progress: Progres
 
 def incomplete(report: ImportReport) -> CheckpointError:
     """What is in the way where nothing can be answered."""
-    missing = say("The file has nothing for {names}.", names=first(report.missing)) if report.missing else ""
-    left_over = say("Nobody knows {names}.", names=first(report.left_over)) if report.left_over else ""
+    missing = say("The file has no tensors for {names}.", names=first(report.missing)) if report.missing else ""
+    left_over = say("Tensors of unknown meaning: {names}.", names=first(report.left_over)) if report.left_over else ""
     return CheckpointError(
         joined(
             " ",

@@ -35,7 +35,7 @@ KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")  # of t
 
 ZIP, LEGACY = b"PK\x03\x04", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 SAVE_AGAIN = say(
-    "In the program that trained it, save its weights alone: `state = model.state_dict()`, then "
+    "In the program that trained the model, save only the weights: `state = model.state_dict()`, then "
     '`torch.save(state, "weights.pt")`.'
 )
 
@@ -141,14 +141,14 @@ def _other(start: bytes) -> Sentence:
     if start.startswith(b"version https://git-lfs"):
         return say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")
     if text.startswith((b"<!doctype", b"<html", b"<?xml")):
-        return say("is a web page, not a file of weights; download the file itself.")
+        return say("is a web page, not a weights file; download the file itself.")
     if start[8:9] == b"{":
         return say("looks like a safetensors file; give it a name that ends in .safetensors.")
     if start[:1] == b"\x80":
         return say(
             "is a pickle that torch.save did not write, and a pickle can run code; save the weights with torch.save."
         )
-    return say("is not a file of torch.save: it begins with {found}.", found=shown(start[:8]))
+    return say("was not written by torch.save: it begins with {found}.", found=shown(start[:8]))
 
 
 def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
@@ -201,7 +201,7 @@ def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
     except (KeyError, TypeError, ValueError) as error:
         problem = error.sentence if isinstance(error, ClauseError) else shown(type(error).__name__)
         raise CheckpointError(
-            "{label}: what it holds cannot be used: {problem}.", label=label, problem=problem
+            "{label}: its contents cannot be used: {problem}.", label=label, problem=problem
         ) from None
     raise refusal(label, code, found)
 
@@ -219,7 +219,7 @@ def _value(node: Any, *, label: str) -> Any:
         return Odd(content, is_tensor=kind == "x")
     found = {key: _value(item, label=label) for key, item in content}
     if len(found) != len(content):
-        raise CheckpointError("{label}: a dictionary in it has two keys that read the same.", label=label)
+        raise CheckpointError("{label}: a dictionary in it has two keys with the same text.", label=label)
     return found
 
 
@@ -228,37 +228,44 @@ def _refusals(found: str) -> dict[str, Sentence]:
     return {
         "cut": say("is damaged or cut off: its list of records is not at its end; copy or download it again."),
         "damaged": say(
-            "is damaged or not a file of weights: reading it stopped with {found}; copy or download it again.",
+            "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
             found=shown(found),
         ),
         "torchscript": say(
-            "is a TorchScript program, not weights alone. {remedy}",
+            "is a TorchScript program, not just weights. {remedy}",
             remedy=SAVE_AGAIN,
         ),
-        "exported": say("is an exported program (.pt2), not weights alone. {remedy}", remedy=SAVE_AGAIN),
-        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the file of weights in it."),
+        "exported": say("is an exported program (.pt2), not just weights. {remedy}", remedy=SAVE_AGAIN),
+        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the weights file in it."),
         "packed": say(
-            "its record {found} is compressed, which torch.save never does, so its true size is not known; "
-            "save the weights again with torch.save.",
+            "its record {found} is compressed, which torch.save never does, so its true size is unknown; save the "
+            "weights again with torch.save.",
             found=shown(found),
         ),
         "claims": say(
-            "its tensors claim {found} bytes, more than the whole file has; save them again, each cloned first.",
+            "its tensors claim {found} bytes, more than the whole file has; clone each tensor, then save them again.",
             found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
         ),
-        "many": say("holds too many values, or too deeply nested ones; save its weights alone. {remedy}",
-                    remedy=SAVE_AGAIN),
+        "many": say(
+            "contains too many values, or values nested too deeply; save only the weights. {remedy}",
+            remedy=SAVE_AGAIN,
+        ),
         "names": say(
-            "gives one tensor more than {most} names, which are read as so many matrices; save each tensor once.",
+            "gives one tensor more than {most} names, and each name would be read as a matrix of its own; save "
+            "each tensor once.",
             most=shown(found).strip("'"),
         ),
-        "memory": say("takes more memory to open than a file of its size may. {remedy}", remedy=SAVE_AGAIN),
-        "time": say("takes longer to open than a file of its size may. {remedy}", remedy=SAVE_AGAIN),
-        "crashed": say("the process that opened it was ended, so it is damaged or too large; copy or download it "
-                       "again."),
+        "memory": say(
+            "needs more memory to open than is allowed for a file of its size. {remedy}", remedy=SAVE_AGAIN
+        ),
+        "time": say("takes longer to open than is allowed for a file of its size. {remedy}", remedy=SAVE_AGAIN),
+        "crashed": say(
+            "the process that opened it stopped unexpectedly, so the file is damaged or too large; copy or "
+            "download it again."
+        ),
         "object": say(
-            "holds more than tensors: opening it would run code for {found}, so nothing of it was opened. {remedy}",
+            "contains more than tensors: opening it would run code for {found}, so it was not opened. {remedy}",
             found=shown(found),
             remedy=SAVE_AGAIN,
         ),
-    }  # fmt: skip
+    }

@@ -74,7 +74,7 @@ class Field:
 
     def answered(self, value: Any) -> "Field":
         """The field with the user's answer."""
-        return Field(self.name, "answered", value, say("You said so."), self.choices)
+        return Field(self.name, "answered", value, say("Your answer."), self.choices)
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,14 @@ class ImportReport:
     def verdict(self) -> Sentence:
         """Whether it can be written, and what is in the way."""
         if self.can_be_written:
-            return say("Everything is accounted for: it can be written.")
+            return say("Everything is accounted for: the model can be imported.")
         counts = [
             (len(self.missing), say_n("{n} tensor is missing", "{n} tensors are missing", len(self.missing))),
             (len(self.left_over), say_n("{n} tensor is left over", "{n} tensors are left over", len(self.left_over))),
-            (len(self.asked), say_n("{n} field is asked", "{n} fields are asked", len(self.asked))),
+            (len(self.asked), say_n("{n} field needs an answer", "{n} fields need answers", len(self.asked))),
         ]
         return say(
-            "It cannot be written yet: {problems}.",
+            "The model cannot be imported yet: {problems}.",
             problems=joined(", ", [clause for count, clause in counts if count]),
         )
 

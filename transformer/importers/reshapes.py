@@ -53,33 +53,33 @@ PLUS_ONE = Reshape(
 )  # a norm that scales by 1 + w
 
 FLATTENED = Reshape(  # positions [1, L, D] or [L, 1, D] -> [L, D]
-    lambda tensor, _: (_flat(tensor),), say("without the axis of length 1")
+    lambda tensor, _: (_flat(tensor),), say("axis of length 1 removed")
 )
 
 FLATTENED_FOR_BOTH = Reshape(
-    lambda tensor, _: (_flat(tensor),) * 2, say("without the axis of length 1, for both sides")
+    lambda tensor, _: (_flat(tensor),) * 2, say("axis of length 1 removed, then used for both sides")
 )
 
-FOR_BOTH = Reshape(lambda tensor, _: (tensor,) * 2, say("for both sides"))
+FOR_BOTH = Reshape(lambda tensor, _: (tensor,) * 2, say("used for both sides"))
 
 ONE_MAP = Reshape(  # a map [F, D], or its bias, and behind it one [F, F] that changes nothing
-    lambda tensor, _: (tensor, _nothing_more(tensor)), say("followed by a map that changes nothing")
+    lambda tensor, _: (tensor, _nothing_more(tensor)), say("followed by an identity matrix")
 )
 
 WITH_NO_OUTPUT_MAP = Reshape(  # of values [D, D] -> [D, D]
     lambda tensor, _: (_unit_vectors(len(tensor), tensor),),
-    say("followed by an output map that changes nothing"),
+    say("followed by an identity matrix as output projection"),
 )
 
 UNIT_VECTORS = Reshape(  # of the first map of a feed-forward network [F, D] -> [D, D]
     lambda tensor, _: (_unit_vectors(tensor.size(1), tensor),),
-    say("used as it is, and for the number of unit vectors"),
+    say("used unchanged; it also sets the number of unit vectors"),
 )
 
 
 def cut_rows(n: int) -> Reshape:
     """Leave out the first rows of a table: those that count positions from `n` do not use them."""
-    return Reshape(lambda tensor, _: (tensor[n:],), say("without the first {n} rows", n=n))
+    return Reshape(lambda tensor, _: (tensor[n:],), say("first {n} rows removed", n=n))
 
 
 def shapes_of(reshape: Reshape, shape: Sequence[int], facts: Facts) -> tuple[tuple[int, ...], ...]:

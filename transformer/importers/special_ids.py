@@ -39,11 +39,13 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
     reads = bool(fields["n_encoder_layers"].value)
     ids = {name: _id(fields[name], tokenizers) for name in CALLED}
     if tokenizers.raw and not reads:
-        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is put before a text of ids."))
+        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is added before a text of ids."))
     if not writes:
-        ids["bos_id"] = _or_else(ids["bos_id"], None, say("An encoder alone writes nothing that could begin."))
+        ids["bos_id"] = _or_else(
+            ids["bos_id"], None, say("An encoder-only model generates no output that could begin.")
+        )
         pad = answers.get("pad_id", ids["pad_id"].value)
-        why = say("An encoder alone writes nothing that could end.")
+        why = say("An encoder-only model generates no output that could end.")
         ids["eos_id"] = _or_else(ids["eos_id"], int(pad == 0), why)
     known = {name: answers.get(name, one.value) for name, one in ids.items()}
     open_ids = {name for name, one in ids.items() if one.how == "asked" and name not in answers}
@@ -60,7 +62,9 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
         return field
     if tokenizers.raw:
         return (
-            _or_else(field, None, say("Without a tokenizer nothing is unknown.")) if field.name == "unk_id" else field
+            _or_else(field, None, say("Without a tokenizer, there is no unknown text."))
+            if field.name == "unk_id"
+            else field
         )
     found = [
         next(((i, name) for name in CALLED[field.name] if (i := one.id_of(name)) is not None), None)
@@ -70,7 +74,7 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
     if first is not None and second is not None:
         if first[0] == second[0]:
             return Field(field.name, "read", first[0], say("The tokenizer calls it {name}.", name=first[1]))
-        why = say("The two tokenizers have it in different rows, {first} and {second}; a model here has one.",
+        why = say("The two tokenizers give it different ids, {first} and {second}; a model can have only one here.",
                   first=first[0], second=second[0])  # fmt: skip
         return Field(field.name, "asked", None, why)
     if field.name in ("pad_id", "unk_id"):
@@ -85,15 +89,15 @@ def _around(
     start = ids["bos_id"]
     if reads and writes and "bos_id" not in asked:
         if start is None:
-            yield Field("decoder_start_id", "asked", None, say("There is no bos_id that an output could begin with."))
+            yield Field("decoder_start_id", "asked", None, say("There is no bos_id to begin an output with."))
         else:
-            yield Field("decoder_start_id", "inferred", start, say("As a rule an output begins with bos_id."))
+            yield Field("decoder_start_id", "inferred", start, say("Outputs usually begin with bos_id."))
     elif "eos_id" not in asked and not (reads and writes):
-        why = say("A model of one stack has no output that begins with an id of its own.")
+        why = say("An encoder-only or decoder-only model has no separate start id for its output.")
         yield Field("decoder_start_id", "inferred", ids["eos_id"], why)
     wrapping = tokenizers.source.wrapping
     if wrapping.before or wrapping.after:
-        why = say("The tokenizer puts it there.")
+        why = say("This is what the tokenizer does.")
         before, after = wrapping.before, wrapping.after if reads else ()
         starts, ends = before[:1] == (start,), after[:1] == (ids["eos_id"],)
         yield Field("prepend_source_bos", "read", starts, why)
@@ -102,7 +106,7 @@ def _around(
         yield Field("source_suffix", "read", after[ends:], why)
         return
     if tokenizers.raw:
-        why = say("Without a tokenizer the ids are read as they are typed.")
+        why = say("Without a tokenizer, ids are read exactly as typed.")
         yield Field("prepend_source_bos", "inferred", False, why)
         yield Field("append_source_eos", "inferred", False, why, (Choice(False), Choice(True)) if reads else ())
         return
@@ -115,7 +119,7 @@ def _around(
         why = say("Only the training program says whether a source ends with eos_id.")
         yield Field("append_source_eos", "asked", None, why, _TRUE_FALSE)
     else:
-        yield Field("append_source_eos", "inferred", False, say("A decoder alone goes on with its text."))
+        yield Field("append_source_eos", "inferred", False, say("A decoder-only model continues its text."))
 
 
 def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tensor | None) -> list[int | None]:

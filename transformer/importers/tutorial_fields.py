@@ -87,12 +87,12 @@ def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
         if len(shape) != expected or not all(0 < n <= MAX_VOCAB for n in shape) or math.prod(shape) > most_values:
             source = found.sources[name].source
             raise CheckpointError(
-                "{label}: tensor {tensor} has the shape {shape}; expected {expected} from 1 to {most:,}, and at most "
-                "{values:,} values.",
+                "{label}: tensor {tensor} has the shape {shape}; expected {expected} of length 1 to {most:,}, and "
+                "at most {values:,} values in all.",
                 label=weights.label,
                 tensor=shown(source),
                 shape=shown(list(weights.tensors[source].shape)),
-                expected=say_n("{n} length", "{n} lengths", expected),
+                expected=say_n("{n} axis", "{n} axes", expected),
                 most=MAX_VOCAB,
                 values=most_values,
             )
@@ -109,9 +109,9 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     if not source:
         return found, []
     one = not target or target == source
-    why = say("There are two tables of embeddings.")
+    why = say("There are two embedding tables.")
     if one:
-        why = say("Both tables share their values.") if target else say("There is one table of embeddings.")
+        why = say("Both tables share their values.") if target else say("There is one embedding table.")
     fields = [Field("shared_vocab", "inferred", one, why)]
     if target and one:
         found = found.without(["tgt_table"], say("it is the source's table"))
@@ -119,10 +119,10 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         return found, fields
     if output and output == (target or source):
         fields.append(Field("tie_output", "inferred", True, say("The output shares its values with the embeddings.")))
-        return found.without(["output_table"], say("it is the table of embeddings")), fields
+        return found.without(["output_table"], say("it is the embedding table")), fields
     if output:
-        return found, [*fields, Field("tie_output", "inferred", False, say("The output has a table of its own."))]
-    why = say("No table of the output has a known name; it may be that of the embeddings.")
+        return found, [*fields, Field("tie_output", "inferred", False, say("The output has a separate table."))]
+    why = say("No output table has a known name; it may be the embedding table.")
     return found, [*fields, Field("tie_output", "asked", None, why, _choices(True, False))]
 
 
@@ -130,61 +130,76 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     """The tables of positions: the formula's, or learned."""
     there = [table for table in POSITION_OF.values() if table in found.sources]
     if not there:
-        why = say("The file has no table of positions, which a formula may give.")
+        why = say("The file has no table of positions; a formula may compute the positions.")
         asked = Field("positions", "asked", None, why, _choices("sinusoidal", "none"))
-        return found, [asked, Field("max_len", "asked", None, say("No table of positions says how many there are."))]
+        return found, [
+            asked,
+            Field("max_len", "asked", None, say("Without a table of positions, the number of positions is unknown.")),
+        ]
     differences, lengths = [], []
     for one in {found.sources[table] for table in there}:
         table = one.reshape.apply(weights.read(one.source), {})[0]
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
-    rows = Field("max_len", "inferred", min(lengths), say("The table of positions has as many rows."))
+    rows = Field("max_len", "inferred", min(lengths), say("This is the number of rows of the table of positions."))
     difference = max(differences)
     if not all(one <= SINUSOID for one in differences):  # NaN is not
         why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
         return found, [Field("positions", "inferred", "learned", why), rows]
-    why = say("The table of positions is that of the sinusoids; they differ by at most {most:.1g}.", most=difference)
-    found = found.without(there, say("the formula gives it"))
+    why = say("The table of positions matches the sinusoids; they differ by at most {most:.1g}.", most=difference)
+    found = found.without(there, say("the formula computes it"))
     return found, [Field("positions", "inferred", "sinusoidal", why), rows]
 
 
 def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
     for stack in POSITION_OF:
-        why = say("Its layers are counted in the names.")
+        why = say("The tensor names show the number of layers.")
         yield Field(f"n_{stack}_layers", "inferred", found.n_layers(stack), why)
     up = next((shape for name, shape in sizes.items() if name.endswith("up_proj.weight") and len(shape) == 2), None)
     if up is not None:
-        yield Field("d_model", "inferred", up[1], say("The first map of a feed-forward network has as many columns."))
-        yield Field("d_ff", "inferred", up[0], say("The first map of a feed-forward network has as many rows."))
+        yield Field(
+            "d_model",
+            "inferred",
+            up[1],
+            say("This is the number of columns of a feed-forward network's first matrix."),
+        )
+        yield Field(
+            "d_ff", "inferred", up[0], say("This is the number of rows of a feed-forward network's first matrix.")
+        )
     source = sizes.get("src_table") or sizes.get("tgt_table")
     target = sizes.get("tgt_table") or source
     for side, shape in (("src", source), ("tgt", target)):
         if shape:
-            yield Field(f"{side}_vocab_size", "inferred", shape[0], say("The table of embeddings has as many rows."))
+            yield Field(
+                f"{side}_vocab_size", "inferred", shape[0], say("This is the number of rows of the embedding table.")
+            )
 
 
 def _norms(found: Match) -> Iterator[Field]:
     names = [name for name in found.sources if "norm." in name and name.endswith(".weight")]
     final = any("final_norm" in name for name in names)
-    why = say("A norm stands behind the layers.") if final else say("No norm stands behind the layers.")
+    why = say("A norm follows the last layer.") if final else say("No norm follows the last layer.")
     yield Field("final_norm", "inferred", final, why)
     if not names:
         return
     said = {found.sources[name].source.rpartition(".")[2] for name in names}
     kinds = dict.fromkeys(NORM_OF[name] for name in sorted(said))
     if len(kinds) > 1:
-        why = say("Some norms are called {names}, and so are of different kinds; all must be of one kind here.",
-                  names=", ".join(sorted(said)))  # fmt: skip
+        why = say(
+            "The norms' scales are called {names}, so the norms are of different kinds; here all must be of the "
+            "same kind.",
+            names=", ".join(sorted(said)),
+        )
         yield Field("norm_kind", "asked", None, why, _choices(*kinds))
         yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION))
     elif "weight" not in said:
-        why = say("The norms call their scale {names}, as those that divide by the deviation plus epsilon do.",
+        why = say("The norms call their scale {names}, as norms that divide by the deviation plus epsilon do.",
                   names=", ".join(sorted(said)))  # fmt: skip
         yield Field("norm_kind", "inferred", next(iter(kinds)), why)
-        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("It is what such norms are written with."))
+        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Such norms usually have this value."))
     else:
-        yield Field("norm_kind", "inferred", "layer", say("The norms have the names of PyTorch's layer norm."))
-        yield Field("norm_eps", "inferred", EPS, say("It is what PyTorch's layer norm has, unless told otherwise."))
+        yield Field("norm_kind", "inferred", "layer", say("The norms are named as in PyTorch's LayerNorm."))
+        yield Field("norm_eps", "inferred", EPS, say("This is the default of PyTorch's LayerNorm."))
 
 
 def _biases(found: Match) -> Iterator[Field]:
@@ -197,7 +212,12 @@ def _biases(found: Match) -> Iterator[Field]:
     }
     for field, end in ends.items():
         there = any(name.endswith(end) for name in found.sources)
-        yield Field(field, "inferred", there, say("There are such tensors.") if there else say("There are none."))
+        yield Field(
+            field,
+            "inferred",
+            there,
+            say("The file has such tensors.") if there else say("The file has no such tensors."),
+        )
 
 
 def _asked(sizes: Shapes) -> Iterator[Field]:
@@ -209,21 +229,19 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
     yield Field("n_heads", "asked", None, why, _choices(*likely))
     final = "encoder.final_norm.weight" in sizes or "decoder.final_norm.weight" in sizes
     places = ("pre", "post") if final else ("post", "pre")
-    yield Field(
-        "norm", "asked", None, say("The names are the same for either place of the norms."), _choices(*places)
-    )
-    why = say("Nothing in the file says whether embeddings are multiplied by the root of d_model.")
+    yield Field("norm", "asked", None, say("The names are the same wherever the norms are."), _choices(*places))
+    why = say("Nothing in the file says whether embeddings are multiplied by √d_model.")
     yield Field("scale_embedding", "asked", None, why, _choices(True, False))
     why = say(
-        "Assumed: nearly all code divides q·k by the root of d_head. Some forgets it (1), or divides by the root of "
-        "d_model ({width}).",
+        "Assumed: nearly all code divides q·k by √d_head. Some code forgets to divide (1), or divides by √d_model "
+        "({width}).",
         width=width,
     )
     yield Field("score_scale", "inferred", None, why, _choices(None, 1.0, width**-0.5) if width else ())
-    why = say("A non-linearity has no parameters.")
+    why = say("An activation function has no parameters, so the file does not show which one it is.")
     yield Field("activation", "asked", None, why, _choices("relu", "gelu", "gelu_tanh", "silu"))
     for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
-        yield Field(name, "asked", None, say("Only the tokenizer or the training program says it."))
+        yield Field(name, "asked", None, say("Only the tokenizer or the training program says which id it is."))
 
 
 def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
@@ -235,7 +253,7 @@ def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
         wanted = type(possible[0]) if possible else int
         fits = type(value) is wanted and (not possible or value in possible)
         if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
-            why = say("Saved beside the weights as {key}.", key=shown(key))
+            why = say("Saved with the weights as {key}.", key=shown(key))
             return Field(field.name, "read", value, why, field.choices)
     return field
 
@@ -297,19 +315,19 @@ def bare_fields(found: Match) -> dict[str, Field]:
     fields = list[Field]()
     how = {one.reshape for one in found.taken}
     if WITH_NO_OUTPUT_MAP in how:
-        why = say("No map puts several heads together, so there is one.")
+        why = say("No matrix combines several heads, so there is one head.")
         fields.append(Field("n_heads", "inferred", 1, why))
     if ONE_MAP in how:
-        why = say("The feed-forward network is one map, with nothing between it and another.")
+        why = say("The feed-forward network is a single matrix, with no activation between two.")
         fields.append(Field("activation", "inferred", "none", why))
     if not found.left_over and not any(name.endswith("norm.weight") for name in found.sources):
         why = say("There are no norms.")
         fields += [Field("norm_kind", "inferred", "none", why), Field("norm", "inferred", "post", why)]
         fields.append(Field("norm_eps", "inferred", 1e-5, why))
-        why = say("Nothing in the file says whether what a sub-layer computes is added to what it read.")
+        why = say("Nothing in the file says whether a sub-layer's output is added to its input.")
         fields.append(Field("residual", "asked", None, why, (Choice(False), Choice(True))))
     if UNIT_VECTORS in how:
-        why = say("The file has no embeddings, so unit vectors are what the layers read.")
+        why = say("The file has no embeddings, so the layers read unit vectors.")
         fields += [Field("scale_embedding", "inferred", False, why), Field("positions", "inferred", "none", why)]
     return {one.name: one for one in fields}
 
@@ -321,7 +339,7 @@ def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
     """
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
-        notes.append(say("The file has no embeddings: piece i stands for the unit vector of dimension i."))
+        notes.append(say("The file has no embeddings: piece i becomes the unit vector of dimension i."))
     names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
     if not names or any("enc" in name.lower() for name in names):
         return tuple(notes)
@@ -329,8 +347,8 @@ def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
     output = next((name for name in found.left_over if name in outputs), None)
     if output is not None:
         raise CheckpointError(
-            "{label}: {name} does not say whether its layer is an encoder's or a decoder's, and the output {output} "
-            "stands behind the layers; save the weights once more with the layers called encoder.layers or "
+            "{label}: {name} does not say whether its layer belongs to an encoder or a decoder, and the output "
+            "{output} follows the layers; save the weights again with the layers named encoder.layers or "
             "decoder.layers.",
             label=weights.label,
             name=shown(names[0]),
@@ -338,7 +356,7 @@ def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
         )
     notes.append(
         say(
-            "The names do not say whether the layers are an encoder's or a decoder's; they were taken for an "
+            "The names do not say whether the layers belong to an encoder or a decoder. They are read as an "
             "encoder's, in which every token sees all others."
         )
     )

@@ -60,8 +60,8 @@ def _check_layers(understood: Understanding, weights: Weights) -> None:
     if understood.match.n_layers("encoder") or understood.match.n_layers("decoder"):
         return
     raise CheckpointError(
-        "{label}: no tensor is called as a layer of a tutorial's Transformer or of torch.nn.Transformer; found "
-        "{names}. A model of Hugging Face's needs its config.json in the same folder.",
+        "{label}: no tensor is named like a layer of a tutorial's Transformer or of torch.nn.Transformer; found "
+        "{names}. A Hugging Face model needs its config.json in the same folder.",
         label=weights.label,
         names=first([shown(name) for name in weights.tensors]),
     )
@@ -103,7 +103,7 @@ class _Import:
         later = None if self.also.has_tokenizer else handed_pieces.without((1, 1))
         of_ids = settled(by_name, tokenizers or later, answers)
         rest = [one for one in by_name.values() if one.name not in CALLED]
-        named = [Field(name, "answered", self.answers[name], say("You said so.")) for name in sorted(said & {*NAMES})]
+        named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in sorted(said & {*NAMES})]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
         return answered(replace(found.report, fields=(*rest, *of_ids, *named), notes=notes), answers), tokenizers
 
@@ -123,7 +123,7 @@ class _Import:
         try:
             return handed_pieces.opened(self.beside, sizes, shared=shared, inside=self.inside)
         except CheckpointError as error:  # nobody asked for it
-            note = say("The tokenizer beside the weights is not used: {problem}", problem=error.sentence)
+            note = say("The tokenizer next to the weights is not used: {problem}", problem=error.sentence)
             return replace(raw, notes=(*raw.notes, note))
 
     def _config(self, report: ImportReport) -> ModelConfig:
@@ -134,7 +134,7 @@ class _Import:
             raise CheckpointError("{label}: {problem}", label=self.weights.label, problem=error.sentence) from error
         except TypeError:
             raise CheckpointError(
-                "{label}: its sizes cannot be told from the tensors that it has: {problem}",
+                "{label}: its sizes cannot be determined from its tensors: {problem}",
                 label=self.weights.label,
                 problem=report.verdict(),
             ) from None
@@ -143,7 +143,9 @@ class _Import:
 def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
     """The length of a text; where a formula gives the positions any will do, so nobody is asked."""
     if field.name == "max_len" and field.how == "asked":
-        return Field(field.name, "inferred", LENGTH, say("No table of positions says how many there are."))
+        return Field(
+            field.name, "inferred", LENGTH, say("Without a table of positions, the number of positions is unknown.")
+        )
     if field.name == "max_len" and field.value > MAX_LENGTH:
-        return Field(field.name, field.how, MAX_LENGTH, say("This program reads no longer texts."))
+        return Field(field.name, field.how, MAX_LENGTH, say("This program cannot read longer texts."))
     return field

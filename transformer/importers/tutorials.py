@@ -153,12 +153,12 @@ def _positions() -> Iterator[Rule]:
 
 
 TUTORIALS = Table(
-    name=say("An encoder and a decoder with the names of tutorials."),
+    name=say("An encoder and a decoder named as in tutorials."),
     rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
     unused=(
-        Unused("src_mask", say("it is a mask, made anew for each sentence")),
-        Unused("tgt_mask", say("it is a mask, made anew for each sentence")),
-        Unused("mask", say("it is a mask, made anew for each sentence")),
+        Unused("src_mask", say("it is a mask, rebuilt for each sentence")),
+        Unused("tgt_mask", say("it is a mask, rebuilt for each sentence")),
+        Unused("mask", say("it is a mask, rebuilt for each sentence")),
     ),
 )
 

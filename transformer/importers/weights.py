@@ -127,7 +127,7 @@ def _chosen(files: FolderFiles, folder: Path) -> str:
             return name
     if files.has(f"{PICKLED}.index.json"):
         raise CheckpointError(
-            "{folder}: its weights are cut into several files of torch.save, which are not opened together; save "
+            "{folder}: its weights are split into several torch.save files, which cannot be opened together; save "
             "them as safetensors.",
             folder=files.name,
         )
@@ -137,13 +137,13 @@ def _chosen(files: FolderFiles, folder: Path) -> str:
         return found[0]
     if not found:
         raise CheckpointError(
-            "{folder}: has no file of weights; expected model.safetensors or another file that ends in {kinds}.",
+            "{folder}: has no weights file; expected model.safetensors or another file that ends in {kinds}.",
             folder=files.name,
             kinds=", ".join(kinds),
         )
     names = joined(", ", [shown(name) for name in found[:5]])
     raise CheckpointError(
-        "{folder}: has several files of weights ({names}); name the one to open.", folder=files.name, names=names
+        "{folder}: has several weights files ({names}); name the one to open.", folder=files.name, names=names
     )
 
 
@@ -161,7 +161,7 @@ def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
         for tensor, place in _places(files, name, stack).items():
             if tensor in holder:
                 raise CheckpointError(
-                    "{label}: has tensor {tensor}, which {other} has too.",
+                    "{label}: has tensor {tensor}, but {other} has it, too.",
                     label=files.label(name),
                     tensor=shown(tensor),
                     other=shown(holder[tensor]),
@@ -195,7 +195,9 @@ def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     for tensor, own in held.tensors.items():
         if own not in there:
             raise CheckpointError(
-                "{label}: its outline names {tensor}, which it lacks.", label=label, tensor=shown(tensor)
+                "{label}: its outline lists {tensor}, but the file does not contain it.",
+                label=label,
+                tensor=shown(tensor),
             )
     places = {tensor: there[own] for tensor, own in held.tensors.items()}
     return _of_places(files, label, places, evidence=held.evidence, notes=held.notes)
@@ -246,7 +248,7 @@ def read_index(files: FolderFiles) -> dict[str, str]:
     n_files = len(set(weight_map.values()))
     if n_files > MAX_FILES:
         raise CheckpointError(
-            "{label}: names {n:,} files; at most {most} are opened.", label=label, n=n_files, most=MAX_FILES
+            "{label}: lists {n:,} files; the limit is {most}.", label=label, n=n_files, most=MAX_FILES
         )
     return weight_map
 
@@ -256,7 +258,7 @@ def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mappin
     for tensor in weight_map:
         if found.get(tensor) != weight_map[tensor]:
             raise CheckpointError(
-                "{label}: tensor {tensor} is missing; {index} says that it is here.",
+                "{label}: tensor {tensor} is missing, although {index} says that it is here.",
                 label=files.label(weight_map[tensor]),
                 tensor=shown(tensor),
                 index=INDEX,
@@ -264,7 +266,7 @@ def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mappin
     for tensor, name in found.items():
         if tensor not in weight_map:
             raise CheckpointError(
-                "{label}: has tensor {tensor}, which {index} does not name.",
+                "{label}: has tensor {tensor}, which {index} does not list.",
                 label=files.label(name),
                 tensor=shown(tensor),
                 index=INDEX,

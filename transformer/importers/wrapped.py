@@ -48,12 +48,12 @@ def unwrapped(content: Any, *, label: str) -> Unwrapped:
     _check_odd(flat, label)
     if not tensors:
         raise CheckpointError(
-            "{label}: holds no tensors, only {keys}. {remedy}",
+            "{label}: contains no tensors, only {keys}. {remedy}",
             label=label,
             keys=shown(sorted(map(str, content))),
             remedy=SAVE_AGAIN,
         )
-    notes = [say("The weights are those under {path}.", path=shown(".".join(path)))] if path else []
+    notes = [say("The weights are taken from {path}.", path=shown(".".join(path)))] if path else []
     return Unwrapped(tensors, _evidence(content), tuple(notes))
 
 
@@ -67,13 +67,13 @@ def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str
     if len(found) != len(names):
         twice = next(name for name in plain if plain.count(name) > 1)
         raise CheckpointError(
-            "{label}: two tensors are called {name} without the prefixes of wrappers; save the unwrapped model.",
+            "{label}: without the wrappers' prefixes, two tensors are called {name}; save the unwrapped model.",
             label=label,
             name=shown(twice),
         )
     if plain == names:
         return found, ()
-    note = say("The prefixes that DataParallel or torch.compile put before the names were left out.")
+    note = say("The prefixes that DataParallel or torch.compile put before the names were removed.")
     return found, (note,)
 
 

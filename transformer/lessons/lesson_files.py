@@ -93,7 +93,7 @@ class _Reader:
         self._known(record, _LESSON)
         steps = self._of(record, "step", list)
         if not 1 <= len(steps) <= MAX_STEPS:
-            raise ClauseError("a lesson has 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps))
+            raise ClauseError("a lesson must have 1 to {most} steps, found {n}", most=MAX_STEPS, n=len(steps))
         return Lesson(
             name=self._name(record, "name"),
             number=self._whole(record, "number", 0, 0),
@@ -107,7 +107,7 @@ class _Reader:
     def _steps(self, records: list[Any]) -> Iterator[Step]:
         for self._step, record in enumerate(records, 1):
             if not isinstance(record, dict):
-                raise ClauseError("a step is a table, found {found}", found=shown(record))
+                raise ClauseError("a step must be a table, found {found}", found=shown(record))
             self._known(record, _STEP)
             if "from" in record:
                 yield self._taken(record)
@@ -132,13 +132,13 @@ class _Reader:
     def _taken(self, record: Mapping[str, Any]) -> Step:
         """A step of another lesson."""
         if len(record) > 1:
-            raise ClauseError("a step that is taken `from` another lesson has no other keys")
+            raise ClauseError("a step taken `from` another lesson can have no other keys")
         named: str = self._of(record, "from", str)
         lesson_name, _, number = named.partition(".")
         lesson = self._lessons.get(lesson_name)
         if lesson is None or number not in map(str, range(1, len(lesson.steps) + 1)):
             known = ", ".join(f"{one.name}.1 to {len(one.steps)}" for one in self._lessons.values())
-            raise ClauseError("`from` is {found}; known are {known}", found=shown(named), known=known)
+            raise ClauseError("`from` is {found}, expected one of {known}", found=shown(named), known=known)
         return replace(lesson.steps[int(number) - 1], short=False)  # the short path has it already
 
     def _ask(self, record: Mapping[str, Any]) -> Ask:
@@ -147,7 +147,7 @@ class _Reader:
         plain = "right" in record
         within = record.get("within", 0)
         if isinstance(within, bool) or not isinstance(within, int | float) or not 0 <= within < 1e9:
-            raise ClauseError("`within` is a number of at least 0, found {found}", found=shown(within))
+            raise ClauseError("`within` must be a number of at least 0, found {found}", found=shown(within))
         return Ask(
             right=self._right(record, choices, misled) if plain else "",
             oracle="" if plain else self._among(record, "oracle", tuple(ORACLES)),
@@ -165,9 +165,11 @@ class _Reader:
         others = [name for name in ("oracle", "form", "within") if name in record]
         if others:
             names = ", ".join(others)
-            raise ClauseError("a question with `right` is a choice, and asks no oracle; drop {names}", names=names)
+            raise ClauseError(
+                "a question with `right` is always a choice and uses no oracle; remove {names}", names=names
+            )
         if not 2 <= len(choices) <= MOST_PLAIN:
-            raise ClauseError("a question has 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices))
+            raise ClauseError("a question must have 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices))
         for language in {language for text in choices.values() for language in text.languages}:
             if len({text.languages.get(language, word) for word, text in choices.items()}) < len(choices):
                 raise ClauseError("two choices of a question read the same")
@@ -184,7 +186,9 @@ class _Reader:
         for name in record:
             if name not in names:
                 known = ", ".join(sorted(names))
-                raise ClauseError("the key {name} is unknown; known are {known}", name=shown(name), known=known)
+                raise ClauseError(
+                    "the key {name} is unknown; the known keys are {known}", name=shown(name), known=known
+                )
 
     def _of(self, record: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
         value = record.get(name, default)
@@ -216,7 +220,7 @@ class _Reader:
         value: str = self._of(record, name, str)
         if not _NAME.fullmatch(value):
             raise ClauseError(
-                "`{name}` is {found}; expected small letters, digits and hyphens", name=name, found=shown(value)
+                "`{name}` is {found}; expected lower-case letters, digits and hyphens", name=name, found=shown(value)
             )
         return value
 
@@ -224,7 +228,9 @@ class _Reader:
         value = self._of(record, name, str, default)
         if value not in known:
             listed = ", ".join(sorted(filter(None, known)))
-            raise ClauseError("`{name}` is {found}; known are {known}", name=name, found=shown(value), known=listed)
+            raise ClauseError(
+                "`{name}` is {found}, expected one of {known}", name=name, found=shown(value), known=listed
+            )
         return value
 
     def _list(self, record: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -261,7 +267,7 @@ class _Reader:
             )
         named = {language: self._check_template(where, text) for language, text in languages.items()}
         if len(set(named.values())) > 1:
-            raise ClauseError("`{name}` names other values in one language than in another", name=where)
+            raise ClauseError("`{name}` uses different values in different languages", name=where)
         return Text({ENGLISH: next(iter(languages.values())), **languages})
 
     def _check_template(self, where: str, text: str) -> frozenset[str]:
@@ -269,13 +275,15 @@ class _Reader:
         try:
             fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
         except ValueError as error:
-            raise ClauseError("`{name}` is no template: {problem}", name=where, problem=str(error)) from error
+            raise ClauseError(
+                "`{name}` is not a valid template: {problem}", name=where, problem=str(error)
+            ) from error
         if len(text) > MAX_CHARACTERS:
             raise ClauseError("`{name}` is longer than {most} characters", name=where, most=MAX_CHARACTERS)
         for _, name, form, conversion in fields:
             if conversion or not _FIELD.fullmatch(name or "") or not _FORMAT.fullmatch(form or ""):
                 raise ClauseError(
-                    "`{name}` asks for {found}; a value is a name and a format of a number, such as {example}",
+                    "`{name}` contains {found}; a value is a name with an optional number format, such as {example}",
                     name=where,
                     found=shown(
                         (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
@@ -300,7 +308,7 @@ def parsed(file: Path) -> dict[str, Any]:
         ) from error
     if len(content) > MAX_BYTES:
         raise LessonError(
-            "{file} has more than {most:,} bytes, and a lesson may not; split it.", file=file.name, most=MAX_BYTES
+            "{file} has more than {most:,} bytes, the limit for a lesson; split it.", file=file.name, most=MAX_BYTES
         )
     dots = max(line.count(b".") for line in content.split(b"\n"))
     if dots > MAX_DOTS:
@@ -313,7 +321,7 @@ def parsed(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number of thousands of digits
-        raise LessonError("{file} is no TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
+        raise LessonError("{file} is not valid TOML: {problem}", file=file.name, problem=str(error)[:200]) from error
 
 
 def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
@@ -326,7 +334,7 @@ def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...
     """
     files = sorted(folder.glob("*.toml"))[:MAX_FILES]
     if not files:
-        return {}, (say("The folder of lessons {folder} holds no .toml file.", folder=shown(str(folder))),)
+        return {}, (say("The folder of lessons {folder} has no .toml file.", folder=shown(str(folder))),)
     left, found, problems = dict[Path, Any](), dict[Path, Lesson](), dict[Path, Sentence]()
     for file in files:
         try:
@@ -358,7 +366,7 @@ def _own(file: Path, record: Mapping[str, Any], known: Sequence[Lesson]) -> Less
     lesson = lesson_of(record, file.name, languages=(), known=by_name)
     if lesson.name in by_name:
         raise LessonError(
-            "The lesson {file} cannot be used: its name {name} is that of another lesson; choose another.",
+            "The lesson {file} cannot be used: another lesson is already called {name}; choose a different name.",
             file=file.name,
             name=shown(lesson.name),
         )

@@ -102,7 +102,7 @@ def pose(step: Step, case: Case) -> Posed:
         if isinstance(error, GlassformerError):
             raise
         raise LessonError(
-            "A text or link of this step needs {name}, which the step does not have; mend the lesson's file.",
+            "A text or link of this step uses {name}, which the step does not have; correct the lesson's file.",
             name=shown(error.args[0] if error.args else ""),
         ) from error
     return posed

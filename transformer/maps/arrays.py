@@ -70,7 +70,8 @@ def _labels(kind: Kind, tokens: Mapping[StackName, Sequence[str] | None]) -> tup
         names = {"encoder": "source", "decoder": "target"}
         missing = names[attention.stack if queries is None else attention.keys_from]
         raise MapsError(
-            "{kind}: there are no labels; give the tokens as {missing}=[…], or both as labels={{…}}.",
+            "{kind}: there are no labels; give the tokens as {missing}=[…], or the labels of both sides as "
+            "labels={{…}}.",
             kind=kind,
             missing=missing,
         )
@@ -83,11 +84,11 @@ def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
         return _numbers(kind, weights)
     layers = [_layer(kind, number, one, row) for number, one in enumerate(weights, start=1)]
     if not layers:
-        raise MapsError("{kind}: the list of layers is empty; give one array a layer.", kind=kind)
+        raise MapsError("{kind}: the list of layers is empty; give one array per layer.", kind=kind)
     for number, layer in enumerate(layers, start=1):
         if layer.shape != layers[0].shape:
             raise MapsError(
-                "{kind}: layer {layer} has the shape {found}, layer 1 {first}; all layers need one shape.",
+                "{kind}: layer {layer} has the shape {found}, layer 1 {first}; all layers need the same shape.",
                 kind=kind,
                 layer=number,
                 found=shown(layer.shape),
@@ -101,8 +102,8 @@ def _layer(kind: Kind, number: int, weights: Any, row: int) -> np.ndarray:
     """One layer [head, query, key]."""
     if weights is None:
         raise MapsError(
-            "{kind}: layer {layer} has no weights, as fused attention keeps none. Load the model with {eager}, and "
-            "call it with {asked}.",
+            "{kind}: layer {layer} has no weights, because fused attention does not keep them. Load the model with "
+            "{eager}, and call it with {asked}.",
             kind=kind,
             layer=number,
             eager='`attn_implementation="eager"`',
@@ -110,8 +111,8 @@ def _layer(kind: Kind, number: int, weights: Any, row: int) -> np.ndarray:
         )
     if isinstance(weights, list | tuple) and any(hasattr(one, "shape") or one is None for one in weights):
         raise MapsError(
-            "{kind}: part {layer} of the list is a list again, as `generate` gives it, step by step. Run the model "
-            "once over the finished output, and give what that returns.",
+            "{kind}: item {layer} of the list is itself a list, one item per step, as `generate` returns it. Run "
+            "the model once over the finished output, and give what that returns.",
             kind=kind,
             layer=number,
         )
@@ -120,15 +121,14 @@ def _layer(kind: Kind, number: int, weights: Any, row: int) -> np.ndarray:
         return array
     if array.ndim != 4:
         raise MapsError(
-            "{kind}: layer {layer} has the shape {shape}; [head, query, key] is needed, or [batch, head, query, "
-            "key].",
+            "{kind}: layer {layer} has the shape {shape}; expected [head, query, key] or [batch, head, query, key].",
             kind=kind,
             layer=number,
             shape=shown(array.shape),
         )
     if not 0 <= row < len(array):
         raise MapsError(
-            "row: {row} was asked for; the batch of {kind} has rows 0 to {last}.",
+            "row: {row} was requested, but the batch of {kind} has rows 0 to {last}.",
             row=row,
             kind=kind,
             last=len(array) - 1,

@@ -64,7 +64,7 @@ def save_maps(maps: GivenMaps, path: str | Path) -> None:
     """
     path = Path(path)
     if path.suffix != SUFFIX:
-        raise MapsError("{name}: a file of maps ends in {suffix}; name it so.", name=path.name, suffix=SUFFIX)
+        raise MapsError("{name}: a file of maps needs a name that ends in {suffix}.", name=path.name, suffix=SUFFIX)
     half = path.with_name(f".{path.name}.new")
     try:
         with half.open("wb") as file:
@@ -148,7 +148,7 @@ def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
         read_header(member)
         flat = _values(member, math.prod(header.shape), header.dtype)
         if flat is None or member.read(1):
-            raise MapsError("{name}: is cut off, or longer than it says.", name=name)
+            raise MapsError("{name}: is cut off, or longer than its header says.", name=name)
     if header.dtype.kind == "U":
         texts = flat.tolist()
         return texts if header.shape else texts[0]

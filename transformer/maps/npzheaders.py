@@ -48,7 +48,7 @@ class _Form:
     what: Sentence  # the same in words
 
 
-_TOKENS: Final = _Form("U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels, text without pickles,"))
+_TOKENS: Final = _Form("U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels as text, without pickles"))
 _ONE_TEXT: Final = _Form("U", 0, 4 * MOST_TEXT, 1, say("one text"))
 _PARTS: Final = {
     "weights": _Form("f", 4, 8, MOST_CELLS, say("an array of floats [layer, head, query, key]")),
@@ -60,7 +60,7 @@ _PARTS: Final = {
 _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PARTS.items()} | {
     "checkpoint": _ONE_TEXT,
     "sentence": _ONE_TEXT,
-    "special": _Form("U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels, text without pickles,")),
+    "special": _Form("U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels as text, without pickles")),
 }
 
 
@@ -84,7 +84,7 @@ def check_end(file: BinaryIO, size: int) -> None:
     end = file.read(tail)
     kind, _, _, here, members, listed, _, comment = _END.unpack(end[-_END.size :])
     if kind != b"PK\x05\x06" or comment:
-        raise MapsError("is no .npz file as numpy writes it, or is cut off.")
+        raise MapsError("is not an .npz file as numpy writes it, or is cut off.")
     is_large = end[: -_END.size][-before:].startswith(mark)
     if is_large or here != members or not 1 <= members <= _MOST_MEMBERS or listed > _MOST_DIRECTORY:
         raise MapsError(
@@ -101,7 +101,8 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
         name = info.filename.removesuffix(".npy")
         if name not in _FORMS or info.filename == name or name in found:
             raise MapsError(
-                "has the array {name}, which no file of maps has (or has twice); there may be {names}.",
+                "has the array {name}, which does not belong in a file of maps, or occurs twice; allowed are "
+                "{names}.",
                 name=shown(name),
                 names=", ".join(_FORMS),
             )
@@ -116,7 +117,7 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> ArrayHeader:
     if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise MapsError("{name}: is encrypted, or packed in a way that numpy does not write.", name=name)
+        raise MapsError("{name}: is encrypted, or compressed in a way that numpy does not use.", name=name)
     with archive.open(info) as member:
         shape, fortran, dtype = read_header(member)
         header = ArrayHeader(dtype, shape, fortran)
@@ -124,7 +125,7 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Array
         size = member.tell() + math.prod(shape) * dtype.itemsize
     if size != info.file_size:
         raise MapsError(
-            "{name}: has {found:,} bytes; of the shape {shape} there would be {size:,}.",
+            "{name}: has {found:,} bytes; the shape {shape} would need {size:,}.",
             name=name,
             found=info.file_size,
             shape=shown(shape),
@@ -146,7 +147,7 @@ def _check_form(name: str, header: ArrayHeader) -> None:
     plain = dtype.names is None and dtype.subdtype is None and not dtype.hasobject
     if not plain or dtype.kind != form.kind or dtype.itemsize > form.most_bytes or len(shape) != form.axes:
         raise MapsError(
-            "{name}: is {dtype} of shape {shape}; {what} is needed.",
+            "{name}: is {dtype} of shape {shape}; expected {what}.",
             name=name,
             dtype=shown(str(dtype)),
             shape=shown(shape),
@@ -154,7 +155,7 @@ def _check_form(name: str, header: ArrayHeader) -> None:
         )
     if any(count < 0 for count in shape) or math.prod(shape) > form.most:
         raise MapsError(
-            "{name}: has the shape {shape}; at most {most:,} values are read.",
+            "{name}: has the shape {shape}; the limit is {most:,} values.",
             name=name,
             shape=shown(shape),
             most=form.most,
@@ -170,5 +171,5 @@ def _check_complete(found: Mapping[str, ArrayHeader]) -> None:
                 raise MapsError("the array {name} is missing; add it.", name=f"{kind}_{part}")
     if not any(begun.values()):
         raise MapsError(
-            "has no maps; one or more of {names} are needed.", names=", ".join(f"{kind}_weights" for kind in KINDS)
+            "has no maps; it needs one or more of {names}.", names=", ".join(f"{kind}_weights" for kind in KINDS)
         )

@@ -39,7 +39,7 @@ def check_shape(name: str, shape: Sequence[int]) -> None:
     """Raise a MapsError if no weights [layer, head, query, key] can have this shape."""
     if len(shape) != 4:
         raise MapsError(
-            "{name}: the weights have the shape {shape}; four axes are needed, [layer, head, query, key].",
+            "{name}: the weights have the shape {shape}; expected four axes, [layer, head, query, key].",
             name=name,
             shape=shown(tuple(shape)),
         )
@@ -47,7 +47,7 @@ def check_shape(name: str, shape: Sequence[int]) -> None:
     if not all(1 <= count <= limit for count, limit in zip(shape, most, strict=True)):
         raise MapsError(
             "{name}: the weights have the shape {shape}; at most {layers} layers, {heads} heads and {tokens:,} "
-            "tokens a side can be shown, and at least one of each. Give a part of them.",
+            "tokens per side can be shown, and at least one of each. Give only a part of them.",
             name=name,
             shape=shown(tuple(shape)),
             layers=MOST_LAYERS,
@@ -73,8 +73,8 @@ def check_text(name: str, text: object, most: int) -> None:
     if len(text) > most:
         raise MapsError(
             say_n(
-                "{name}: a text of {n:,} character; at most {most:,} are taken.",
-                "{name}: a text of {n:,} characters; at most {most:,} are taken.",
+                "{name}: the text has {n:,} character; the limit is {most:,}.",
+                "{name}: the text has {n:,} characters; the limit is {most:,}.",
                 len(text),
                 name=name,
                 most=most,
@@ -82,7 +82,8 @@ def check_text(name: str, text: object, most: int) -> None:
         )
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise MapsError(
-            "{name}: {text} has a character that is none (a NUL, or half of a pair); leave it out.",
+            "{name}: {text} contains something that is not a character (a NUL, or half of a surrogate pair); "
+            "remove it.",
             name=name,
             text=shown(text),
         )
@@ -109,7 +110,9 @@ class GivenAttention:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise MapsError(
-                "there is no attention {found}; there are {kinds}.", found=shown(self.kind), kinds=", ".join(KINDS)
+                "there is no attention {found}; expected one of {kinds}.",
+                found=shown(self.kind),
+                kinds=", ".join(KINDS),
             )
         check_shape(self.kind, np.shape(self.weights))
         weights = np.array(self.weights, dtype=np.float32)
@@ -149,7 +152,7 @@ class GivenMaps:
         kinds = [one.kind for one in ordered]
         if not kinds or len(set(kinds)) < len(kinds):
             raise MapsError(
-                "attentions: {found} were given; give one or more of {kinds}, each once.",
+                "attentions: found {found}; give one or more of {kinds}, each once.",
                 found=", ".join(kinds) or "[]",
                 kinds=", ".join(KINDS),
             )
@@ -159,7 +162,7 @@ class GivenMaps:
             check_text(name, getattr(self, name), MOST_TEXT)
         special = tuple(self.special)
         if len(special) > MOST_SPECIAL:
-            raise MapsError("special: {n:,} labels; at most {most} are taken.", n=len(special), most=MOST_SPECIAL)
+            raise MapsError("special: found {n:,} labels; the limit is {most}.", n=len(special), most=MOST_SPECIAL)
         for label in special:
             check_text("special", label, MOST_LABEL)
         object.__setattr__(self, "special", special)
@@ -200,10 +203,10 @@ class GivenMaps:
 def _labels(kind: Kind, name: str, labels: Sequence[str], count: int) -> tuple[str, ...]:
     where = f"{kind} {name}"
     if isinstance(labels, str):
-        raise MapsError("{where}: one text, {found}; give a list of labels.", where=where, found=shown(labels))
+        raise MapsError("{where}: found one text, {found}; give a list of labels.", where=where, found=shown(labels))
     if len(labels) != count:
         raise MapsError(
-            "{where}: the weights have {count:,} of them, and there are {n:,} labels; give one label for each.",
+            "{where}: the weights have {count:,} of them, but there are {n:,} labels; give one label for each.",
             where=where,
             count=count,
             n=len(labels),
@@ -217,8 +220,9 @@ def _check_weights(kind: Kind, weights: np.ndarray) -> None:
     if not (weights.min() >= -_NOTHING and weights.max() <= 1 + _NOTHING):  # true for NaN, too
         wrong = ~((weights >= -_NOTHING) & (weights <= 1 + _NOTHING))
         raise MapsError(
-            "{kind}: a weight in {where} is {found}, not a number from 0 to 1; give the weights after the softmax, "
-            "not the scores before it, computed in float32 and without what was not computed, such as padding.",
+            "{kind}: a weight in {where} is {found}, not a number from 0 to 1. Give the weights after the softmax, "
+            "not the scores before it. Compute them in float32, and leave out what was not computed, such as "
+            "padding.",
             kind=kind,
             where=_where(wrong),
             found=_first(wrong, weights),
@@ -236,7 +240,7 @@ def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
     allowed = np.array(given)
     if allowed.dtype != bool or allowed.shape != shape:
         raise MapsError(
-            "{kind}: the mask is {dtype} of shape {found}; a bool of shape {shape} is needed, [query, key], True "
+            "{kind}: the mask is {dtype} of shape {found}; expected a bool of shape {shape}, [query, key], True "
             "where a query may attend to a key.",
             kind=kind,
             dtype=str(allowed.dtype),
@@ -250,8 +254,8 @@ def _check_closed(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
     if ((weights.max(axis=(0, 1)) > _NOTHING) & ~allowed).any():
         wrong = (weights > _NOTHING) & ~allowed
         raise MapsError(
-            "{kind}: a cell in {where} has the weight {found}, and the mask closes it. In a mask True means that a "
-            "query may attend; is it the other way round?",
+            "{kind}: a cell in {where} has the weight {found}, but the mask closes it. In a mask, True means that "
+            "a query may attend; is yours the other way round?",
             kind=kind,
             where=_where(wrong),
             found=_first(wrong, weights),
@@ -264,7 +268,7 @@ def _check_sums(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
     if wrong.any():
         raise MapsError(
             "{kind}: the weights of {where} sum to {found}, not to 1 (within {most}). Was dropout on, or was "
-            "something left out? Call `model.eval()` first; if rows shall not sum to 1, say `sums_to_one=False`.",
+            "something left out? Call `model.eval()` first; if rows should not sum to 1, set `sums_to_one=False`.",
             kind=kind,
             most=ROUNDING,
             where=_where(wrong),

@@ -25,10 +25,11 @@ StackName = Literal["encoder", "decoder"]
 Sublayer = Literal["self_attn", "cross_attn", "ffn"]
 
 _MISSING: dict[Kind, Sentence] = {
-    "encoder": say("This model has no encoder: it is a decoder alone."),
-    "decoder": say("This model has no decoder: it is an encoder alone, which writes nothing."),
+    "encoder": say("This model has no encoder: it is decoder-only."),
+    "decoder": say("This model has no decoder: it is encoder-only and writes nothing."),
     "cross": say(
-        "This model has no cross-attention: by that a decoder reads an encoder, and it has one of them only."
+        "This model has no cross-attention. Cross-attention is how a decoder reads an encoder, and this model has "
+        "only one of the two."
     ),
 }
 

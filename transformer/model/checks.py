@@ -41,7 +41,7 @@ def check_number(
     if above:
         raise ConfigError(
             name,
-            "found {found}, expected a number above {least:g}, at most {most:g}.",
+            "found {found}, expected a number above {least:g} and at most {most:g}.",
             found=shown(value),
             least=least,
             most=most,

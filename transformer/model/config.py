@@ -124,10 +124,15 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                     name, "found {found}, expected {least} to {most:,}.", found=found, least=least, most=most
                 )
         if not self.n_encoder_layers + self.n_decoder_layers:
-            raise ConfigError("n_decoder_layers", "found 0, and no encoder layers either; a model needs a layer.")
+            raise ConfigError(
+                "n_decoder_layers",
+                "found 0, and there are no encoder layers either; a model needs at least one layer.",
+            )
         if not 0.0 <= self.dropout < 1.0:
             raise ConfigError(
-                "dropout", "found {found}, expected a probability from 0 to below 1.", found=shown(self.dropout)
+                "dropout",
+                "found {found}, expected a probability of at least 0 and less than 1.",
+                found=shown(self.dropout),
             )
 
     def _check_heads(self) -> None:
@@ -135,8 +140,8 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if not self.d_head and self.d_model % self.n_heads:
             raise ConfigError(
                 "n_heads",
-                "d_model = {d_model} cannot be split into {n_heads} heads of equal width; choose a "
-                "divisor of d_model, such as {divisors}, or say d_head.",
+                "d_model = {d_model} cannot be split into {n_heads} heads of equal width; choose a divisor of "
+                "d_model, such as {divisors}, or set d_head.",
                 d_model=self.d_model,
                 n_heads=self.n_heads,
                 divisors=_divisors(self.d_model),
@@ -146,8 +151,8 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if self.n_heads % self.n_kv_heads:
             raise ConfigError(
                 "n_kv_heads",
-                "{n_heads} heads cannot share {n_kv_heads} heads of keys and values evenly; choose a "
-                "divisor of n_heads, such as {divisors}.",
+                "{n_heads} heads cannot evenly share {n_kv_heads} key-value heads; choose a divisor of n_heads, "
+                "such as {divisors}.",
                 n_heads=self.n_heads,
                 n_kv_heads=self.n_kv_heads,
                 divisors=_divisors(self.n_heads),
@@ -159,11 +164,17 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             if getattr(self, name) == shared:
                 object.__setattr__(self, name, 0)
             elif getattr(self, name) and not (self.n_encoder_layers and self.n_decoder_layers):
-                raise ConfigError(name, "found {found} in a model of one stack; say 0.", found=getattr(self, name))
+                raise ConfigError(
+                    name, "found {found}, but this model has only one stack; set it to 0.", found=getattr(self, name)
+                )
         found, width = self.n_decoder_heads, self.n_heads * self.d_head
         if found and (self.n_kv_heads != self.n_heads or width % found):
-            raise ConfigError("n_decoder_heads", "found {found}, expected a divisor of {width}, with heads that "
-                              "share no keys.", found=found, width=width)  # fmt: skip
+            raise ConfigError(
+                "n_decoder_heads",
+                "found {found}, expected a divisor of {width} in a model whose heads share no keys.",
+                found=found,
+                width=width,
+            )
 
     @property
     def placing(self) -> Placing:
@@ -184,19 +195,19 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:
             raise ConfigError(
                 "shared_vocab",
-                "one shared vocabulary needs equal sizes, found src_vocab_size = {source_size} and "
-                "tgt_vocab_size = {target_size}.",
+                "a shared vocabulary needs equal sizes, found src_vocab_size = {source_size} and tgt_vocab_size = "
+                "{target_size}.",
                 source_size=self.src_vocab_size,
                 target_size=self.tgt_vocab_size,
             )
         if not self.shared_vocab and 0 in (self.n_encoder_layers, self.n_decoder_layers):
-            raise ConfigError("shared_vocab", "found false; a model of one stack has one vocabulary, so it is true.")
+            raise ConfigError(
+                "shared_vocab", "found false, but a model with one stack has one vocabulary; set it to true."
+            )
 
     def _check_output(self) -> None:
         if self.sinusoid_layout == "fairseq" and self.pad_id is None:
-            raise ConfigError(
-                "pad_id", "is null, but sinusoids as fairseq has them are counted from it; name the id."
-            )
+            raise ConfigError("pad_id", "is null, but fairseq's sinusoids count positions from it; give the id.")
         for name, least, most in (("output_scale", 1e-6, 1e6), ("logit_cap", 1e-6, 1e6), ("n_token_types", 0, 1024)):
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
@@ -206,17 +217,19 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 )
         if self.mlm_head and self.n_decoder_layers:
             raise ConfigError(
-                "mlm_head", "found true in a model with a decoder; only an encoder alone has such a head."
+                "mlm_head", "found true in a model with a decoder; only encoder-only models have such a head."
             )
         if self.n_token_types and not self.n_encoder_layers:
-            raise ConfigError("n_token_types", "the encoder has them, and this model has no encoder; say 0.")
+            raise ConfigError(
+                "n_token_types", "token types belong to the encoder, and this model has no encoder; set it to 0."
+            )
 
     def _check_parameters(self) -> None:
         if self.placing.adds == "table" and self.max_len * self.d_model > MAX_POSITION_VALUES:
             raise ConfigError(
                 "max_len",
-                "found {found} with d_model = {d_model}; the table of positions may hold {most:,} "
-                "values, that is {positions:,} positions.",
+                "found {found} with d_model = {d_model}; the table of positions can have at most {most:,} values, "
+                "here {positions:,} positions.",
                 found=self.max_len,
                 d_model=self.d_model,
                 most=MAX_POSITION_VALUES,
@@ -283,7 +296,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if type(version) is not int or version != FORMAT_VERSION:  # 1.0 and True are equal to 1, too
             raise ConfigError(
                 "format_version",
-                "found {found}, this program reads {version}.",
+                "found {found}; this program reads {version}.",
                 found=shown(version),
                 version=FORMAT_VERSION,
             )

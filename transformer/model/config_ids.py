@@ -69,24 +69,28 @@ class Ids:
             for i in getattr(self, name):
                 _check_range(name, i, src_size if name.startswith("source") else tgt_size)
         if self.prepend_source_bos and self.bos_id is None:
-            raise ConfigError("bos_id", "is null, but prepend_source_bos is true; name the id or say false.")
+            raise ConfigError(
+                "bos_id", "is null, but prepend_source_bos is true; give the id, or set prepend_source_bos to false."
+            )
         for name, ids in (("eos_id", (self.eos_id,)), ("further_eos_ids", self.further_eos_ids)):
             if self.pad_id in ids:
                 raise ConfigError(
                     name, "equals pad_id ({pad_id}); padding would end every sentence.", pad_id=self.pad_id
                 )
         if self.eos_id in self.banned_ids:
-            raise ConfigError("banned_ids", "holds eos_id ({eos_id}); no sentence would end.", eos_id=self.eos_id)
+            raise ConfigError(
+                "banned_ids", "contains eos_id ({eos_id}), so no sentence would end.", eos_id=self.eos_id
+            )
         for i in self.forced_ids:
             if i in self.never_written:
-                raise ConfigError("forced_ids", "holds {i}, which is never written (pad_id, banned_ids).", i=i)
+                raise ConfigError("forced_ids", "contains {i}, which is never written (pad_id, banned_ids).", i=i)
         for name, n in (
             ("source_prefix", len(self.source_prefix) + len(self.source_suffix)),
             ("forced_ids", len(self.forced_ids)),
         ):
             if n and n >= max_len:
                 raise ConfigError(
-                    name, "{n} ids leave no room for a text of at most {most} tokens.", n=n, most=max_len
+                    name, "{n} ids leave no room for text; the model reads at most {most} tokens.", n=n, most=max_len
                 )
 
 

@@ -81,21 +81,25 @@ class Layers:
         """Check what depends on more than one field; a ConfigError names the field."""
         if not 0.0 < self.norm_eps <= 0.1:
             raise ConfigError(
-                "norm_eps", "found {found}, expected a number above 0, at most 0.1.", found=shown(self.norm_eps)
+                "norm_eps", "found {found}, expected a number above 0 and at most 0.1.", found=shown(self.norm_eps)
             )
         if self.norm_kind == "rms" and self.norm_bias:
-            raise ConfigError("norm_bias", "found true; an RMS norm has no bias, so it is false.")
+            raise ConfigError("norm_bias", "found true, but an RMS norm has no bias; set it to false.")
         if self.norm_kind == "none" and self.norm_bias:
-            raise ConfigError("norm_bias", "found true; there are no norms, so it is false.")
+            raise ConfigError("norm_bias", "found true, but there are no norms; set it to false.")
         if self.parallel_residual and not self.residual:
-            raise ConfigError("parallel_residual", "found true without a residual; what would it be added to?")
+            raise ConfigError("parallel_residual", "found true, but there is no residual connection to add it to.")
         if self.norm_kind == "deviation" and d_model == 1:
-            raise ConfigError("norm_kind", "one number has no unbiased deviation; choose layer, or a wider d_model.")
+            raise ConfigError(
+                "norm_kind", "a single number has no unbiased standard deviation; choose layer, or a larger d_model."
+            )
         if self.parallel_residual and self.norm != "pre":
-            raise ConfigError("parallel_residual", "found true with norm = {norm}; it needs pre.", norm=self.norm)
+            raise ConfigError(
+                "parallel_residual", "found true with norm = {norm}; it needs norm = pre.", norm=self.norm
+            )
         if self.parallel_residual and n_stacks > 1:
             raise ConfigError(
                 "parallel_residual",
-                "found true in a model with cross-attention, where nothing says what would stand beside it; it needs "
-                "a model of one stack.",
+                "found true in a model with cross-attention, where it is not defined which sub-layers run in "
+                "parallel; it needs a model with one stack.",
             )

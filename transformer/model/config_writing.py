@@ -66,7 +66,7 @@ class Writing:
             if not isinstance(sequence, tuple) or len(sequence) < 2:
                 raise ConfigError(
                     "banned_sequences",
-                    "found {found}, expected a list of two ids or more; one id alone belongs to banned_ids.",
+                    "found {found}, expected a list of two or more ids; a single id belongs in banned_ids.",
                     found=shown(sequence),
                 )
             _check_ids("banned_sequences", sequence, size)

@@ -127,13 +127,13 @@ class AttentionFeatures:
         for name in ("rotary", "unplaced_layers"):
             if positions != "rotary" and getattr(self, name):
                 raise ConfigError(
-                    name, "is about rotary positions, but positions is {positions}.", positions=positions
+                    name, "applies to rotary positions, but positions is {positions}.", positions=positions
                 )
         if self.rotary and (self.rotary.width(d_head) % 2 or not self.rotary.width(d_head)):
             raise ConfigError(
                 "rotary.share",
-                "{share} of d_head = {d_head} is {width} dimensions, expected an even number from 2: they turn in "
-                "pairs.",
+                "{share} of d_head = {d_head} is {width} dimensions, expected an even number of at least 2, "
+                "because dimensions turn in pairs.",
                 share=self.rotary.share,
                 d_head=d_head,
                 width=self.rotary.width(d_head),

@@ -38,7 +38,8 @@ KINDS: Final[Mapping[PositionKind, Placing]] = {
         in_attention=say("Rotary positions turn queries and keys."),
         of=lambda config: say(
             "This model has no table of positions. It has rotary positions: every self-attention turns its queries "
-            "and keys, {n} of the {d_head} dimensions of each head in pairs, by angles that grow with the position.",
+            "and keys by angles that grow with the position. In each head, {n} of the {d_head} dimensions turn, in "
+            "pairs.",
             n=config.rotary.width(config.d_head),
             d_head=config.d_head,
         ),
@@ -49,20 +50,20 @@ KINDS: Final[Mapping[PositionKind, Placing]] = {
         in_attention=say("Relative positions add a learned bias to the scores."),
         in_score=say("Relative positions add a number that this head has learned for this distance."),
         of=lambda config: say(
-            "This model has no table of positions. It has relative positions: every self-attention adds to each "
-            "score a learned number, which depends on the head and on how far apart query and key are ({n} distances "
-            "are told apart, and from {most} tokens on all are one).",
+            "This model has no table of positions. It has relative positions: every self-attention adds a learned "
+            "number to each score. The number depends on the head and on the distance between query and key ({n} "
+            "distances are distinguished; all from {most} tokens on count as one).",
             n=config.relative_buckets,
             most=config.relative_distance,
         ),
     ),
     "alibi": Placing(
         adds="bias",
-        in_attention=say("ALiBi takes the distance from the scores, each head as much as its slope says."),
-        in_score=say("ALiBi adds a number below 0 that grows with the distance."),
+        in_attention=say("ALiBi lowers each score in proportion to the distance; each head has its own slope."),
+        in_score=say("ALiBi adds a penalty: the greater the distance, the lower the score."),
         of=lambda config: say(
-            "This model has no table of positions. It has ALiBi: every self-attention takes from each score the "
-            "distance between query and key, times a number that each head has of its own."
+            "This model has no table of positions. It has ALiBi: every self-attention subtracts from each score "
+            "the distance between query and key, times a slope that each head has of its own."
         ),
     ),
     "none": Placing(),

@@ -68,7 +68,7 @@ class Prefix:
         elif bool(mask.all()):
             self.ids = src_ids
         else:
-            raise QueryError("prompts that are decoded together must have one length, without padding.")
+            raise QueryError("prompts decoded together must have the same length and no padding.")
         self.n_prompt = self.ids.size(1)
 
     @property

@@ -53,12 +53,12 @@ def not_finite(site: str, *, tap: Tap = NO_TAP) -> NotFiniteError:
     """The error for a site, in a pass with this tap."""
     if any(not isinstance(visitor, Onlooker) for visitor in tap.visitors):
         return NotFiniteError(
-            "At {site} this model, as it was changed, computes what is not a number (NaN) or is infinite, and what "
-            "reads that does too. Take changes back.",
+            "With its changes, this model computes NaN (not a number) or an infinite value at {site}, and so does "
+            "everything that reads it. Undo the changes.",
             site=site,
         )
     return NotFiniteError(
-        "At {site} this model computes what is not a number (NaN) or is infinite: its parameters are damaged or far "
+        "At {site} this model computes NaN (not a number) or an infinite value: its parameters are damaged or far "
         "too large. Choose another checkpoint.",
         site=site,
     )

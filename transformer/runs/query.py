@@ -95,8 +95,8 @@ class Query:
         if len(self.forced) > self.max_new:
             raise QueryError(
                 say_n(
-                    "{n:,} forced piece does not fit into an output of {most}.",
-                    "{n:,} forced pieces do not fit into an output of {most}.",
+                    "{n:,} forced piece does not fit into an output of at most {most}.",
+                    "{n:,} forced pieces do not fit into an output of at most {most}.",
                     len(self.forced),
                     most=self.max_new,
                 )
@@ -126,7 +126,7 @@ class Query:
             version = record.pop("version")
             if type(version) is not int or version != QUERY_VERSION:
                 raise QueryError(
-                    "this query is of another version; this program reads version {version}.", version=QUERY_VERSION
+                    "this query has a different version; this program reads version {version}.", version=QUERY_VERSION
                 )
             decoding = record.pop("decoding")
             record["decoding"] = _DECODINGS[decoding.pop("kind")](**decoding)

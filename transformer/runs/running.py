@@ -83,7 +83,7 @@ def run_batch(
     if not queries:
         raise QueryError("a batch needs at least one query.")
     if len({query.interventions for query in queries}) > 1:
-        raise QueryError("the queries of a batch must have the same interventions; run the others by themselves.")
+        raise QueryError("the queries of a batch must have the same interventions; run the others separately.")
     reading = read(checkpoint, queries, maps=maps, tap=tap)
     return reading.finish(reading.decode(pause))
 
@@ -157,8 +157,8 @@ def read(
     sources = [read_source(checkpoint, query) for query in queries]
     if checkpoint.config.pad_id is None and len({len(source.ids) for source in sources}) > 1:
         raise QueryError(
-            "{model} has no padding piece, so that only sentences of one length can be run as one batch; run them by "
-            "themselves.",
+            "{model} has no padding piece, so only sentences of the same length can run as one batch; run them one "
+            "at a time.",
             model=checkpoint.name,
         )
     src_ids = padded([source.ids for source in sources], checkpoint.config.fill_id)  # [B, S]

@@ -38,7 +38,7 @@ class Source:
 def no_piece(found: str) -> QueryError:
     """The error for what no piece of a vocabulary stands for."""
     return QueryError(
-        "The vocabulary has no piece for {found}, nor one for what is unknown. Leave it out.", found=shown(found)
+        "The vocabulary has no unknown piece and no piece for {found}. Leave it out.", found=shown(found)
     )
 
 
@@ -58,14 +58,14 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
         raise no_piece(encoding.unread[0])
     if encoding.unread:
         raise QueryError(
-            "This model has no tokenizer and reads ids from 0 to {last:,} only; found {found}. Type numbers, such as "
-            "12 7 5.",
+            "This model has no tokenizer and reads only ids from 0 to {last:,}; found {found}. Type numbers, such "
+            "as 12 7 5.",
             last=tokenizer.size - 1,
             found=shown(encoding.unread[0]),
         )
     if not encoding.ids:
         if text.strip():
-            raise QueryError("The source holds nothing that can be read. Type a sentence.")
+            raise QueryError("The source has nothing that the model can read. Type a sentence.")
         raise QueryError("The source is empty. Type a sentence.")
     begin, end = config.source_start, config.source_end
     own = begin + encoding.ids + end
@@ -132,29 +132,29 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
     listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
     if len(listed) <= MAX_LISTED and whole:
         note = say(
-            "This model has never seen: {pieces}. It reads an unknown piece there, and so knows nothing of this "
+            "This model has never seen: {pieces}. It reads an unknown piece there, so it knows nothing about this "
             "sentence.",
             pieces=listed,
         )
     elif len(listed) <= MAX_LISTED:
         note = say(
-            "This model has never seen: {pieces}. It reads an unknown piece there, and cannot tell what it says.",
+            "This model has never seen: {pieces}. It reads an unknown piece there and cannot know what is written.",
             pieces=listed,
         )
     elif whole:
         note = say_n(
-            "This model has never seen {n} of these pieces. It reads an unknown piece there, and so knows nothing of "
-            "this sentence.",
-            "This model has never seen {n} of these pieces. It reads an unknown piece there, and so knows nothing of "
-            "this sentence.",
+            "This model has never seen {n} of these pieces. It reads an unknown piece there, so it knows nothing "
+            "about this sentence.",
+            "This model has never seen {n} of these pieces. It reads an unknown piece there, so it knows nothing "
+            "about this sentence.",
             len(unknown),
         )
     else:
         note = say_n(
-            "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
-            "says.",
-            "This model has never seen {n} of these pieces. It reads an unknown piece there, and cannot tell what it "
-            "says.",
+            "This model has never seen {n} of these pieces. It reads an unknown piece there and cannot know what "
+            "is written.",
+            "This model has never seen {n} of these pieces. It reads an unknown piece there and cannot know what "
+            "is written.",
             len(unknown),
         )
     return (note,)
@@ -168,7 +168,9 @@ def _visible(piece: str) -> str:
 def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
     config = checkpoint.config
     if query.forced and not room:
-        raise QueryError("pieces are forced; {model} is an encoder alone and writes none.", model=checkpoint.name)
+        raise QueryError(
+            "pieces are forced, but {model} is an encoder-only model and writes none.", model=checkpoint.name
+        )
     for place, i in enumerate(query.forced):
         if i >= config.tgt_vocab_size:
             raise QueryError(
@@ -181,7 +183,7 @@ def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
         if i in config.banned_ids:
             raise QueryError("forced piece id {i} is banned by this model's config; choose another piece.", i=i)
         if i in config.end_ids and place < len(query.forced) - 1:
-            raise QueryError("a piece is forced after the end of the sentence; end the forced pieces there.")
+            raise QueryError("a forced piece comes after the end mark; end the forced pieces there.")
     if len(query.forced) > room:
         raise QueryError(
             say_n(

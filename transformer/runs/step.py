@@ -13,7 +13,7 @@ BY_STEPS = say(
     "With this change, what the decoder computes for a token depends on what comes after it. The maps show each row "
     "as its step computed it, when its token was the last; one pass over the whole output would give different rows."
 )
-ROWS_BY_STEPS = say("each row of the decoder as its own step computed it")
+ROWS_BY_STEPS = say("each decoder row as computed at its own step")
 
 
 @dataclass(frozen=True)

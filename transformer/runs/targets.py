@@ -44,8 +44,8 @@ def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with
     config, parts = checkpoint.config, anatomy(checkpoint.config)
     if not parts.writes:
         raise QueryError(
-            "{model} is an encoder alone: it writes nothing, so that no output can be right. Hide pieces of the text "
-            "instead, or choose another checkpoint.",
+            "{model} is an encoder-only model: it writes nothing, so there is no right output. Hide pieces of the "
+            "text instead, or choose another checkpoint.",
             model=checkpoint.name,
         )
     source = read_source(checkpoint, replace(query, forced=(), hypothesis=0))
@@ -58,8 +58,8 @@ def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with
     if len(ids) > most:
         raise QueryError(
             say_n(
-                "The reference has {n:,} piece; {model} has room for {most:,} after what stands before. Shorten it.",
-                "The reference has {n:,} pieces; {model} has room for {most:,} after what stands before. Shorten it.",
+                "The reference has {n:,} piece; {model} has room for {most:,} after the text before it. Shorten it.",
+                "The reference has {n:,} pieces; {model} has room for {most:,} after the text before it. Shorten it.",
                 len(ids),
                 model=checkpoint.name,
                 most=max(most, 0),
@@ -77,8 +77,7 @@ def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Giv
     ids = (*source.ids[n_before:], *end)
     if not ids:
         raise QueryError(
-            "This text is one piece, and nothing stands before it that it could be guessed from. Type more, or give "
-            "a reference."
+            "This text is a single piece, with nothing before it to predict it from. Type more, or give a reference."
         )
     if len(source.ids) + len(end) - 1 > config.max_len:
         raise QueryError("This text leaves no room for its end mark; shorten it.")
@@ -97,8 +96,8 @@ def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple
             raise no_piece(encoding.unread[0])
         if encoding.unread:
             raise QueryError(
-                "This model has no tokenizer and writes ids from 0 to {last:,} only; found {found} in the reference. "
-                "Type numbers, such as 12 7 5.",
+                "This model has no tokenizer and writes only ids from 0 to {last:,}; found {found} in the "
+                "reference. Type numbers, such as 12 7 5.",
                 last=tokenizer.size - 1,
                 found=shown(encoding.unread[0]),
             )
@@ -112,7 +111,7 @@ def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple
     if not ids:
         raise QueryError("The reference is empty. Type the right output.")
     if config.pad_id in ids and config.pad_id not in config.end_ids:
-        raise QueryError("The reference holds padding, which is never read. Leave it out.")
+        raise QueryError("The reference contains padding, which is never read. Leave it out.")
     return ids, notes
 
 
@@ -120,7 +119,7 @@ def _checked(ids: Sequence[int], size: int) -> tuple[int, ...]:
     for i in ids:
         if not isinstance(i, int) or isinstance(i, bool) or not 0 <= i < size:
             raise QueryError(
-                "The reference holds the id {found}; ids go from 0 to {last:,}.", found=shown(i), last=size - 1
+                "The reference contains the id {found}; ids go from 0 to {last:,}.", found=shown(i), last=size - 1
             )
     return tuple(ids)
 
@@ -130,10 +129,10 @@ def _unknown(pieces: Sequence[str], count: int) -> tuple[str, ...]:
         return ()
     return (
         say_n(
-            "Of the {all} pieces of the reference the model can write {n} as the unknown piece only: its numbers say "
-            "nothing of what was typed there.",
-            "Of the {all} pieces of the reference the model can write {n} as the unknown piece only: their numbers "
-            "say nothing of what was typed there.",
+            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece: its numbers say "
+            "nothing about what was typed there.",
+            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece: their numbers say "
+            "nothing about what was typed there.",
             len(pieces),
             all=count,
         ),

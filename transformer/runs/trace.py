@@ -235,7 +235,7 @@ class Trace(Arrays):
             QueryError: There is no such step.
         """
         if not self.n_steps:
-            raise QueryError("this model writes nothing, so that its run has no steps; look at its maps.")
+            raise QueryError("this model writes nothing, so its run has no steps; look at its maps.")
         if not 0 <= index < self.n_steps:
             raise QueryError(
                 "step {index} does not exist; this run has steps 0 to {last}.", index=index, last=self.n_steps - 1

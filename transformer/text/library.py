@@ -91,7 +91,7 @@ class LibraryProcess:
         answer = self._ask({"encode": text, "unknown": unknown})
         if "tokens" in answer:
             raise TokenizerError(
-                "its rules make {n:,} tokens of {characters:,} characters; at most {most:,} tokens are read. Take a "
+                "its rules turn {characters:,} characters into {n:,} tokens; the limit is {most:,} tokens. Use a "
                 "shorter text or another tokenizer.",
                 n=answer["tokens"],
                 characters=len(text),
@@ -104,7 +104,7 @@ class LibraryProcess:
         answer = self._ask({"decode": ids})
         if "characters" in answer:
             raise TokenizerError(
-                "its rules make {n:,} characters of {tokens:,} tokens; at most {most:,} are shown. Take another "
+                "its rules turn {tokens:,} tokens into {n:,} characters; the limit is {most:,}. Use another "
                 "tokenizer.",
                 n=answer["characters"],
                 tokens=len(ids),
@@ -126,14 +126,14 @@ class LibraryProcess:
             if answer is None:
                 self._end()
                 raise TokenizerError(
-                    "its rules take more than {seconds:g} seconds or {memory:,} MB for one text; take another "
+                    "its rules need more than {seconds:g} seconds or {memory:,} MB for one text; use another "
                     "tokenizer.",
                     seconds=self._limits.seconds,
                     memory=self._limits.memory >> 20,
                 )
         if "refused" in answer:
             reason = " ".join(str(answer["refused"])[:200].split()).rstrip(".")
-            raise TokenizerError("tokenizers cannot use it: {reason}.", reason=reason)
+            raise TokenizerError("the library tokenizers cannot use it: {reason}.", reason=reason)
         return answer
 
     def _start(self) -> dict[str, Any]:
@@ -157,14 +157,14 @@ class LibraryProcess:
             return found
         self._end()
         if found is None:
-            raise TokenizerError("tokenizers could not load it within its limits of memory and time.")
+            raise TokenizerError("the library tokenizers could not load it within the limits of memory and time.")
         if "last" in found:
             most = self._limits.pieces
             raise TokenizerError(
-                "ids go up to {last:,}; at most {most:,} pieces are read.", last=found["last"], most=most
+                "ids go up to {last:,}; the limit is {most:,} pieces.", last=found["last"], most=most
             )
         raise TokenizerError(
-            "its pieces have {n:,} bytes together; at most {most:,} are read. Take another tokenizer.",
+            "its pieces have {n:,} bytes in all; the limit is {most:,}. Use another tokenizer.",
             n=found["bytes"],
             most=self._limits.bytes,
         )
@@ -267,8 +267,8 @@ def _opened(content: bytes) -> tuple[LibraryProcess, dict[str, Any]]:
     """The process that has the file, and what it says of it."""
     if not is_installed():
         raise TokenizerError(
-            "{file}: is read by the library tokenizers, which is not installed; pip install 'glassformer[hf]' "
-            "installs it.",
+            "{file}: reading it needs the library tokenizers, which is not installed; install it with pip install "
+            "'glassformer[hf]'.",
             file=FILE,
         )
     with within(FILE):

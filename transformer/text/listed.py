@@ -65,14 +65,15 @@ def pieces_of(files: Files, lines: str = LINES, ids: str = IDS) -> list[str]:
         names, file = vocabulary_files.id_table(files, ids, whole=True), ids
     if "" in names:
         raise TokenizerError(
-            "{file}: the piece with the id {i} is empty; write one piece a line, without empty lines.",
+            "{file}: the piece with the id {i} is empty; write one piece per line, without empty lines.",
             file=file,
             i=names.index(""),
         )
     words = [name for name in names if name not in SPECIAL and len(name) > 1 and any(map(str.isspace, name))]
     if words:
         raise TokenizerError(
-            "{file}: the piece {piece} has a space inside; a list is cut at spaces, so give a tokenizer.json.",
+            "{file}: the piece {piece} contains a space, but a list is split at spaces; give a tokenizer.json "
+            "instead.",
             file=file,
             piece=shown(words[0]),
         )

@@ -91,14 +91,14 @@ def added_of_folder(files: Files) -> tuple[Added, ...]:
         found, file = list(_of_list(records.get(LIST, {}), special)), LIST
     if len(found) > MAX_ADDED:
         raise TokenizerError(
-            "{file}: has {n:,} added pieces; at most {most:,} are read.", file=file, n=len(found), most=MAX_ADDED
+            "{file}: has {n:,} added pieces; the limit is {most:,}.", file=file, n=len(found), most=MAX_ADDED
         )
     rows: dict[int, Added] = {}
     for one in found:
         other = rows.setdefault(one.id, one)
         if other is not one:
             raise TokenizerError(
-                "{file}: {piece} has the id {i}, as {other} has already.",
+                "{file}: {piece} has the id {i}, which {other} already has.",
                 file=file,
                 piece=shown(one.content),
                 i=one.id,
@@ -144,7 +144,7 @@ def _check_known(record: Mapping[str, Any], kind: "type[Added | Options]") -> No
     known = {field.name for field in fields(kind)}
     for name in record:
         if name not in known:
-            raise TokenizerError("{field}: there is no such option.", field=shown(name))
+            raise TokenizerError("{field}: is not a known option.", field=shown(name))
 
 
 def _special(record: Mapping[str, Any]) -> Iterator[str]:

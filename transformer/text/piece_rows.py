@@ -49,7 +49,9 @@ def padded(pieces: Sequence[str], size: int | None) -> tuple[str, ...]:
     size = len(pieces) if size is None else size
     if size < len(pieces):
         raise TokenizerError(
-            "the vocabulary has {found:,} pieces; the model has {size:,} rows for them.", found=len(pieces), size=size
+            "the vocabulary has {found:,} pieces, but the model has {size:,} rows for them.",
+            found=len(pieces),
+            size=size,
         )
     return (*pieces, *(unused(i) for i in range(len(pieces), size)))
 

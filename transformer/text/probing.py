@@ -57,7 +57,7 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float, argume
         )
     except subprocess.TimeoutExpired:
         raise TokenizerError(
-            "{library} did not get through it in {seconds:.0f} seconds.", library=library, seconds=seconds
+            "{library} did not finish reading it within {seconds:.0f} seconds.", library=library, seconds=seconds
         ) from None
     except OSError as error:
         raise TokenizerError(
@@ -70,7 +70,8 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float, argume
         )
     if found.returncode != 0:
         raise TokenizerError(
-            "{library} crashed on it (exit status {status}): the file is damaged, or takes more memory than it may.",
+            "{library} crashed on it (exit status {status}): the file is damaged, or needs more memory than it may "
+            "use.",
             library=library,
             status=found.returncode,
         )

@@ -27,7 +27,7 @@ def fields(message: memoryview) -> Iterator[Field]:
         key, position = _varint(message, position)
         number, kind = key >> 3, key & 7
         if number == 0:
-            raise ClauseError("byte {position} begins no field", position=position - 1)
+            raise ClauseError("no field begins at byte {position}", position=position - 1)
         if kind == 0:
             value, position = _varint(message, position)
             yield number, value
@@ -41,7 +41,7 @@ def fields(message: memoryview) -> Iterator[Field]:
         content = message[position : position + length]
         if len(content) < length:
             raise ClauseError(
-                "it ends inside field {number}, which needs {length:,} bytes and has {given:,}",
+                "it ends inside field {number}, which needs {length:,} bytes but has {given:,}",
                 number=number,
                 length=length,
                 given=len(content),

@@ -40,8 +40,8 @@ class RawIds(AnyTokenizer):
     continuation = " "  # no number begins with it, so each is a word
     notes = (
         say(
-            "This model came without a tokenizer, so its pieces are the numbers of its rows. Type numbers with "
-            "spaces between them, such as 12 7 5."
+            "This model has no tokenizer, so its pieces are row numbers. Type numbers separated by spaces, such as "
+            "12 7 5."
         ),
     )
 

@@ -36,7 +36,7 @@ _PROBE = Path(__file__).with_name("sentencepiece_probe.py")
 _OTHERS = (
     (
         b"version https://git-lfs",
-        say("is not a SentencePiece model but a Git LFS pointer, not the file itself; fetch it with `git lfs pull`."),
+        say("is not a SentencePiece model but a Git LFS pointer; fetch the file itself with `git lfs pull`."),
     ),
     (b"<", say("is not a SentencePiece model but a web page or XML; download the file itself.")),
     (
@@ -75,7 +75,7 @@ def read(model: bytes) -> list[Piece]:
     """The pieces of a model, in the order of their ids, without SentencePiece; refuses bytes that are none."""
     other = next((other for start, other in _OTHERS if model.lstrip()[:32].startswith(start)), None)
     if not model:
-        raise TokenizerError("is not a SentencePiece model but empty.")
+        raise TokenizerError("is not a SentencePiece model: the file is empty.")
     if other:
         raise TokenizerError(other)
     pieces: list[Piece] = []
@@ -86,7 +86,7 @@ def read(model: bytes) -> list[Piece]:
             elif number in _TEXTS_OF:
                 _check_texts(value, _TEXTS_OF[number])
             if len(pieces) > MAX_PIECES:
-                raise TokenizerError("has over {most:,} pieces, the most that is read.", most=MAX_PIECES)
+                raise TokenizerError("has more than {most:,} pieces, which is the limit.", most=MAX_PIECES)
     except ClauseError as error:
         raise TokenizerError(
             "is not a SentencePiece model, or a damaged one: {problem}.", problem=error.sentence
@@ -109,8 +109,8 @@ def _piece(message: int | float | memoryview, i: int) -> Piece:
             if len(value) > MAX_PIECE_BYTES:
                 raise TokenizerError(
                     say_n(
-                        "piece {i} is {n:,} byte long; at most {most} are read.",
-                        "piece {i} is {n:,} bytes long; at most {most} are read.",
+                        "piece {i} is {n:,} byte long; the limit is {most}.",
+                        "piece {i} is {n:,} bytes long; the limit is {most}.",
                         len(value),
                         i=i,
                         most=MAX_PIECE_BYTES,
@@ -142,7 +142,7 @@ def _check_texts(message: int | float | memoryview, wanted: int) -> None:
         longest = max(map(len, texts.split(b"\0")))
         if longest > MAX_REPLACEMENT_BYTES:
             raise TokenizerError(
-                "replaces a character by {longest:,} bytes; at most {most} are read.",
+                "replaces a character with {longest:,} bytes; the limit is {most}.",
                 longest=longest,
                 most=MAX_REPLACEMENT_BYTES,
             )
@@ -157,7 +157,7 @@ def _check_pieces(pieces: list[Piece]) -> None:
             raise TokenizerError("piece {i} is empty.", i=i)
         if piece.text in seen:
             raise TokenizerError(
-                "piece {i} is {piece}, as piece {other} is already.",
+                "piece {i} is {piece}, the same as piece {other}.",
                 i=i,
                 piece=shown(piece.text),
                 other=seen[piece.text],

@@ -253,7 +253,7 @@ def any_json(files: Files, options: Options) -> Two:
 def raw_ids(_: Files, options: Options) -> Two:
     """No tokenizer: pieces are the numbers of their rows."""
     if options.size is None:
-        raise TokenizerError("size: is missing; without a tokenizer the number of rows must be said.")
+        raise TokenizerError("size: is missing; without a tokenizer, the number of rows must be given.")
     source = RawIds(options.size, options.special_ids)
     if options.target_size in (None, options.size):
         return _both(source)
@@ -277,7 +277,7 @@ def _asked(options: Options, codes: Sequence[str], rows: Sequence[int]) -> tuple
 def _language(code: str, codes: Sequence[str], rows: Sequence[int]) -> int:
     if code not in codes:
         raise TokenizerError(
-            "this family knows no language {found}; it knows {languages}.",
+            "this family does not know the language {found}; it knows {languages}.",
             found=shown(code),
             languages=", ".join(codes),
         )
@@ -317,8 +317,8 @@ def table_of(
             pieces[one.id] = one.content
         elif names[one.id] != one.content:
             raise TokenizerError(
-                "the added piece {piece} has the id {i}, which is {other} in the vocabulary; one of the two files is "
-                "another model's.",
+                "the added piece {piece} has the id {i}, which is {other} in the vocabulary; one of the two files "
+                "belongs to another model.",
                 piece=shown(one.content),
                 i=one.id,
                 other=shown(names[one.id]),

@@ -61,7 +61,7 @@ def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
         other = pieces.setdefault(i, piece)
         if other != piece:
             raise TokenizerError(
-                "{file}: {piece} has the id {i}, as {other} has already.",
+                "{file}: {piece} has the id {i}, which {other} already has.",
                 file=name,
                 piece=shown(piece),
                 i=i,
@@ -70,7 +70,7 @@ def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
         _check_length(piece, name)
     if whole and len(pieces) <= max(pieces):
         raise TokenizerError(
-            "{file}: no piece has the id {i}; give every id from 0 to {last:,} a piece.",
+            "{file}: no piece has the id {i}; every id from 0 to {last:,} needs a piece.",
             file=name,
             i=next(i for i in range(max(pieces)) if i not in pieces),
             last=max(pieces),
@@ -87,7 +87,7 @@ def listed(files: Files, name: str) -> list[str]:
         _check_length(piece, name)
         if piece in seen:
             raise TokenizerError(
-                "{file}: line {line:,} is {piece}, as line {other:,} is already.",
+                "{file}: line {line:,} is {piece}, the same as line {other:,}.",
                 file=name,
                 line=i + 1,
                 piece=shown(piece),
@@ -121,7 +121,7 @@ def merges(files: Files, name: str, pieces: Sequence[str]) -> list[Pair]:
             )
         if (left, right) in found:
             raise TokenizerError(
-                "{file}: line {line:,} merges {left} and {right}, as line {other:,} does already.",
+                "{file}: line {line:,} merges {left} and {right}, as line {other:,} already does.",
                 file=name,
                 line=number,
                 left=shown(left),
@@ -138,7 +138,7 @@ def check_bytes(pieces: Sequence[str], name: str) -> None:
     for byte, sign in SIGNS.items():
         if sign not in known:
             raise TokenizerError(
-                "{file}: has no piece for the byte {byte} (written {sign}); a vocabulary over bytes has all 256.",
+                "{file}: has no piece for the byte {byte} (written {sign}); a byte vocabulary has all 256.",
                 file=name,
                 byte=f"0x{byte:02X}",
                 sign=shown(sign),
@@ -152,9 +152,7 @@ def _lines(files: Files, name: str) -> list[str]:
         raise TokenizerError("{file}: it is not UTF-8 (byte {byte}).", file=name, byte=error.start) from None
     count = text.count("\n")
     if count > MAX_PIECES:
-        raise TokenizerError(
-            "{file}: has {n:,} lines; at most {most:,} are read.", file=name, n=count, most=MAX_PIECES
-        )
+        raise TokenizerError("{file}: has {n:,} lines; the limit is {most:,}.", file=name, n=count, most=MAX_PIECES)
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
@@ -162,13 +160,13 @@ def _check_count(count: int, name: str) -> None:
     if not count:
         raise TokenizerError("{file}: has no pieces.", file=name)
     if count > MAX_PIECES:
-        raise TokenizerError("{file}: has over {most:,} pieces, the most that is read.", file=name, most=MAX_PIECES)
+        raise TokenizerError("{file}: has more than {most:,} pieces, which is the limit.", file=name, most=MAX_PIECES)
 
 
 def _check_length(piece: str, name: str) -> None:
     if len(piece) > MAX_CHARACTERS:
         raise TokenizerError(
-            "{file}: {piece} has {n:,} characters; at most {most} are read.",
+            "{file}: {piece} has {n:,} characters; the limit is {most}.",
             file=name,
             piece=shown(piece),
             n=len(piece),

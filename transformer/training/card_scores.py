@@ -32,7 +32,8 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     """
     if load(checkpoint.folder).content_hash != checkpoint.content_hash:
         raise DataError(
-            "{model}: was replaced while it was scored; nothing is recorded. Score it again.", model=checkpoint.name
+            "{model}: was replaced while it was being scored, so nothing is recorded. Score it again.",
+            model=checkpoint.name,
         )
     card = read_open_card(checkpoint.folder)
     scores = merged(card.get("scores", []), records)

@@ -133,7 +133,7 @@ def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.dropped.most_common(3))
         raise DataError(
             say_n(
-                "None of {n:,} line can be kept ({reasons}).",
+                "No line of {n:,} can be kept ({reasons}).",
                 "None of {n:,} lines can be kept ({reasons}).",
                 tally.read,
                 reasons=reasons or say("the file is empty"),

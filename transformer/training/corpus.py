@@ -76,10 +76,10 @@ def _texts(path: Path) -> Iterator[str]:
         # One byte more than allowed tells a line that is too long from one that just fits.
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
             if number == 1 and b"\r" in raw[:-1] and b"\n" not in raw:  # LF stands in no other line either
-                raise DataError("{name}: its lines end with CR alone; save it with LF or CR LF.", name=name)
+                raise DataError("{name}: its lines end with CR only; save it with LF or CR LF.", name=name)
             if len(raw) > MAX_LINE_BYTES:
                 raise DataError(
-                    "{name}, line {number:,}: over {most:,} bytes; is it a text of lines?",
+                    "{name}, line {number:,}: over {most:,} bytes; is this a text file with one sentence per line?",
                     name=name,
                     number=number,
                     most=MAX_LINE_BYTES,
@@ -149,8 +149,10 @@ def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
         names = shown(", ".join(member.filename for member in found or archive.infolist()))
         raise DataError(
             say_n(
-                "{name}: {n} file in it holds tab-separated lines, expected one ({names}); unpack it, give one.",
-                "{name}: {n} files in it hold tab-separated lines, expected one ({names}); unpack it, give one.",
+                "{name}: {n} file in it holds tab-separated lines, expected one ({names}); unpack it and give one "
+                "file.",
+                "{name}: {n} files in it hold tab-separated lines, expected one ({names}); unpack it and give one "
+                "file.",
                 len(found),
                 name=name,
                 names=names,

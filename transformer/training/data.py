@@ -163,7 +163,7 @@ def make_batch(group: Sequence[Example], config: ModelConfig) -> Batch:
 def _padded(rows: Sequence[Sequence[int]], config: ModelConfig) -> Tensor:
     width = min(_rounded(max(len(row) for row in rows)), config.max_len)
     if config.pad_id is None:
-        raise ConfigError("pad_id", "is null; training fills the rows of a batch with padding, so it needs one.")
+        raise ConfigError("pad_id", "is null; training pads the rows of a batch, so it needs a padding id.")
     padded = torch.full((len(rows), width), config.pad_id)
     for i, row in enumerate(rows):
         padded[i, : len(row)] = torch.tensor(row)

@@ -226,12 +226,12 @@ def _moments(found: object, parameters: Sequence[Tensor]) -> dict[int, dict[str,
     """AdamW's state of each parameter, by number; torch itself would take a state that lacks some."""
     moments = found.get("state") if isinstance(found, dict) else None
     if not isinstance(moments, dict) or moments.keys() != set(range(len(parameters))):
-        raise ClauseError("the optimizer's state is not of these parameters")
+        raise ClauseError("the optimizer's state does not belong to these parameters")
     for i, parameter in enumerate(parameters):
         wanted = {"step": torch.Size(()), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
         shapes = {name: getattr(value, "shape", None) for name, value in dict(moments[i]).items()}
         if shapes != wanted:
-            raise ClauseError("the optimizer's state of parameter {i} is missing or of another shape", i=i)
+            raise ClauseError("the optimizer's state for parameter {i} is missing or has a different shape", i=i)
     return moments
 
 

@@ -30,7 +30,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
     folder = Path(os.path.realpath(out))
     if Path.cwd().is_relative_to(folder):
         raise CheckpointError(
-            "--out {out}: is the folder you are in, or one around it; name a new one.", out=str(out)
+            "--out {out}: is the folder you are in, or a parent of it; give a new one.", out=str(out)
         )
     made: list[Path] = []
     try:
@@ -57,8 +57,8 @@ def _check(out: Path, folder: Path, *, resume: bool, force: bool) -> None:
     hidden.put_back(folder)
     if is_checkpoint(folder) and not resume and not force:
         raise CheckpointError(
-            "--out {out}: holds a checkpoint; go on with its training by --resume, replace it by --force, or choose "
-            "another folder.",
+            "--out {out}: contains a checkpoint; continue its training with --resume, replace it with --force, or "
+            "choose another folder.",
             out=str(out),
         )
 

@@ -72,10 +72,10 @@ def prepare(job: Preparation) -> dict[str, object]:
 def _check_folder(job: Preparation) -> None:
     """Refuse before the work what could not be written after it."""
     if job.out.exists() and not job.out.is_dir():
-        raise DataError("{out}: is a file; --out is the folder to write.", out=str(job.out))
+        raise DataError("{out}: is a file; --out must be the folder to write to.", out=str(job.out))
     if job.out.is_dir() and any(job.out.iterdir()) and not job.force:
         raise DataError(
-            "{out}: holds files already; choose another folder, or --force to replace them.", out=str(job.out)
+            "{out}: already contains files; choose another folder, or use --force to replace them.", out=str(job.out)
         )
     for name in WRITTEN:
         if os.path.lexists(job.out / name) and name not in _written_before(job.out):
@@ -87,7 +87,7 @@ def _check_folder(job: Preparation) -> None:
     for file in job.files:
         if file.resolve() in ours:
             raise DataError(
-                "{file}: would be overwritten by what is made of it; choose another --out.", file=str(file)
+                "{file}: would be overwritten by the output made from it; choose another --out.", file=str(file)
             )
 
 

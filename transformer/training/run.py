@@ -98,8 +98,8 @@ def _train(job: Job) -> list[Row]:
     if state is not None and not (job.out / CONFIG).exists():
         # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
         raise DataError(
-            "{out}: is gone, and the best epoch so far with it. Put the folder back, or leave out --resume to start "
-            "anew.",
+            "{out}: is gone, and the best epoch so far is gone with it. Put the folder back, or leave out --resume "
+            "to start anew.",
             out=str(job.out),
         )
     tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
@@ -110,7 +110,7 @@ def _train(job: Job) -> list[Row]:
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
             raise DataError(
-                "{file}: no pair fits into {most} tokens a side; raise --max-len.",
+                "{file}: no pair fits into {most} tokens per side; raise --max-len.",
                 file=str(path),
                 most=config.max_len,
             )
@@ -145,10 +145,10 @@ def _train(job: Job) -> list[Row]:
 
 def _of_another_version(job: Job, error: Exception) -> DataError:
     """What is said of a state that is whole but does not fit this program or this job."""
-    problem = error.sentence if isinstance(error, ClauseError) else say("its parts are other ones")
+    problem = error.sentence if isinstance(error, ClauseError) else say("its parts are different")
     return DataError(
-        "{out}: its training state is of another version of this program ({problem}); leave out --resume to "
-        "start anew, or --start-from its checkpoint.",
+        "{out}: its training state is from another version of this program ({problem}); leave out --resume to "
+        "start anew, or use --start-from with its checkpoint.",
         out=job.out.name,
         problem=problem,
     )
@@ -221,8 +221,8 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     if job.start_from is not None:
         if (job.start_from / VOCABULARY).exists():
             raise DataError(
-                "{folder}: its tokenizer is another library's; a training can only start from a checkpoint with "
-                "SentencePiece models of its own.",
+                "{folder}: its tokenizer comes from another library; training can only start from a checkpoint "
+                "with its own SentencePiece models.",
                 folder=job.start_from.name,
             )
         names = TOKENIZER_NAMES[1 if job.config.shared_vocab else 2]
@@ -264,7 +264,7 @@ def _device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
-        raise DataError("--device cuda: torch finds no CUDA device here; take --device cpu or auto.")
+        raise DataError("--device cuda: torch finds no CUDA device here; use --device cpu or auto.")
     return torch.device(name)
 
 

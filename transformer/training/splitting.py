@@ -80,8 +80,10 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
         if wanted and not drawn:
             raise DataError(
                 say_n(
-                    "--{name} {wanted}: the smallest group to draw has {n} pair; ask for as many or none.",
-                    "--{name} {wanted}: the smallest group to draw has {n} pairs; ask for as many or none.",
+                    "--{name} {wanted}: the smallest group to draw has {n} pair; ask for at least that many, or "
+                    "for none.",
+                    "--{name} {wanted}: the smallest group to draw has {n} pairs; ask for at least that many, or "
+                    "for none.",
                     min(map(len, groups)),
                     name=name,
                     wanted=wanted,
@@ -101,9 +103,9 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
 def _too_many(dev: int, test: int, *, n_pairs: int, n_small: int, n_components: int) -> Sentence:
     most = min(n_small, n_pairs - 1)
     return say(
-        "--dev {dev:,} and --test {test:,} ask for {asked:,} pairs, but at most {most:,} can be held out: "
-        "{n_pairs:,} pairs make {n_groups:,} groups without a common sentence, and only groups of at most "
-        "{small} pairs are drawn ({n_small:,} pairs); ask for fewer.",
+        "--dev {dev:,} and --test {test:,} ask for {asked:,} pairs, but at most {most:,} can be held out. The "
+        "{n_pairs:,} pairs form {n_groups:,} groups that share no sentence, and only groups of at most {small} "
+        "pairs are drawn ({n_small:,} pairs). Ask for fewer.",
         dev=dev,
         test=test,
         asked=dev + test,

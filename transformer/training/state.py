@@ -132,22 +132,23 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, MemoryError) as error:
         raise ClauseError("cannot be read ({reason})", reason=str(error)[:120]) from None
     if first is None:
-        raise ClauseError("damaged or of another version of this program")
+        raise ClauseError("damaged, or from another version of this program")
     if hashlib.sha256(content).hexdigest().encode() != first[1]:
-        raise ClauseError("damaged (its SHA-256 is another)")
+        raise ClauseError("damaged (its SHA-256 does not match)")
     try:
         state = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
     except _UNREADABLE:
         state = None
     if not isinstance(state, dict) or "job" not in state:
-        raise ClauseError("damaged or of another version of this program")
+        raise ClauseError("damaged, or from another version of this program")
     return state
 
 
 def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
     if not isinstance(before, dict) or not all(isinstance(text, str) for pair in before.items() for text in pair):
         raise DataError(
-            "{file}: says {found} where it should say what it was started with; leave out --resume to start anew.",
+            "{file}: has {found} instead of the settings that its training was started with; leave out --resume to "
+            "start anew.",
             file=str(path),
             found=shown(before),
         )
@@ -190,8 +191,8 @@ def writing(out: Path) -> Iterator[None]:
         return
     if has_state(out):
         raise DataError(
-            "{out}: this epoch cannot be written ({reason}). The epochs before it are whole: once there is room, "
-            "--resume goes on from there.",
+            "{out}: this epoch cannot be written ({reason}). The epochs before it are intact: once there is room, "
+            "continue with --resume.",
             out=str(out),
             reason=reason,
         )

@@ -45,7 +45,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
     for name in contents.keys() - missing:
         if (folder / name).read_bytes() != contents[name]:
             raise DataError(
-                "{file}: is there already and holds something else; choose another folder.", file=str(folder / name)
+                "{file}: already exists with different content; choose another folder.", file=str(folder / name)
             )
     for name in missing:
         partial = folder / f".{name}.partial"

@@ -70,7 +70,7 @@ def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Los
     if parts.fills:
         return _hidden_alone(tried, samples)
     if not parts.writes:
-        raise QueryError("This model writes nothing and has no MLM head, so that nothing it does has a loss.")
+        raise QueryError("This model does not generate text and has no MLM head, so it has no loss.")
     rows = [row_of(tried, samples, i, with_end=with_end) for i in range(len(samples))]
     if parts.reads and not samples.targets:
         return _of_own(tried.model, rows)
@@ -91,8 +91,7 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
     encoding = tokenizer.encode(normalise(text, steps))
     if encoding.unread and not isinstance(tokenizer, RawIds):
         raise DataError(
-            "found {found} in {text}, and the vocabulary has no piece for it, nor one for what is unknown; leave "
-            "it out.",
+            "found {found} in {text}, but the vocabulary has no piece for it and no unknown piece; leave it out.",
             found=shown(encoding.unread[0]),
             text=shown(text),
         )
@@ -241,7 +240,7 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
     mask = next((i for name in MASKS if (i := tried.src_tokenizer.id_of(name)) is not None), None)
     if mask is None:
         raise QueryError(
-            say("This model's tokenizer has none of the pieces {names}, so that no piece can be hidden.",
+            say("This model's tokenizer has none of the pieces {names}, so no piece can be hidden.",
                 names=", ".join(MASKS))
         )  # fmt: skip
     totals, counts = [], []

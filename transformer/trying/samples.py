@@ -65,7 +65,7 @@ def samples_of(text: str, *, label: str) -> Samples:
         _check(columns, len(rows[0]) if rows else len(columns), label=label, number=number, length=len(line))
         rows.append(columns)
     if not rows:
-        raise DataError("{file}: holds no texts.", file=label)
+        raise DataError("{file}: contains no texts.", file=label)
     sources, *targets = zip(*rows, strict=True)
     return Samples(sources, *targets)
 
@@ -92,7 +92,7 @@ def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, 
         )
     if len(columns) != expected:
         raise DataError(
-            "{file}, line {number}: some lines are `source TAB target` and some a text alone; make all of one kind.",
+            "{file}, line {number}: some lines are `source TAB target`, others only a text; use one kind throughout.",
             file=label,
             number=number,
         )

@@ -73,13 +73,13 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))
     if others and all(same(best, other) for _, other in others):
-        return say("All choices give the same on {texts}: they do not tell.", texts=texts)
+        return say("All choices give the same result on {texts}, which decides nothing.", texts=texts)
     if written:
         return _of_what_it_writes(losses, texts)
     loss = _number(best.mean)
     if pairs and best.mean > POOR * guessing:
         return say(
-            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}, and guessing has "
+            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}; guessing would give "
             "{guessing}. What else might differ? The tokenizer or the ids, marks around the source or the output, "
             "the order of each pair.",
             best=first,
@@ -94,13 +94,14 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     names = ", ".join(name for name, _ in close)
     if close and max(other.mean for _, other in close) - best.mean <= ALIKE * guessing:
         return say(
-            "{best} fits best (loss {loss} on {texts}); {values} cannot be told from it ({next}): either will do.",
+            "{best} fits best (loss {loss} on {texts}), but not clearly better than {values} ({next}): any of them "
+            "will do.",
             best=first, loss=loss, texts=texts, values=names, next=figure,
         )  # fmt: skip
     if close:
         return say(
-            "{best} fits best (loss {loss} on {texts}); {values} cannot be told from it ({next}). More texts may "
-            "tell.",
+            "{best} fits best (loss {loss} on {texts}), but not clearly better than {values} ({next}). More texts "
+            "may decide.",
             best=first, loss=loss, texts=texts, values=names, next=figure,
         )  # fmt: skip
     return say(
@@ -114,19 +115,23 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     (first, best), *others = losses
     share = _share(best)
     if not others:
-        return say("With {best}, what it writes for {texts} has a mean probability of {share}.", best=first,
-                   texts=texts, share=share)  # fmt: skip
+        return say(
+            "With {best}, the pieces the model writes for {texts} have a mean probability of {share}.",
+            best=first,
+            texts=texts,
+            share=share,
+        )
     figure = _share(others[0][1])
     close = ", ".join(name for name, other in others if not surely_better(best, other))
     if close:
         return say(
-            "With {best}, what it writes for {texts} has a mean probability of {share}; {values} cannot be told from "
-            "it ({next}). Pairs would tell more.",
+            "With {best}, the pieces the model writes for {texts} have a mean probability of {share}, which is not "
+            "clearly better than {values} ({next}). Pairs would say more.",
             best=first, texts=texts, share=share, values=close, next=figure,
         )  # fmt: skip
     return say(
-        "With {best}, what it writes for {texts} has a mean probability of {share}; next is {value} ({next}). A "
-        "wrong model may be certain of what it writes, too: only pairs would tell.",
+        "With {best}, the pieces the model writes for {texts} have a mean probability of {share}; next is {value} "
+        "({next}). A wrong model may also be certain of what it writes: only pairs can decide.",
         best=first, texts=texts, share=share, value=others[0][0], next=figure,
     )  # fmt: skip
 

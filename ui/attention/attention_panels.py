@@ -37,28 +37,28 @@ AGGREGATES: Final[dict[Aggregate, str]] = {
     "rollout": say("Rollout through the layers"),
 }
 AGGREGATE_HELP: Final = say(
-    "What a map of several heads shows. Rollout follows the weights through the layers, up to the chosen one; the "
-    "text under the map says how."
+    "How several heads become one map. Rollout follows the weights through the layers, up to the chosen one; the "
+    "text under the map explains how."
 )
 SCALES: Final = ("log_scale", "own_scale")
 PIECES: Final = {
     "words": (
-        say("Merge pieces to words"),
+        say("Merge pieces into words"),
         say(
-            "Weights are summed over the pieces of a key word and averaged over those of a query word. Scripts "
-            "without spaces keep their pieces."
+            "Weights are summed over the pieces of a key word and averaged over the pieces of a query word. "
+            "Scripts without spaces are not merged."
         ),
     ),
     "hide_special": (
         say("Hide special pieces"),
         say(
-            "Leaves out the columns of special pieces such as `</s>`, and their rows: in the decoder those that "
-            "predict one. What is left is not rescaled."
+            "Leaves out the columns and rows of special pieces such as `</s>`. In the decoder, these are the rows "
+            "that predict one. The remaining weights are not rescaled."
         ),
     ),
 }
 """What rows and columns may be: the labels of the switches, and their help."""
-_MEAN = say("A map of all layers together has a cell closed only where every layer closes it.")
+_MEAN = say("In a map of all layers together, a cell is closed only where every layer closes it.")
 
 
 def draw(run: OpenRun) -> None:
@@ -187,8 +187,8 @@ def _scales(slot: Slot, *, log: bool) -> None:
     choices.switch(replace(kept, value=log if kept.value is None else kept.value), say("Logarithmic colours"))
     choices.switch(
         choices.field(slot, "own_scale"),
-        say("Strongest colour at each map's largest weight"),
-        help=say("Off: colours mean the same in all maps, from weight 0 to 1."),
+        say("Scale colours to each map's largest weight"),
+        help=say("When off, a colour means the same weight in every map, from 0 to 1."),
     )
 
 
@@ -230,10 +230,10 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
     key = say("{piece} (column {place})", piece=drawing.plain(drawn.keys[cell[1]]), place=cell[1] + 1)
     if drawn.allowed[cell]:
         weight = drawn.weights[cell]
-        said = say("Looked at: {query}, {key}: weight **{weight:.4f}**", query=query, key=key, weight=weight)
+        said = say("Selected: {query}, {key}; weight **{weight:.4f}**", query=query, key=key, weight=weight)
     else:
         said = say(
-            "Looked at: {query}, {key}: {reason}",
+            "Selected: {query}, {key}; {reason}",
             query=query,
             key=key,
             reason=mask_reason(run.checkpoint, run.view.kind),
@@ -243,7 +243,7 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
         if isinstance(run, OpenMaps):
             return
         st.button(
-            say("How this weight came to be"),
+            say("See how this weight is computed"),
             key=run.key(EXPLAIN),
             on_click=partial(session.replace, run.slot, panel="walk"),
             icon=":material/arrow_forward:",
@@ -266,4 +266,4 @@ def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, laye
         return ""
     together = panel in ("head", "flow") and layer is None
     said += [_MEAN] if any(config.windows) and anatomy(config).attention(kind).causal and together else []
-    return joined(" ", [say("This model's attention is not that of the paper alone."), *said])
+    return joined(" ", [say("This model's attention differs from the paper's."), *said])

@@ -32,14 +32,14 @@ _READ_WORDS = say(
     "Words: weights are summed over the pieces of a key word and averaged over the pieces of a query word."
 )
 _WRITTEN_WORDS = say(
-    "Words: weights are summed over the pieces of a key word. A row is the mean of the steps that write its word: "
-    "the first of them reads the end of the word before, the others read the pieces of the word itself."
+    "Words: weights are summed over the pieces of a key word. A row is the mean over the steps that write its "
+    "word: the first step reads the end of the previous word, the others read pieces of the word itself."
 )
 HIDDEN_PIECES = say("hidden: special pieces")
-ALL_SPECIAL = say("All pieces here are special ones. Switch “Hide special pieces” off, under “Options”, to see them.")
+ALL_SPECIAL = say("All pieces here are special. To see them, turn off “Hide special pieces” under “Options”.")
 FEW_KEYS = 40
-MAX_ROWS = say("rows of a maximum do not sum to 1")
-OTHER_SUMS = say("rows need not sum to 1, as whoever gave them said")
+MAX_ROWS = say("largest weights: rows do not sum to 1")
+OTHER_SUMS = say("rows need not sum to 1, as declared with these maps")
 
 
 @dataclass(frozen=True)
@@ -157,20 +157,22 @@ def rollout_note(trace: Trace | GivenMaps, view: View, kind: Kind) -> str:
     attention = EVERY_PART.attention(kind)
     if attention.keys_from != attention.stack:
         return say(
-            "Rollout: E, the product over all encoder layers of ½A + ½I (A: mean over heads); then in each decoder "
-            "layer 1 to {depth} C ← (½A + ½I)·C for its self-attention and C ← ½C + ½X·E for its cross-attention X, "
-            "from C = 0; drawn is C divided by {share:.4g} = 1 − ½^{depth}, the part that comes from the source, so "
-            "that rows sum to 1.",
+            "Rollout: E is the product of ½A + ½I over all encoder layers (A: mean over heads). Starting from C = "
+            "0, each decoder layer from 1 to {depth} sets C ← (½A + ½I)·C for its self-attention, then C ← ½C + "
+            "½X·E for its cross-attention X. The map shows C divided by {share:.4g} = 1 − ½^{depth}, the part that "
+            "comes from the source, so rows sum to 1.",
             depth=depth,
             share=1 - 0.5**depth,
         )
     if any(other != kind and EVERY_PART.attention(other).stack == attention.stack for other in trace.kinds):
         return say(
-            "Rollout: the product over decoder layers 1 to {depth} of ½A + ½I, A the mean over heads; what "
-            "cross-attention brings in is left out.",
+            "Rollout: the product of ½A + ½I over decoder layers 1 to {depth}, where A is the mean over heads. "
+            "What cross-attention adds is left out.",
             depth=depth,
         )
-    return say("Rollout: the product over layers 1 to {depth} of ½A + ½I, A the mean over heads.", depth=depth)
+    return say(
+        "Rollout: the product of ½A + ½I over layers 1 to {depth}, where A is the mean over heads.", depth=depth
+    )
 
 
 def aggregate_of(view: View) -> Aggregate | None:

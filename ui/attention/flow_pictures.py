@@ -24,18 +24,17 @@ from words import joined, say
 
 FLOW: Final = "flow"
 HOW_TO_READ = say(
-    "How to read this: each line joins a query to a key that it looks at; its colour is the head, and the larger "
-    "the weight the more opaque it is. A weight is softmax(q·k / √d_head + mask), the softmax taken over the "
-    "keys: of all that one head brings to this query, the share that it takes from this key. The weights of one "
-    "head and one query sum to 1."
+    "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
+    "opaque the line. A weight is softmax(q·k / √d_head + mask), the softmax taken over the keys: it is this key's "
+    "share in what one head brings to this query. The weights of one head and one query sum to 1."
 )
 HOW_TO_READ_GIVEN = say(
-    "How to read this: each line joins a query to a key that it looks at; its colour is the head, and the larger "
-    "the weight the more opaque it is."
+    "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
+    "opaque the line."
 )
 MEAN_OF_ALL = say(
-    "This is the mean of all heads of all layers: choose a layer to see the lines of its heads, which is what was "
-    "computed."
+    "These lines show the mean over all heads of all layers. Choose a layer to see the lines of its heads: the "
+    "weights that the model computed."
 )
 
 
@@ -67,13 +66,13 @@ def drawn_flow(run: Drawn, run_id: str) -> DrawnFlow:
         hidden = float(1 - weights.sum(axis=-1).mean())
         notes.append(
             say(
-                "Special pieces are hidden, and with them on average {share:.2f} of a query's weight.",
+                "Special pieces are hidden; on average they hold {share:.2f} of a query's weight.",
                 share=abs(hidden),
             )
         )
     name = one.name if view.layer is None else say("layer {layer}", layer=view.layer + 1)
     n_queries, n_keys, of = len(one.queries), len(one.keys), KIND_NAMES[kind]
-    alt = say("Lines from {queries} queries to {keys} keys, one colour a head: {attention}, {layer}.",
+    alt = say("Lines from {queries} queries to {keys} keys, one colour per head: {attention}, {layer}.",
               queries=n_queries, keys=n_keys, attention=of, layer=name)  # fmt: skip
     if together:
         alt = say("Lines from {queries} queries to {keys} keys: {attention}, {map}.",

@@ -16,7 +16,7 @@ Unit = Literal["bits", "length", "share", "tokens", "weight"]
 
 UNITS: dict[Unit, str] = {
     "bits": say("bits"),
-    "length": say("of the source's length"),
+    "length": say("share of the source's length"),
     "share": say("share"),
     "tokens": say("tokens"),
     "weight": say("weight"),
@@ -51,12 +51,12 @@ _ALIKE: dict[Name, Words] = {
         say("Mean over the rows of −Σₖ wₖ log₂ wₖ: 0 when all weight is on one key."),
     ),
     "entropy_share": Words(
-        say("Entropy / most"),
-        say("entropy as a share of the most possible"),
+        say("Entropy / max"),
+        say("entropy as a share of its maximum"),
         "share",
         say(
-            "Mean over the rows of the entropy divided by log₂ of the number of open keys: 1 when all weigh "
-            "alike. Rows with one open key are left out."
+            "Mean over the rows of the entropy divided by log₂ of the number of open keys: 1 when all open keys "
+            "have the same weight. Rows with one open key are left out."
         ),
     ),
     "largest": Words(
@@ -66,13 +66,13 @@ _ALIKE: dict[Name, Words] = {
         say("Previous"),
         say("share on the previous token"),
         "share",
-        say("Mean weight that a row puts on the token before, k = q − 1; the first row has none and is left out."),
+        say("Mean weight on the previous token, k = q − 1. The first row has none and is left out."),
     ),
     "next": Words(
         say("Next"),
         say("share on the next token"),
         "share",
-        say("Mean weight that a row puts on the token after, k = q + 1; the last row has none and is left out."),
+        say("Mean weight on the next token, k = q + 1. The last row has none and is left out."),
     ),
     "end": Words(
         say("End mark"),
@@ -85,8 +85,8 @@ _ALIKE: dict[Name, Words] = {
         say("share on the diagonal"),
         "share",
         say(
-            "Mean weight on the source piece at the same relative place as the row: the one nearest to "
-            "q · (K − 1) / (Q − 1), with Q rows and K keys, counted from 0."
+            "Mean weight on the source piece at the same relative place as the row: the piece nearest to q · (K − "
+            "1) / (Q − 1), for Q rows and K keys, counted from 0."
         ),
     ),
     "norm_share": Words(
@@ -94,8 +94,8 @@ _ALIKE: dict[Name, Words] = {
         say("share of output norm"),
         "share",
         say(
-            "Mean over the rows of ‖head · W_O‖ / Σ over the heads of this layer: how much of what the layer's "
-            "attention writes is this head's, by length. Heads may cancel each other; lengths do not show that."
+            "Mean over the rows of ‖head · W_O‖ / Σ over the heads of this layer: this head's share of what the "
+            "layer's attention writes, measured by norm. Heads may cancel each other; norms do not show that."
         ),
     ),
 }
@@ -106,7 +106,7 @@ _GIVEN_FIRST = Words(
     say("First piece"),
     say("share on the first piece"),
     "share",
-    say("Mean weight that a row puts on the first piece of all."),
+    say("Mean weight on the first piece of the sequence."),
 )
 
 
@@ -131,8 +131,8 @@ def _distance_words(*, crosses: bool) -> Words:
             say("distance from the same relative place"),
             "length",
             say(
-                "Mean over the rows of Σₖ wₖ |q / (Q − 1) − k / (K − 1)|, with Q rows and K keys, counted from 0: "
-                "the two sides differ in length, so both places go from 0 (first) to 1 (last)."
+                "Mean over the rows of Σₖ wₖ |q / (Q − 1) − k / (K − 1)|, for Q rows and K keys, counted from 0. "
+                "The two sides differ in length, so places on both go from 0 (first) to 1 (last)."
             ),
         )
     return Words(
@@ -143,11 +143,11 @@ def _distance_words(*, crosses: bool) -> Words:
 def _first_words(*, of_output: bool, reads: bool) -> Words:
     if not of_output:
         title = say("share on the first source piece")
-        meaning = say("Mean weight that a row puts on the first source piece.")
+        meaning = say("Mean weight on the first source piece.")
     elif reads:
         title = say("share on the start mark")
-        meaning = say("Mean weight that a row puts on the start mark.")
+        meaning = say("Mean weight on the start mark.")
     else:
         title = say("share on the prompt's first piece")
-        meaning = say("Mean weight that a row puts on the prompt's first piece.")
+        meaning = say("Mean weight on the prompt's first piece.")
     return Words(say("First piece"), title, "share", meaning)

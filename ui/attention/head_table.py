@@ -43,11 +43,11 @@ OPEN_WIDTH = 118  # pixels
 _LEAST_COLUMN = 74
 MOST_WITHOUT_SCROLLING = 24  # heads
 A_WEIGHT_IS_NO_CAUSE = say(
-    "These numbers say where a head's weights lie and how much it writes, for this sentence alone; another sentence "
-    "can give others. They do not say what a head is for: a weight is not a cause, and only taking the head away "
-    "shows what the output owes to it."
+    "These numbers show where a head's weights are and how much it writes, for this sentence only; another "
+    "sentence can give different numbers. They do not show what the head is for: a weight is not a cause. Only "
+    "removing the head shows how much the output depends on it."
 )
-NOTHING = say("There is no number here: no row of these maps has a key that may be seen.")
+NOTHING = say("Nothing to measure: no row of these maps has an open key.")
 
 
 def draw(run: AnyRun) -> None:
@@ -85,14 +85,14 @@ def _scope(found: Heads) -> str:
     )
     if hides(found.run):
         said = say_n(
-            "{attention}, measured over the {n} row that may be seen.",
-            "{attention}, measured over the {n} rows that may be seen.",
+            "{attention}, measured over the {n} visible row.",
+            "{attention}, measured over the {n} visible rows.",
             n_rows,
             attention=name,
         )
     if not view.words and not view.hide_special:
         return said
-    pieces = say("Pieces are measured, special ones too, whatever other parts of this page merge or hide.")
+    pieces = say("All pieces are measured, special ones too, even where other parts of this page merge or hide them.")
     return joined(" ", [said, pieces])
 
 
@@ -100,7 +100,9 @@ def _choose_measure(found: Heads) -> None:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
     asked = session.view(found.slot).measure
     if asked not in NAMES:
-        drawing.notes((say("“{name}” in the link is the name of no measure; another one is shown.", name=asked),))
+        drawing.notes(
+            (say("The link names a measure “{name}”, which does not exist; another one is shown.", name=asked),)
+        )
         session.replace(found.slot, measure=View.measure)
     choices.menu(
         choices.field(found.slot, "measure", key=MEASURE),
@@ -127,13 +129,13 @@ def _open_by_measure(found: Heads) -> None:
             st.session_state[key] = None
 
     st.selectbox(
-        say("Open the map of a head; those with the lowest measure come first"),
+        say("Open the map of a head; heads with the lowest measure come first"),
         np.argsort(means, axis=None, kind="stable").tolist(),
         index=None,
         label_visibility="collapsed",
         key=key,
         format_func=label,
-        placeholder=say("Open the map of a head, the lowest first"),
+        placeholder=say("Open a head's map, lowest first"),
         on_change=go,
         width=360,
     )
@@ -180,11 +182,11 @@ def _table(found: Heads) -> None:
         hide_index=True,
         height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
         column_config=columns,
-        alt=say("Measures of every head of {attention}, one row a head.", attention=KIND_NAMES[kind]),
+        alt=say("Measures of every head of {attention}, one row per head.", attention=KIND_NAMES[kind]),
     )
     st.caption(
         say(
-            "Press a name to open that head; ● is the head chosen. Press a heading to sort by it; point at it for "
+            "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for "
             "its formula."
         )
     )

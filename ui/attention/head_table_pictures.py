@@ -33,7 +33,7 @@ from ui.state.click import cell_of, fields
 from words import joined, say
 
 OTHERWISE: Name = "entropy_share"
-NOT_CHOSEN = say("No head was chosen yet: this one is furthest from the mean of all heads.")
+NOT_CHOSEN = say("No head is chosen yet. This one is furthest from the mean of all heads.")
 
 
 # ------------------------------------------------------------------------------------------------ what is measured
@@ -187,14 +187,14 @@ def one_head(found: Heads) -> Plot:
         *[NOT_CHOSEN] * (view.layer is None or view.head is None),
         HOW_TO_READ_ROWS,
         say(
-            "It is {mean:.2f}; lower in {lower} of the other {others} heads.",
+            "The mean here is {mean:.2f}; it is lower in {lower} of the other {others} heads.",
             mean=means[chosen],
             lower=int((means < means[chosen]).sum()),
             others=means.size - 1,
         ),
     ]
     if not one.rows[: len(axes.queries)].all():
-        read.append(say("A row without the measure has no bar."))
+        read.append(say("Rows for which the measure is undefined have no bar."))
     return Plot(
         spec=charts.row_measure_spec(
             one.values[chosen][: len(axes.queries)],
@@ -207,7 +207,7 @@ def one_head(found: Heads) -> Plot:
             colour=axes.query_side,
         ),
         alt=say(
-            "{measure} in each row of {head}, one bar a row.",
+            "{measure} in each row of {head}, one bar per row.",
             measure=capitalised(said.title),
             head=head_name(*chosen),
         ),

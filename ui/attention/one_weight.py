@@ -28,23 +28,23 @@ TABLE: Final = "walk_table"
 VECTORS: Final = "walk_vectors"
 
 DIGITS: Final = say(
-    "Below, numbers that go into a line have up to {most} digits. A result has the digits, at most {fewer}, that a "
-    "calculator gets from these numbers too. Downloads have the exact numbers.",
+    "In the formulas, inputs have up to {most} digits. Results have only the digits, at most {fewer}, that a "
+    "calculator also gets from these inputs. Downloads have the exact numbers.",
     most=text.INPUT_DIGITS,
     fewer=text.RESULT_DIGITS,
 )
 NEEDS_A_MODEL: Final = say(
-    "How a weight came to be is computed from a model's queries, keys and values, and these are maps alone. Look at "
-    "the other parts, or choose a checkpoint in the sidebar."
+    "To show how a weight is computed, this part needs a model's queries, keys and values; these are maps only. "
+    "Use the other parts, or choose a checkpoint in the sidebar."
 )
-READY: Final = say("Here q and k are as they are multiplied: after their norm or their rotation by position.")
+READY: Final = say("q and k are shown as they are multiplied: after normalisation or rotation by position.")
 WHY_THIS_STEP = say(
-    "No weight was chosen yet. This one is worth a first look: the row is that of the step at which the model was "
-    "least sure what to write, the head the one whose largest weight in that row is nearest to 0.6."
+    "You have not chosen a weight yet. This one is worth a first look: its row is the step at which the model was "
+    "least sure what to write, and its head is the one whose largest weight in that row is nearest to 0.6."
 )
 WHY_THIS_ROW = say(
-    "No weight was chosen yet. This one is worth a first look: of all heads and rows, the one whose largest weight "
-    "is nearest to 0.6."
+    "You have not chosen a weight yet. This one is worth a first look: among the largest weights of all rows in "
+    "all heads, it is nearest to 0.6."
 )
 Written = tuple[str, str, str]
 """A step as it is written: its heading, what it does, its formula."""
@@ -95,7 +95,7 @@ def _choices(o: OpenWeight) -> None:
         if max(n_rows, n_columns) > pictures.MOST_ON_MAP:
             st.caption(
                 say(
-                    "The map has {rows} × {columns} cells, too many to pick one from here: use the menus.",
+                    "The map has {rows} × {columns} cells, too many to pick one by clicking. Use the menus.",
                     rows=n_rows,
                     columns=n_columns,
                 )
@@ -124,7 +124,7 @@ def _summary(o: OpenWeight) -> str:
     key, query = drawing.plain(o.key), drawing.plain(o.query)
     weight = text.number(w.weights[w.key], 4)
     nothing = say(
-        "In layer {layer}, head {head}, the key **{key}** gets nothing ({reason}) from the query **{query}**.",
+        "In layer {layer}, head {head}, the query **{query}** gives the key **{key}** no weight ({reason}).",
         layer=w.layer + 1,
         head=w.head + 1,
         key=key,
@@ -132,7 +132,7 @@ def _summary(o: OpenWeight) -> str:
         query=query,
     )
     something = say(
-        "In layer {layer}, head {head}, the key **{key}** gets a weight of **{weight}** from the query **{query}**.",
+        "In layer {layer}, head {head}, the query **{query}** gives the key **{key}** a weight of **{weight}**.",
         layer=w.layer + 1,
         head=w.head + 1,
         key=key,
@@ -148,7 +148,7 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
     parts = anatomy(config)
     attention = parts.attention(w.kind)
     if attention.keys_from != attention.stack:
-        said = [say("q comes from the output so far, k and v from the encoder's last vectors (the memory).")]
+        said = [say("q comes from the output so far, k and v from the memory (the encoder's last vectors).")]
     elif attention.stack == "encoder":
         said = [say("q, k and v all come from the source.")]
     elif parts.reads:
@@ -162,9 +162,9 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
         return said
     group = w.head // size
     shared = say_n(
-        "All {n_heads} heads share one head of keys and values, so that k and v are the same for each of them.",
-        "The {n_heads} heads share {n} heads of keys and values: k and v are those of number {group}, which heads "
-        "{first} to {last} use.",
+        "All {n_heads} heads share one key-value head, so k and v are the same for each of them.",
+        "The {n_heads} heads share {n} key-value heads: k and v come from number {group}, which heads {first} to "
+        "{last} use.",
         config.n_kv_heads,
         n_heads=config.n_heads,
         group=group + 1,
@@ -181,8 +181,8 @@ def _dot(o: OpenWeight) -> Written:
     return (
         say("##### 1. q · k: how well do they match?"),
         say(
-            "The query's vector q and the key's vector k have {n} numbers each. They are multiplied number by "
-            "number, and the products added up. The largest terms are:",
+            "The query's vector q and the key's vector k have {n} numbers each. Multiply them number by number and "
+            "add up the products. The largest terms are:",
             n=o.walk.d_head,
         ),
         text.dot(o.walk),
@@ -196,8 +196,8 @@ def _scores(o: OpenWeight) -> Written:
     return (
         say("##### 2. ÷ √d_head: the score"),
         say(
-            "The same is done with every key. Dividing by √{n} keeps the scores of long vectors from growing so "
-            "large that the softmax gives all to one key.",
+            "The same is done for every key. Dividing by √{n} keeps the scores of vectors with many dimensions "
+            "from growing so large that the softmax gives all the weight to one key.",
             n=w.d_head,
         ),
         text.score(w),
@@ -214,7 +214,7 @@ def _mask(o: OpenWeight) -> Written:
         say_n("In this row it closes {n:,} key.", "In this row it closes {n:,} keys.", n_closed)
         if n_closed
         else say("In this row it closes none."),
-        say("The chosen key is {reason}:", reason=reason) if reason else say("The chosen key is open:"),
+        say("The chosen key is {reason}.", reason=reason) if reason else say("The chosen key is open:"),
     ]
     return say("##### 3. + mask: who may be seen?"), joined(" ", said), text.masked(w)
 
@@ -224,8 +224,8 @@ def _softmax(o: OpenWeight) -> Written:
     return (
         say("##### 4. softmax: the weights"),
         say(
-            "Subtract the row's largest score, raise e to the difference d, and divide by the sum of these over the "
-            "row: the weights are between 0 and 1 and sum to 1."
+            "Subtract the row's largest score from each score to get d, raise e to the power d, and divide by the "
+            "sum of these powers over the row. The weights are between 0 and 1 and sum to 1."
         )
         if w.peak is not None
         else say("No key is open, so all weights are 0."),
@@ -252,7 +252,7 @@ def _table(o: OpenWeight) -> None:
     st.markdown(joined(" ", said))
     with st.container(key=o.run.key(TABLE)):
         table = frame(lines, columns=[KEY, say("Score"), say("exp(score − max)"), say("Weight")])
-        alt = say("Scores, exponentials and weights of the keys of {query}.", query=o.query)
+        alt = say("Scores, exponentials and weights of the keys for the query {query}.", query=o.query)
         st.table(table, hide_index=True, alt=alt)
 
 
@@ -267,7 +267,7 @@ def _head_output(o: OpenWeight) -> Written:
         say("##### 5. · V: the head's output"),
         say(
             "Each key's value vector v is multiplied by its weight; the sum is the head's output o. Its largest "
-            "number, dimension {place}:",
+            "number in absolute value, in dimension {place}:",
             place=dimension,
         ),
         formula,
@@ -279,8 +279,8 @@ def _share(o: OpenWeight) -> Written:
     return (
         say("##### 6. · W_O: what this head adds"),
         say(
-            "This head's {n} columns of W_O turn o into y, its share of the sub-layer's output. Its largest number, "
-            "dimension {place}:",
+            "This head's {n} columns of W_O turn o into y, its contribution to the sub-layer's output. Its largest "
+            "number in absolute value, in dimension {place}:",
             n=o.walk.d_head,
             place=dimension,
         ),
@@ -289,7 +289,7 @@ def _share(o: OpenWeight) -> Written:
 
 
 def _against_others(o: OpenWeight) -> Written:
-    said = say("How much is that against the other heads? By length, the bias apart:")
+    said = say("How large is that compared with the other heads? Measured by length, without the bias:")
     return "", said, text.norm_share(o.walk)
 
 

@@ -201,8 +201,8 @@ def products(o: OpenWeight) -> Plot:
             n=w.d_head,
         ),
         how_to_read=say(
-            "q · k = Σᵢ qᵢ kᵢ: where q and k have one colour the product is positive, and purple bars add to the "
-            "match; where they differ, green bars take away."
+            "q · k = Σᵢ qᵢ kᵢ. Where q and k have the same colour, the product is positive: a purple bar raises "
+            "the match. Where their colours differ, a green bar lowers it."
         ),
     )
 
@@ -263,7 +263,7 @@ def masked(o: OpenWeight) -> Plot:
     w = o.walk
     closed_at = "−∞" if w.how.fill is None else text.number(w.how.fill)
     replaced = say("Each bar is a score; hatched keys are closed. Click a key to follow it.")
-    added = say("Each bar is score + mask; hatched keys are closed, their score is −∞. Click a key to follow it.")
+    added = say("Each bar is score + mask; hatched keys are closed, so their score is −∞. Click a key to follow it.")
     return _key_row(
         o,
         w.scores,
@@ -323,14 +323,14 @@ def values(o: OpenWeight) -> Plot:
             closed=closed,
         ),
         alt=say_n(
-            "Weighted value of {n} key and their sum, the output of the head, {numbers} numbers each.",
-            "Weighted values of {n} keys and their sum, the output of the head, {numbers} numbers each.",
+            "Weighted value of {n} key and the sum, which is the head's output; {numbers} numbers each.",
+            "Weighted values of {n} keys and their sum, which is the head's output; {numbers} numbers each.",
             len(shown),
             numbers=w.d_head,
         ),
         how_to_read=say(
-            "o = Σ weight · v: purple numbers are above 0, green ones below; the last row is the sum of those above "
-            "it. Click a row to follow its key."
+            "o = Σ weight · v. Purple is above 0, green below; the last row is the sum of the rows above it. Click "
+            "a row to follow its key."
         ),
         clicked=fields(row_below(len(shown)), lambda row: {"key": shown[row]}),
     )
@@ -352,30 +352,32 @@ def share(o: OpenWeight) -> Plot:
             marked=[0],
         ),
         alt=say(
-            "What head {head}, the other heads and the bias add to the sub-layer's output of this row.",
+            "What head {head}, the other heads and the bias add to the sub-layer's output in this row.",
             head=w.head + 1,
         ),
         how_to_read=say(
-            "y = o · W_Oᵀ (this head's columns): purple numbers are above 0, green ones below; the last row is the "
-            "sum of the rows above it, the sub-layer's output."
+            "y = o · W_Oᵀ (this head's columns). Purple is above 0, green below; the last row is the sum of the "
+            "rows above it, the sub-layer's output."
         ),
     )
 
 
-@WALK.picture("walk_norms", say("Length of each head's share"))
+@WALK.picture("walk_norms", say("Length of each head's contribution"))
 def lengths(o: OpenWeight) -> Plot:
     """The lengths of all heads' shares; a click looks at that head."""
     w = o.walk
     taken = {"layer": w.layer} | ({} if o.own_row is None else {"query": w.query})  # a head alone is nothing
     return Plot(
-        spec=charts.head_norms_spec(w.norms, title=say("Length of each head's share"), chosen=w.head),
+        spec=charts.head_norms_spec(w.norms, title=say("Length of each head's contribution"), chosen=w.head),
         alt=say(
-            "Length of what each of {all} heads adds; head {head} has {length:.3g}.",
+            "Length of the contribution of each of {all} heads; head {head} has {length:.3g}.",
             all=len(w.norms),
             head=w.head + 1,
             length=w.norms[w.head],
         ),
-        how_to_read=say("‖head · W_O‖, the root of the sum of squares of y. Click a bar to follow that head."),
+        how_to_read=say(
+            "‖head · W_O‖ is the square root of the sum of squares of y. Click a bar to follow that head."
+        ),
         clicked=fields(place_of, lambda head: {"head": head, **taken}),
     )
 
@@ -427,14 +429,14 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
 def _how_to_read(o: OpenWeight, name: str) -> str:
     if name != "v" and text.is_changed(o.config, o.walk):
         return say(
-            "One row is one token's {name} as it is multiplied, after its norm or its rotation by position; purple "
-            "numbers are above 0, green ones below. Click a row to follow it.",
+            "Each row is one token's {name} as it is multiplied, after normalisation or rotation by position. "
+            "Purple is above 0, green below. Click a row to follow it.",
             name=name,
         )
     return formula(
         say(
-            "One row is one token's {name} = {matrix} · x + b, x its vector; purple numbers are above 0, green "
-            "ones below. Click a row to follow it.",
+            "Each row is one token's {name} = {matrix} · x + b, where x is the token's vector. Purple is above 0, "
+            "green below. Click a row to follow it.",
             name=name,
             matrix=f"W_{name.upper()}",
         ),

@@ -219,10 +219,10 @@ def differences(walk: Walk) -> str:
     """How far this is from what the model recorded, in a sentence."""
     d = walk.differences
     return say(
-        "All numbers here were computed again in double precision from the model's own q, k, v and W_O. Largest "
-        "difference in this row from what the model had in single precision: scores {scores:.1e}, weights "
-        "{weights:.1e}, head's output {head:.1e}; all heads' shares plus bias against the sub-layer's output "
-        "{output:.1e}.",
+        "All these numbers were computed again in double precision from the model's own q, k, v and W_O. The "
+        "largest differences from the model's single-precision numbers in this row: scores {scores:.1e}, weights "
+        "{weights:.1e}, head's output {head:.1e}; all heads' contributions plus bias against the sub-layer's "
+        "output {output:.1e}.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,
@@ -257,25 +257,28 @@ def score_stage(config: ModelConfig, walk: Walk) -> tuple[str, str, str]:
         said.append(config.placing.in_score)
     if walk.how.cap is not None:
         cap = walk.how.cap
-        said.append(say("Then the score is capped: {cap:g} · tanh(s / {cap:g}) never passes ±{cap:g}.", cap=cap))
+        said.append(say("Then the score s is capped: {cap:g} · tanh(s / {cap:g}) never exceeds ±{cap:g}.", cap=cap))
     formula = score_otherwise(walk, with_bias=biased(config, walk.kind))
     return say("##### 2. The score"), joined(" ", said), formula
 
 
 def _scale(walk: Walk) -> str:
     if walk.how.scale == 1:
-        return say("The same is done with every key. This model does not divide by √{n}.", n=walk.d_head)
+        return say("The same is done for every key. This model does not divide by √{n}.", n=walk.d_head)
     if walk.how.scale == 1 / np.sqrt(walk.d_head):
-        return say("The same is done with every key. Dividing by √{n} is to multiply by {scale:.6g}.", n=walk.d_head,
-                   scale=walk.how.scale)  # fmt: skip
-    return say("The same is done with every key. This model multiplies by {scale:.6g}.", scale=walk.how.scale)
+        return say(
+            "The same is done for every key. Dividing by √{n} means multiplying by {scale:.6g}.",
+            n=walk.d_head,
+            scale=walk.how.scale,
+        )
+    return say("The same is done for every key. This model multiplies by {scale:.6g}.", scale=walk.how.scale)
 
 
 def replaced(fill: float) -> str:
     """What a mask does that fills in a number."""
     return say(
-        "The mask leaves the score where the query may look and replaces it by {fill:g} where it may not: e to that "
-        "is 0, unless the whole row is closed.",
+        "The mask keeps the score where the query may look and replaces it by {fill:g} where it may not. The "
+        "exponential of that is 0, unless the whole row is closed.",
         fill=fill,
     )
 
@@ -290,9 +293,10 @@ def changed(walk: Walk) -> str:
     """What is said where a change of the run acts between the steps."""
     d = walk.differences
     return say(
-        "What is changed in this run acts within this attention: from the recorded queries, keys and values the "
-        "steps below give other numbers than the run had, scores by up to {scores:.2g}, weights by {weights:.2g}, "
-        "the head by {head:.2g}, the output by {output:.2g}. The other parts of this page show what the run had.",
+        "This run changes something inside this attention. The steps below start from the recorded queries, keys "
+        "and values, so their numbers differ from the run's: scores by up to {scores:.2g}, weights by "
+        "{weights:.2g}, the head by {head:.2g}, the output by {output:.2g}. The other parts of this page show the "
+        "run's own numbers.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,

@@ -60,7 +60,7 @@ def in_short(config: ModelConfig) -> str:
     heads = say("{n} heads in each attention", n=encoder)
     if encoder != decoder:
         heads = say("{n} heads in the encoder and {m} in the decoder", n=encoder, m=decoder)
-    most = say("at most {n} tokens a side", n=config.max_len)
+    most = say("at most {n} tokens per side", n=config.max_len)
     return joined(", ", [_layers(config), heads, _pieces(config), most])
 
 
@@ -75,8 +75,8 @@ def _layers(c: ModelConfig) -> str:
                 width=c.d_model,
             )
         case {"decoder": n}:
-            return say("a decoder alone with {n} layers of width {width}", n=n, width=c.d_model)
-    return say("an encoder alone with {n} layers of width {width}", n=counts["encoder"], width=c.d_model)
+            return say("decoder-only with {n} layers of width {width}", n=n, width=c.d_model)
+    return say("encoder-only with {n} layers of width {width}", n=counts["encoder"], width=c.d_model)
 
 
 def _pieces(c: ModelConfig) -> str:
@@ -107,7 +107,7 @@ def features(checkpoint: Checkpoint) -> None:
 def to_parameters(checkpoint: Checkpoint) -> None:
     """Draw the way to its tensors."""
     leads_to = address(checkpoint, session.asked(), doctor_panel="parameters")
-    menu.link("doctor", say("Its tensors, and what numbers they hold"), leads_to, icon=":material/table_chart:")
+    menu.link("doctor", say("Its tensors and the numbers in them"), leads_to, icon=":material/table_chart:")
 
 
 def broken() -> None:
@@ -127,11 +127,11 @@ def folders() -> None:
             title = shortened(entry.title, limit=LONGEST_TITLE)
             icon, said = ":material/grid_on:", say("attention maps: {title}", title=title)
         if entry.holds == "foreign":
-            icon, said = ":material/quiz:", say("of another program: see the page Open a checkpoint")
+            icon, said = ":material/quiz:", say("from another program: see the page Open a checkpoint")
         st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.plain(said)]))
     st.caption(
         say(
-            "Your own checkpoints appear here when the app is started with `-- {option} DIR` or with the environment "
+            "To see your own checkpoints here, start the app with `-- {option} DIR` or set the environment "
             "variable `{variable}`.",
             option=loading.OPTION,
             variable=loading.ENVIRONMENT,

@@ -19,7 +19,7 @@ from ui.runs.picture import Page, Plot
 from ui.state.view import MAIN, Slot
 from words import joined, say, say_n
 
-BLEU_LEFT_OUT = say("BLEU is left out, as it is 0 throughout: outputs of fewer than four words have none.")
+BLEU_LEFT_OUT = say("BLEU is not shown because it is 0 throughout: outputs of fewer than four words have no BLEU.")
 _Columns = Mapping[str, Sequence[float] | None]
 
 

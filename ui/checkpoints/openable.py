@@ -24,24 +24,24 @@ def what_opens() -> None:
     with st.expander(say("Models of other programs")):
         st.markdown(
             say(
-                "What other programs saved may lie in the same folders, and opens without them. The page Open a "
-                "checkpoint says what was understood of it, and asks what its files do not say."
+                "Models that other programs saved can be in the same folders; they open without those programs. "
+                "The page Open a checkpoint shows what was recognised, and asks for what the files do not say."
             )
         )
         st.markdown(
             say(
-                "**A folder of Hugging Face's `transformers`**, as its `save_pretrained` writes it or the hub has "
-                "it: `config.json`, the weights and the tokenizer. It opens at once; where a family knows many "
-                "languages, they are asked for."
+                "**A folder of Hugging Face's `transformers`**, written by `save_pretrained` or taken from the "
+                "hub: `config.json`, the weights and the tokenizer. It opens directly; if its family of models "
+                "knows many languages, you are asked which to use."
             )
         )
         st.code(FOLDER, language="python")
         st.table(table(_families()), hide_header=True)
         st.markdown(
             say(
-                "**A file of weights** ({suffixes}) of a model that was written after a tutorial, of The Annotated "
-                "Transformer, or of one around `torch.nn.Transformer`. It does not say all that the model needs, "
-                "such as the number of heads. Put the tokenizer beside it.",
+                "**A file of weights** ({suffixes}) of a model that follows a tutorial or The Annotated "
+                "Transformer, or is built around `torch.nn.Transformer`. The file does not say everything that the "
+                "model needs, such as the number of heads. Put the tokenizer next to it.",
                 suffixes=", ".join(SUFFIXES),
             )
         )
@@ -67,7 +67,7 @@ ARRAYS: Final[dict[str, str]] = {
     "encoder_sums_to_one": say("optional: False if rows need not sum to 1"),
     "checkpoint": say("optional: the model's name"),
     "sentence": say("optional: what the model read"),
-    "special": say("optional: the labels of special pieces, so that they can be hidden"),
+    "special": say("optional: the labels of special pieces, so they can be hidden"),
 }
 
 
@@ -103,8 +103,8 @@ def how_to_make_one() -> None:
     with st.expander(say("Attention maps of a model that cannot be opened here")):
         st.markdown(
             say(
-                "A file `NAME.npz` beside the checkpoint folders may hold maps as they are, and the page Attention "
-                "shows all of its parts that need only weights. An example, for a model of Hugging Face's "
+                "A file `NAME.npz` next to the checkpoint folders can hold attention maps; the page Attention "
+                "shows all of its parts that need only weights. An example for a model of Hugging Face's "
                 "`transformers` that was loaded with {eager}:",
                 eager='`attn_implementation="eager"`',
             )
@@ -112,8 +112,8 @@ def how_to_make_one() -> None:
         st.code(EXAMPLE, language="python")
         st.markdown(
             say(
-                "Other attentions have {decoder} or {cross} in the place of {encoder}; one of the three is enough. "
-                "These are the arrays of a file:",
+                "For other attentions, write {decoder} or {cross} instead of {encoder}; one of the three is "
+                "enough. The arrays of a file:",
                 encoder="`encoder`",
                 decoder="`decoder`",
                 cross="`cross`",

@@ -17,16 +17,17 @@ Record = Mapping[str, Any]
 
 NONE: Final = "–"
 HOW_TO_READ = say(
-    "BLEU and chrF (0 to 100, higher is better) compare the outputs with one reference translation each; figures on "
-    "different files do not compare. An epoch is kept for its score on a dev file, so that score flatters a little."
+    "BLEU and chrF (0 to 100, higher is better) compare each output with one reference translation; scores on "
+    "different files cannot be compared. An epoch is kept for its score on a dev file, so that score is a little "
+    "too high."
 )
 TOO_SHORT = say(
-    "A {mark} under BLEU: the outputs have fewer than four words, so BLEU has nothing to count.", mark=NONE
+    "{mark} under BLEU: the outputs have fewer than four words, so there is nothing for BLEU to count.", mark=NONE
 )
 HOW_TO_READ_ALIGNMENTS = say(
-    "How far the links read off cross-attention are from those that people drew; 0 % is perfect. Without a model "
-    "means to link words at the same relative place. Row says which decoder row stands for a word: the one that "
-    "predicts it or the one that reads it."
+    "AER measures how much the links read off cross-attention differ from links drawn by people; 0 % is perfect. "
+    "“Without a model” links words at the same relative place. “Row” is the decoder row that represents a word: "
+    "the one that predicts it or the one that reads it."
 )
 _COLUMNS = {
     "file": say("File"),
@@ -170,7 +171,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return say("yes") if value else say("no")
     if isinstance(value, int):
-        return say("{n:,}", n=value) if abs(value) < 10**18 else say("a number of over 18 digits")
+        return say("{n:,}", n=value) if abs(value) < 10**18 else say("a number with more than 18 digits")
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -27,16 +27,16 @@ from ui.state.view import Compared, Slot
 from words import Sentence, joined, say, say_n
 
 Place = AbstractContextManager[object]
-HIDDEN = say("A comparison shows whole outputs. Switch “Hide candidates until I guess” off in the sidebar to see it.")
+HIDDEN = say("A comparison shows whole outputs. Turn off “Hide candidates until I guess” in the sidebar to see it.")
 OTHER: Final[dict[Compared, Sentence]] = {
     "changed": say("**Right:** with a change"),
     "sentences": say("**Right:** another sentence"),
     "checkpoints": say("**Right:** another checkpoint"),
     "branches": say("**Right:** another branch"),
     "heads": say("**Right:** another head"),
-    "ways": say("**Right:** run in another way"),
+    "ways": say("**Right:** another way to run"),
 }
-CONTROL: Final = say("**Left:** the model as it is")
+CONTROL: Final = say("**Left:** the unchanged model")
 CHANGED: Final = say("**Right:** with the change")
 CHANGES: Final = say("**Right:** with the changes")
 
@@ -83,7 +83,7 @@ def _control_alone(checkpoint: Checkpoint) -> None:
             sentence(control, compact=True)
     with right:
         st.markdown(CHANGED)
-        st.caption(say("There is no changed run: the sentence above says why."))
+        st.caption(say("There is no changed run. The message above says why."))
 
 
 def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:

@@ -32,18 +32,18 @@ from words import Sentence, joined, say
 LEFT_MAP: Final = "compared_left_map"
 RIGHT_MAP: Final = "compared_right_map"
 DIFFERENCE: Final = "compared_difference"
-READS_LEFT: Final = say("In the right map the right run reads the left output, so that both maps have the same rows.")
-SAME_HEAD: Final = say("Both sides show the same: choose another layer, head or attention on one of them.")
+READS_LEFT: Final = say("For the right map, the right run reads the left output, so both maps have the same rows.")
+SAME_HEAD: Final = say("Both sides show the same map. Choose another layer, head or attention on one of them.")
 ROUNDING: Final = 1e-5  # float32 sums in another order
 OTHER_COLUMNS: Final = say(
-    "No difference is drawn: the columns are not the same pieces, as the two runs do not read the same source."
+    "No difference map: the two runs read different sources, so the columns are different pieces."
 )
-OTHER_ROWS: Final = say("No difference is drawn: the rows of the two maps are not the same pieces.")
+OTHER_ROWS: Final = say("No difference map: the rows of the two maps are different pieces.")
 ONE_MODEL: Final = say(
-    "No difference is drawn: the rows are those of two outputs. Up to the first difference both maps are the same, "
-    "as one model has read the same pieces."
+    "No difference map: the rows belong to two different outputs. Up to the first difference both maps are the "
+    "same, because one model has read the same pieces."
 )
-OTHER_KINDS: Final = say("No difference is drawn: the two maps are of different attentions, with rows of their own.")
+OTHER_KINDS: Final = say("No difference map: the two maps show different attentions, each with its own rows.")
 
 
 def controls(pair: Pair[OpenRun]) -> None:
@@ -176,7 +176,7 @@ def moved(left: SeenMap, right: SeenMap) -> str:
     if not change[row, column]:
         return say("The two maps are equal.")
     if abs(change[row, column]) < ROUNDING:
-        return say("The two maps are equal but for rounding: no weight differs by more than {most:.1g}.",
+        return say("The two maps are equal apart from rounding: no weight differs by more than {most:.1g}.",
                    most=float(abs(change[row, column])))  # fmt: skip
     return say(
         "On average a row moves {share:.3f} of its weight to other keys. The largest change is in row {row} "

@@ -27,17 +27,17 @@ TOTALS: Final = "compared_totals"
 LEAST: Final = 0.05
 MOST_PIECES: Final = 60
 MARKS: Final = say(
-    "≠ another piece than in the other output; ▼ or ▲ the right run gives the left output's piece a probability "
-    "lower or higher by {least:g} or more.",
+    "≠ marks a piece that differs from the other output. ▼ or ▲ marks a piece of the left output whose probability "
+    "is at least {least:g} lower or higher in the right run.",
     least=LEAST,
 )
 OTHER_PIECES: Final = say(
-    "The two models do not have the same vocabulary, so that neither can read the other's output piece by piece: "
-    "log-probabilities of one output in both runs and KL divergences are not defined here."
+    "The two models have different vocabularies, so neither can read the other's output piece by piece. "
+    "Log-probabilities of one output in both runs and KL divergences are therefore not defined."
 )
 
 ONE_MODEL: Final = say(
-    "Both outputs are of one model and one source. Behind the same pieces it expects the same, so that the KL "
+    "Both outputs come from one model and one source. After the same pieces it predicts the same, so the KL "
     "divergence is 0 at every step, and each output has one log-probability."
 )
 
@@ -92,12 +92,12 @@ def _totals(pair: Pair[OpenRun], both: Both) -> None:
     """Draw the log-probability of each output, in each run where that is defined."""
     names, runs = (say("Left output"), say("Right output")), (pair.left.trace, pair.right.trace)
     if both is None:
-        headings: dict[str, str] = {"own": say("in its own run"), "piece": say("a piece")}
+        headings: dict[str, str] = {"own": say("in its own run"), "piece": say("per piece")}
         numbers = [[name, run.log_prob, run.log_prob / run.n_steps] for name, run in zip(names, runs, strict=True)]
     else:
         headings = {
             "left": say("in the left run"), "right": say("in the right run"), "difference": say("right − left"),
-            "left_piece": say("a piece, left"), "right_piece": say("a piece, right"),
+            "left_piece": say("per piece, left"), "right_piece": say("per piece, right"),
         }  # fmt: skip
         numbers = [_total(names[0], both[0].own, both[0].other), _total(names[1], both[1].other, both[1].own)]
     number = {name: st.column_config.NumberColumn(said, format="%.3f") for name, said in headings.items()}

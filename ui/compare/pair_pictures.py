@@ -30,7 +30,7 @@ from ui.runs.step_rows import N_CANDIDATES, branch_at
 from ui.state.click import Click, place_of
 from words import Sentence, joined, say, say_n
 
-CLICK: Final = say("Click a bar: the run on the right then goes on from that piece.")
+CLICK: Final = say("Click a bar: the right run then continues from that piece.")
 _COLUMNS: Final = (
     say("Piece"), say("p left"), say("p right"), say("right − left"), say("Rank left"), say("Rank right"),
     say("Places gained"),
@@ -114,12 +114,12 @@ def _signed(number: str) -> str:
 def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
     """What the two lists follow."""
     if not same_prefix:
-        return say("Each list is behind what its own run had written.")
+        return say("Each list follows what its own run had written.")
     if right.written is not None:
         return say("Both runs had written the same up to here.")
     return say_n(
-        "Both lists are behind the first {n} piece of the left output; the right run by itself wrote another one.",
-        "Both lists are behind the first {n} pieces of the left output; the right run by itself wrote others.",
+        "Both lists follow the first {n} piece of the left output; on its own, the right run wrote something else.",
+        "Both lists follow the first {n} pieces of the left output; on its own, the right run wrote something else.",
         left.step,
     )
 
@@ -179,7 +179,7 @@ def outputs(pair: Pair[Seen]) -> Plot | None:
     on_left = pair.leads is pair.left  # whose stepper the chart follows
     steps = {(row.left_step if on_left else row.right_step): place for place, row in enumerate(rows)}
     follow = [steps.get(step) for step in range(pair.leads.trace.n_steps)]
-    said = say("Both outputs, a row for each piece, with its probability in both runs.")
+    said = say("Both outputs, one row per piece, with its probability in both runs.")
     return Plot(
         spec=aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow),
         alt=joined(" ", [said, verdict(pair)]),

@@ -24,12 +24,12 @@ from words import say
 
 VECTORS: Final = "compared_vectors"
 HIDDEN: Final = "compared_hidden"
-WRITES_NOTHING: Final = say("One of these models writes nothing, so that there are no two outputs to compare.")
-OTHER_TEXTS: Final = say("The two runs do not read equally many tokens, so that their vectors have no partners.")
-OTHER_WIDTHS: Final = say("The vectors of the two models have different lengths, so that they cannot be compared.")
+WRITES_NOTHING: Final = say("One of these models does not write any output, so there are no two outputs to compare.")
+OTHER_TEXTS: Final = say("The two runs read different numbers of tokens, so their vectors cannot be paired.")
+OTHER_WIDTHS: Final = say("The two models' vectors have different numbers of dimensions, so they cannot be compared.")
 HOW_TO_READ: Final = say(
-    "Each cell compares the vectors of one token behind one layer in both runs: 1 where they point in the same "
-    "direction, 0 where they have nothing to do with each other."
+    "Each cell compares one token's vectors after one layer in both runs: 1 if they point in the same direction, 0 "
+    "if they are at right angles."
 )
 
 
@@ -75,7 +75,7 @@ def _vectors(pair: Pair[OpenRun]) -> None:
         queries=depths,
         keys=list(pair.left.trace.src_pieces),
         allowed=None,
-        title=say("How alike the two runs' vectors are"),
+        title=say("Similarity of the two runs' vectors"),
         query_axis=say("Depth"),
         key_axis=say("Token"),
         value_name=say("cosine"),
@@ -86,7 +86,7 @@ def _vectors(pair: Pair[OpenRun]) -> None:
     drawing.chart(
         figure,
         key=VECTORS,
-        alt=say("The cosine of both runs' vectors, a row a depth, a column a token."),
+        alt=say("The cosine between the two runs' vectors, one row per depth, one column per token."),
         how_to_read=HOW_TO_READ,
     )
 

@@ -109,18 +109,18 @@ def proposed(main: OpenRun) -> ZeroHead | None:
     found = None if looked_at else measuring.found_now(main.checkpoint, trace)
     if view.layer is not None and view.head is not None:
         change = ZeroHead(view.kind, view.layer, view.head)
-        said = say("Nothing is changed in this run yet. On the right the head that is looked at is taken away.")
+        said = say("Nothing is changed in this run yet. On the right, the head you are looking at is taken away.")
     elif found is not None:
         change = ZeroHead(*measuring.matters_most(found))
         said = say(
-            "Nothing is changed in this run yet. On the right the head without which this output loses most is "
-            "taken away."
+            "Nothing is changed in this run yet. On the right, the head that matters most for this output is taken "
+            "away."
         )
     else:
         kind = trace.kinds[-1]
         change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
         said = say(
-            "Nothing is changed in this run yet. Change one thing, and the run without the change stands on the left "
+            "Nothing is changed in this run yet. Change one thing to see the run without the change on the left "
             "and the run with it on the right."
         )
     st.caption(said)
@@ -152,7 +152,7 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
     )
     if asked.strip():
         return main.checkpoint
-    st.info(say("Type another sentence above, or take one of these."), icon=":material/keyboard:")
+    st.info(say("Type another sentence above, or pick one of these."), icon=":material/keyboard:")
     card = main.checkpoint.card
     others = [example for example in card.tried() if example != main.trace.query.source]
     for place, example in enumerate(others[:MOST_EXAMPLES]):
@@ -193,7 +193,7 @@ def _open(entry: Entry) -> Checkpoint | None:
             return foreign_models.open_foreign(entry, session.answers_of(entry.name))
         return loading.open_checkpoint(entry)
     except QuestionsError:
-        said = say("“{name}” cannot be opened yet: its files do not say all that the model needs.", name=entry.title)
+        said = say("“{name}” cannot be opened yet: its files leave questions about the model open.", name=entry.title)
         st.info(drawing.plain(said), icon=":material/quiz:")
         there = replace(session.asked(), model=entry.name, revision="", beside="")
         menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
@@ -209,7 +209,7 @@ def _open(entry: Entry) -> Checkpoint | None:
 def _branch(main: OpenRun) -> Checkpoint | None:
     """Draw the choice of another branch; returns what it runs on, None where none was chosen."""
     if not main.trace.n_steps:
-        st.info(say("This model writes nothing, so that there are no branches."), icon=":material/info:")
+        st.info(say("This model does not write any output, so there are no branches."), icon=":material/info:")
         return None
     asked = differs_in().get("forced", NONE)
     options = _branches(main, asked)
@@ -218,7 +218,9 @@ def _branch(main: OpenRun) -> Checkpoint | None:
     if NONE not in options:
         return main.checkpoint
     st.info(
-        say("Choose a branch above, or click a candidate below: from that piece on the right run goes another way."),
+        say(
+            "Choose a branch above, or click a candidate below: from that piece on, the right run takes another path."
+        ),
         icon=":material/call_split:",
     )
     return None

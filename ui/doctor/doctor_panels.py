@@ -72,7 +72,9 @@ def again(checkpoint: Checkpoint) -> None:
         icon=":material/refresh:",
         on_click=want,
         args=(checkpoint.content_hash, replace(wish, seed=wish.seed + 1, is_asked=True, is_stopped=False)),
-        help=say("Draws other pieces, and other sentences if there are many. Verdicts should stay what they are."),
+        help=say(
+            "Draws different pieces, and different sentences if there are many. The verdicts should stay the same."
+        ),
     )
 
 
@@ -86,22 +88,22 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
     if name == session.asked().model and not st.session_state.get(TEXTS):
         st.session_state[TEXTS] = typed
         del st.session_state[pairs.CARRIED]  # who empties the box finds it empty
-    with st.expander(say("Examine it with sentences of your own"), expanded=unfolded):
+    with st.expander(say("Examine with your own sentences"), expanded=unfolded):
         with st.form(FORM, border=False):
             pairs.box(key=TEXTS, persist=KEEP)
             st.number_input(
-                say("Loss that the training reported"), key=REPORTED, min_value=0.0, max_value=100.0, value=None,
-                format="%.6g", placeholder=say("nats a piece"), persist_state=KEEP,
+                say("Loss reported in training"), key=REPORTED, min_value=0.0, max_value=100.0, value=None,
+                format="%.6g", placeholder=say("nats per piece"), persist_state=KEEP,
                 help=say(
-                    "On texts that were not trained on, without label smoothing. A loss that is much higher here "
-                    "says that something is computed in another way."
+                    "On texts not used in training, without label smoothing. If the loss is much higher here, "
+                    "something is computed differently than in training."
                 ),
             )  # fmt: skip
             st.form_submit_button(say("Examine with these"), key=WITH_THESE, on_click=_take, args=(which,))
         st.caption(
             say(
-                "With pairs the doctor also compares what the model writes with what it should write. The sentences "
-                "stay in the memory of this server until newer examinations take their room."
+                "With pairs, the doctor also compares what the model writes with what it should write. The "
+                "sentences stay in the memory of this server until newer examinations need the space."
             )
         )
         if wanted(checkpoint).given is not None:
@@ -163,7 +165,9 @@ def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
     if wish.is_stopped:
         st.info(say("The examination was stopped."), icon=":material/stop_circle:")
     elif not begins_by_itself(checkpoint):
-        said = say("With {n:,} parameters an examination may take some minutes; other visitors go first.", n=numbers)
+        said = say(
+            "With {n:,} parameters, an examination may take a few minutes; other visitors go first.", n=numbers
+        )
         st.info(said, icon=":material/hourglass_top:")
     begun = Wanted(wish.given, wish.reported, wish.seed, is_asked=True)
     st.button(
@@ -184,7 +188,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
     if report is not None:
         _verdict(report)
     elif seen.state == "failed":
-        st.error(say("The examination could not be made. Examine again."))
+        st.error(say("The examination failed. Examine again."))
     else:
         _progress(seen, so_far, asked, wish)
     findings.wrong(so_far.findings if report is None else report.findings, link)
@@ -207,8 +211,8 @@ def _verdict(report: Report) -> None:
     st.caption(joined(" ", [took, _sentences(report)]))
     if not report.does_its_task:
         st.markdown(
-            say("**Not tested: whether it does its task.** Give a few pairs of source and right output below; they "
-                "also show a training without the causal mask, and settings that no file says.")
+            say("**Not tested: whether the model does its task.** Give a few pairs of source and right output "
+                "below. They also show training without the causal mask, and wrong settings that no file states.")
         )  # fmt: skip
 
 
@@ -216,12 +220,12 @@ def _sentences(report: Report) -> Sentence:
     """Which sentences were used."""
     n = report.n_sentences
     if not n:
-        return say("The checkpoint has no examples: give sentences of your own below, and more is tested.")
+        return say("The checkpoint has no examples. Give your own sentences below, and more can be tested.")
     if report.origin == "given":
-        return say_n("{n} sentence of yours was used.", "{n} sentences of yours were used.", n)
+        return say_n("{n} sentence of your own was used.", "{n} sentences of your own were used.", n)
     return say_n(
-        "{n} sentence of the checkpoint's examples was used.",
-        "{n} sentences of the checkpoint's examples were used.",
+        "{n} of the checkpoint's example sentences was used.",
+        "{n} of the checkpoint's example sentences were used.",
         n,
     )
 

@@ -142,12 +142,14 @@ def _run(test: Test, patient: Patient) -> Finding:
         return run_test(test, patient)
     except Exception:
         _LOG.exception("the test %s failed on %s", test.name, patient.checkpoint.name)
-        said = say("This could not be tested: the test itself failed, and the server's log says why.")
+        said = say("This could not be tested: the test itself failed. The server's log says why.")
         return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
 
 
 def _not_in_time(test: Test) -> Finding:
-    said = say("This was not tested: the examination had taken {minutes:g} minutes.", minutes=MOST_SECONDS / 60)
+    said = say(
+        "This was not tested: the examination reached its limit of {minutes:g} minutes.", minutes=MOST_SECONDS / 60
+    )
     return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
 
 

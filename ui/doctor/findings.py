@@ -49,8 +49,8 @@ def pairs(report: Report, link: Link) -> None:
     n_right = sum(one.is_right for one in report.pairs)
     st.subheader(say("Pair by pair"), anchor=False)
     st.caption(
-        say_n("{right} of {n} output is right, piece for piece. The worst loss stands first.",
-              "{right} of {n} outputs are right, piece for piece. The worst loss stands first.",
+        say_n("{right} of {n} output is right, piece for piece. The worst loss comes first.",
+              "{right} of {n} outputs are right, piece for piece. The worst loss comes first.",
               len(report.pairs), right=n_right)
     )  # fmt: skip
     columns: dict[str, Sequence[Any]] = {
@@ -61,7 +61,9 @@ def pairs(report: Report, link: Link) -> None:
     }
     named = dict(zip(columns, map(here, COLUMNS), strict=True))
     shown: dict[str, Any] = {name: st.column_config.Column(label) for name, label in named.items()}
-    shown["loss"] = st.column_config.NumberColumn(named["loss"], format="%.3g", help=say("Mean of a piece, in nats."))
+    shown["loss"] = st.column_config.NumberColumn(
+        named["loss"], format="%.3g", help=say("Mean loss per piece, in nats.")
+    )
     height: Literal["content", "auto"] = "content" if len(report.pairs) <= MOST_PLACES else "auto"
     st.dataframe(table(columns), hide_index=True, height=height, key="pairs_of_report", column_config=shown)
     first = report.pairs[0]

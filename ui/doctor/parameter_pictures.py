@@ -197,7 +197,7 @@ def rows(scene: OneParameter) -> Plot | None:
             names, shown, lengths[shown].tolist(), special=[pieces.is_special(i) for i in shown], title=title
         ),
         alt=say(
-            "The shortest row is that of {short}, {least:.4g}; the longest that of {long}, {most:.4g}.",
+            "The shortest row is {short}, with length {least:.4g}; the longest is {long}, with length {most:.4g}.",
             short=names[0],
             least=lengths[shown[0]],
             long=names[-1],
@@ -229,7 +229,7 @@ def row_lengths(scene: OneParameter) -> Plot | None:
         title=say("Lengths of the rows of {name}", name=scene.name),
         value_name=say("Length of the row"),
         counted=say("Rows"),
-        how_to_read=say("Each bar is how many rows of the table have a length in one interval."),
+        how_to_read=say("Each bar counts the rows of the table whose length is in one interval."),
     )
 
 
@@ -238,11 +238,11 @@ def _change(scene: OneParameter) -> Plot | None:
     if scene.moved is None or scene.other is None:
         return None
     this, other = scene.checkpoint.name, scene.other.name
-    title = say("Change of {name}: {other} less {this}", name=scene.name, other=other, this=this)
+    title = say("Change of {name}: {other} minus {this}", name=scene.name, other=other, this=this)
     return _histogram(scene, scene.moved, title=title, value_name=say("Difference"))
 
 
-change = Picture(PARAMETERS, "parameter_change", say("How far a parameter has moved"), _change)
+change = Picture(PARAMETERS, "parameter_change", say("How much a parameter has changed"), _change)
 """Declared for its page alone: a run names no other checkpoint."""
 
 
@@ -268,7 +268,7 @@ def _histogram(
             log_counts=scene.log_counts,
         ),
         alt=say(
-            "{title}: {n:,} of them, from {low:.4g} to {high:.4g}, most often from {first:.4g} to {last:.4g}.",
+            "{title}: {n:,} in all, from {low:.4g} to {high:.4g}; the most frequent are {first:.4g} to {last:.4g}.",
             title=title,
             n=int(found.counts.sum()),
             low=found.edges[0],

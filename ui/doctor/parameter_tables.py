@@ -126,20 +126,37 @@ class Column:
 
 
 COLUMNS: Final = {
-    "mean": Column(say("Mean"), "%.3g", say("Of the finite numbers, as all that follows but the counts."), 92),
+    "mean": Column(
+        say("Mean"),
+        "%.3g",
+        say(
+            "The mean of the finite numbers. All columns that follow, except the counts, are also of the finite "
+            "numbers only."
+        ),
+        92,
+    ),
     "deviation": Column(say("Deviation"), "%.3g", say("The standard deviation of the finite numbers.")),
     "smallest": Column(say("Smallest"), "%.4g", say("The smallest number.")),
     "largest": Column(say("Largest"), "%.4g", say("The largest number.")),
     "zeros": Column(say("Zeros"), "percent", say("The share of numbers that are exactly 0."), 64),
-    "nan": Column(say("NaN"), "localized", say("How many are no numbers at all."), 56),
+    "nan": Column(say("NaN"), "localized", say("How many are NaN (not a number)."), 56),
     "infinite": Column(say("Infinite"), "localized", say("How many are plus or minus infinity."), 72),
-    "singular_ratio": Column(say("σ ratio"), "%.3g", say("Largest by smallest: the condition number.")),
-    "effective_rank": Column(say("Eff. rank"), "%.1f", say("How many directions the matrix uses: e to the entropy of "
-                                                          "its singular values, as shares of their sum.")),
-    "singular_largest": Column(say("Largest σ"), "%.3g", say("The largest singular value: the most that the matrix "
-                                                            "makes a vector longer.")),
+    "singular_ratio": Column(
+        say("σ ratio"), "%.3g", say("The largest singular value divided by the smallest: the condition number.")
+    ),
+    "effective_rank": Column(
+        say("Eff. rank"),
+        "%.1f",
+        say(
+            "How many directions the matrix uses: e to the power of the entropy of its singular values, taken as "
+            "shares of their sum."
+        ),
+    ),
+    "singular_largest": Column(
+        say("Largest σ"), "%.3g", say("The largest singular value: the most by which the matrix stretches a vector.")
+    ),
     "singular_smallest": Column(say("Smallest σ"), "%.3g", say("The smallest singular value.")),
-}  # fmt: skip
+}
 
 
 def is_of(one: Known, which: Tensors) -> bool:
@@ -195,12 +212,12 @@ def draw_all(found: Sequence[Known], chosen: str) -> None:
     view = session.view(MAIN)
     rows = listed(found, view.tensors, view.names)
     if not rows:
-        st.info(say("No tensor is like that. Take fewer words, or list all."), icon=":material/info:")
+        st.info(say("No tensor matches. Use fewer words, or list all tensors."), icon=":material/info:")
         return
     numbers = frame(rows)
     left_out = {"name"} if numbers["also"].any() else {"name", "also"}
     shown = [name for name in numbers.columns if name not in left_out]
-    alt = say("Every learned tensor with its shape and what numbers it holds.")
+    alt = say("Every learned tensor with its shape and a summary of its numbers.")
     _table(numbers, shown, _all_columns(), keys=(TABLE, OPEN), chosen=chosen, alt=alt)
     st.caption(_said(rows))
     drawing.csv_button(numbers, key=CSV, title=say("parameters"), of_sentence=False)
@@ -256,20 +273,20 @@ def _all_columns() -> dict[str, Any]:
 def _said(rows: Sequence[Known]) -> str:
     said = [
         say_n(
-            "{n:,} tensor with {numbers:,} numbers; one that two components share is listed once.",
-            "{n:,} tensors with {numbers:,} numbers; one that two components share is listed once.",
+            "{n:,} tensor with {numbers:,} numbers; a tensor that two components share is listed once.",
+            "{n:,} tensors with {numbers:,} numbers; a tensor that two components share is listed once.",
             len(rows),
             numbers=sum(one.numbers.size for one in rows),
         ),
-        say("Press a name to look at it; ● is the one shown below. Press a heading to sort by it."),
+        say("Click a name to open that tensor; ● marks the one shown below. Click a heading to sort."),
     ]
     large = sum(one.work > MOST for one in rows)
     if large:
         said.append(
             say_n(
-                "{n} matrix is too large for its singular values here; `transformer.analysis.spectra` computes them.",
-                "{n} matrices are too large for their singular values here; `transformer.analysis.spectra` computes "
-                "them.",
+                "{n} matrix is too large to compute its singular values here; use `transformer.analysis.spectra`.",
+                "{n} matrices are too large to compute their singular values here; use "
+                "`transformer.analysis.spectra`.",
                 large,
             )
         )
@@ -285,13 +302,14 @@ CHANGES_CSV: Final = "differences_csv"
 MOST_NAMED: Final = 5
 COMPARING: Final = say("Comparing the parameters")
 CHANGE_COLUMNS: Final = {
-    "largest": (say("Largest change"), say("The largest of |b - a|, a being this checkpoint and b the other.")),
-    "mean": (say("Mean change"), say("The mean of |b - a|.")),
-    "relative": (say("Relative"), say("‖b - a‖ / ‖a‖: 0 where nothing changed, about 1.4 where the two have nothing "
-                                      "to do with each other.")),
-    "cosine": (say("Cosine"), say("Of the angle between the two: 1 for the same direction, about 0 for none in "
-                                  "common.")),
-}  # fmt: skip
+    "largest": (say("Largest change"), say("The largest |b − a|, where a is this checkpoint and b the other.")),
+    "mean": (say("Mean change"), say("The mean of |b − a|.")),
+    "relative": (say("Relative"), say("‖b − a‖ / ‖a‖: 0 if nothing changed, about 1.4 if the two are unrelated.")),
+    "cosine": (
+        say("Cosine"),
+        say("Cosine of the angle between the two: 1 for the same direction, about 0 if they are unrelated."),
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +332,7 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
     name = choices.menu(
         choices.field(MAIN, "against"),
         say("Compare with"),
-        {"": say("Compare with no other"), **labels},
+        {"": say("No comparison"), **labels},
         bare=True,
         width=260,
     )
@@ -345,10 +363,10 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
     drawing.notes(
         [
             say_n(
-                "{n} tensor is in one of the two checkpoints alone, or of another shape in the other one, and is "
-                "left out: {names}.",
-                "{n} tensors are in one of the two checkpoints alone, or of another shape in the other one, and are "
-                "left out: {names}.",
+                "{n} tensor is in only one of the two checkpoints, or has a different shape in the other, and is "
+                "not listed: {names}.",
+                "{n} tensors are in only one of the two checkpoints, or have a different shape in the other, and "
+                "are not listed: {names}.",
                 len(names),
                 names=listed,
             )
@@ -360,11 +378,13 @@ def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> 
     words = session.view(MAIN).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
-        st.info(say("No tensor that both have is called so. Take fewer words."), icon=":material/info:")
+        st.info(say("No tensor that is in both checkpoints matches. Use fewer words."), icon=":material/info:")
         return
     numbers = pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
     columns = ["shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
-    alt = say("How far each tensor is from that of {name}, the largest relative change first.", name=other.name)
+    alt = say(
+        "How far each tensor is from the same tensor of {name}, the largest relative change first.", name=other.name
+    )
     _table(numbers, columns, _change_columns(), keys=(CHANGES, OPEN_CHANGE), chosen=chosen, alt=alt)
     same = sum(one.largest == 0 and not one.left_out for one in found)
     said = say_n(

@@ -60,7 +60,7 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
     with parameter_tables.bar("parameters"):
         choices.typed(
             choices.field(MAIN, "names"),
-            say("Words of the name"),
+            say("Words in the name"),
             most=LONGEST_NAME,
             width=220,
             help=say("Lists the tensors whose names have all of these words, such as decoder query."),
@@ -93,8 +93,8 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
         return found
     place = st.empty()
     label = say_n(
-        "Singular values of {n} matrix, about {seconds} s",
-        "Singular values of {n} matrices, about {seconds} s",
+        "Compute the singular values of {n} matrix, about {seconds} s",
+        "Compute the singular values of {n} matrices, about {seconds} s",
         len(missing),
         seconds=max(1, round(sum(one.work for one in missing) / SPEED)),
     )
@@ -162,7 +162,7 @@ def about(numbers: Statistics) -> str:
 def _left_out(nan: int, infinite: int) -> None:
     if nan or infinite:
         said = say(
-            "Left out of what follows, as they are not finite: NaN {nan:,} times, infinity {infinite:,} times.",
+            "Not counted below, because they are not finite: {nan:,} NaN and {infinite:,} infinite values.",
             nan=nan,
             infinite=infinite,
         )
@@ -172,16 +172,16 @@ def _left_out(nan: int, infinite: int) -> None:
 def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogram | None) -> None:
     """Draw a picture of some numbers, if they are there."""
     if found is not None and not len(found.counts):
-        st.info(say("There is no finite number to draw."), icon=":material/info:")
+        st.info(say("There are no finite numbers to draw."), icon=":material/info:")
     elif found is not None:
         show(picture, scene)
 
 
 def _singular(scene: OneParameter) -> None:
     if len(scene.one.numbers.shape) != 2:
-        st.info(say("Only a matrix has singular values; this tensor is none."), icon=":material/info:")
+        st.info(say("Only a matrix has singular values; this tensor is not a matrix."), icon=":material/info:")
     elif not scene.one.numbers.is_finite:
-        st.info(say("A matrix with numbers that are not finite has no singular values."), icon=":material/info:")
+        st.info(say("A matrix with NaN or infinite values has no singular values."), icon=":material/info:")
     else:
         decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
         if decomposed is not None:
@@ -193,13 +193,13 @@ def _decomposed(scene: OneParameter) -> Known | None:
     checkpoint, one = scene.checkpoint, scene.one
     if one.work > MOST:
         said = say(
-            "This matrix is too large for its singular values here: they would take about {seconds:,} s, and "
-            "everybody would wait. `transformer.analysis.spectra.spectrum` computes them.",
+            "This matrix is too large to compute its singular values here: it would take about {seconds:,} s, and "
+            "everybody would have to wait. Use `transformer.analysis.spectra.spectrum`.",
             seconds=one.seconds,
         )
         st.info(said, icon=":material/info:")
         return None
-    label = say("Singular values of this matrix, about {seconds} s", seconds=one.seconds)
+    label = say("Compute the singular values of this matrix, about {seconds} s", seconds=one.seconds)
     work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)

@@ -21,13 +21,13 @@ from ui.state.view import Slot
 from words import joined, say, say_n
 
 NOT_WHILE_GUESSING = say(
-    "This page tells what comes next. Turn off “Hide candidates until I guess” in the sidebar to see it."
+    "This page would give away what comes next. To open it, turn off “Hide candidates until I guess” in the sidebar."
 )
 
-NO_REFERENCE = say("Type the right output above, or take the model's own and change it.")
+NO_REFERENCE = say("Type the right output above, or use the model's own output and edit it.")
 ITS_OWN = say(
-    "No right output is known for this sentence: the model's own is judged. Type the right one above, or take the "
-    "model's own and change it."
+    "No right output is known for this sentence, so the model's own output serves as the reference. Type the right "
+    "one above, or use the model's own and edit it."
 )
 
 
@@ -78,9 +78,7 @@ def _texts(scene: Forced, take: partial[None]) -> None:
     show(forcing_pictures.shift, scene, take=take)
     n, parted = len(scene.score), scene.score.parting
     if n > MOST:
-        st.caption(
-            say("These are the places around the one that is looked at; the other charts have all {n:,}.", n=n)
-        )
+        st.caption(say("Only positions around the chosen one are shown; the other charts show all {n:,}.", n=n))
     if parted is not None:
         st.markdown(joined(" ", told(scene, parted)))
         show(forcing_pictures.texts, scene, take=take)
@@ -91,15 +89,18 @@ def _instead(run: OpenRun) -> None:
     if anatomy(run.checkpoint.config).fills:
         st.info(
             say(
-                "This model writes nothing, so that no output can be right; what it makes of each piece of a text is "
-                "seen by hiding one piece at a time."
+                "This encoder-only model generates no output, so there is no right output either. To see how well "
+                "it predicts each piece of a text, hide one piece at a time."
             ),
             icon=":material/info:",
         )
-        menu.link("step", say("Hide a piece on the page Step"), run.link, icon=":material/visibility_off:")
+        menu.link("step", say("Hide a piece on the Step page"), run.link, icon=":material/visibility_off:")
     else:
         st.info(
-            say("This model writes nothing and has no head that says which piece fits, so that it has no loss."),
+            say(
+                "This encoder-only model generates no output and has no head that predicts masked pieces, so it "
+                "has no loss."
+            ),
             icon=":material/info:",
         )
 
@@ -111,17 +112,17 @@ def summary(run: OpenRun, score: Score) -> str:
     """The numbers of the whole reference; and of the unchanged model beside them, where something is changed."""
     said: list[str] = [
         say_n(
-            "**Mean loss {mean:.3f} nats** over {n:,} piece: **perplexity {perplexity:,.4g}**, as unsure as between "
-            "so many pieces alike.",
-            "**Mean loss {mean:.3f} nats** over {n:,} pieces: **perplexity {perplexity:,.4g}**, as unsure as between "
-            "so many pieces alike.",
+            "**Mean loss {mean:.3f} nats** over {n:,} piece: **perplexity {perplexity:,.4g}**, like choosing among "
+            "that many equally likely pieces.",
+            "**Mean loss {mean:.3f} nats** over {n:,} pieces: **perplexity {perplexity:,.4g}**, like choosing "
+            "among that many equally likely pieces.",
             len(score),
             mean=score.mean_loss,
             perplexity=score.perplexity,
         ),
         say(
-            "The model would write {hits:,} of the {n:,} itself. Guessing among all {pieces:,} pieces of its "
-            "vocabulary would be {guessing:.2f} nats.",
+            "The model itself would write {hits:,} of the {n:,}. Random guessing among all {pieces:,} pieces of "
+            "its vocabulary has a loss of {guessing:.2f} nats.",
             hits=int(score.hits.sum()),
             n=len(score),
             pieces=len(score.vocabulary),
@@ -132,8 +133,8 @@ def summary(run: OpenRun, score: Score) -> str:
         said += _changed(run, score)
     if judges_itself(run):
         said.append(
-            say("Judged are the pieces of the prompt itself, each from those before it; give a reference to judge "
-                "what follows it.")
+            say("These losses are for the prompt itself, each piece predicted from those before it. Give a "
+                "reference to judge what follows the prompt.")
         )  # fmt: skip
     return joined(" ", said)
 
@@ -145,15 +146,15 @@ def _changed(run: OpenRun, score: Score) -> list[str]:
     if control is not None:
         said.append(
             say(
-                "Unchanged it has a mean loss of {mean:.3f} nats, perplexity {perplexity:,.4g}: {difference:+.3f} "
-                "nats by the change.",
+                "The unchanged model has a mean loss of {mean:.3f} nats and a perplexity of {perplexity:,.4g}. The "
+                "change shifts the mean loss by {difference:+.3f} nats.",
                 mean=control.mean_loss,
                 perplexity=control.perplexity,
                 difference=score.mean_loss - control.mean_loss,
             )
         )
     if not score.causal:
-        said.append(say("Each place is computed from what stands before it alone, as in writing."))
+        said.append(say("Each piece is predicted only from what comes before it, as when the model writes."))
     return said
 
 
@@ -167,20 +168,20 @@ def told(scene: Forced, parted: Parting) -> list[str]:
                   len(trace.query.forced))
         )  # fmt: skip
     if parted.first is None:
-        said.append(say("**By itself the model writes the reference, piece for piece.**"))
+        said.append(say("**On its own, the model writes exactly the reference, piece for piece.**"))
     elif parted.first >= len(score):
-        said.append(say("**As far as the reference goes the model writes the same by itself**, and then goes on."))
+        said.append(say("**On its own, the model writes the whole reference**, then continues."))
     elif parted.first >= trace.n_steps:
         said.append(
-            say("**As far as the model's own output goes it is the reference**; it was cut off there, at {n} pieces.",
+            say("**The model's own output matches the reference up to where it was cut off**, at {n} pieces.",
                 n=trace.n_steps)
         )  # fmt: skip
     else:
         said += [_parting(scene, parted.first), _after(scene, parted)]
     said.append(
         say(
-            "Log-probability of the reference {reference:.2f} nats over {n:,} pieces, of the own output {own:.2f} "
-            "nats over {m:,}.",
+            "Log-probability: {reference:.2f} nats for the reference ({n:,} pieces), {own:.2f} nats for the "
+            "model's own output ({m:,} pieces).",
             reference=score.log_prob,
             n=len(score),
             own=trace.log_prob,
@@ -193,8 +194,8 @@ def told(scene: Forced, parted: Parting) -> list[str]:
 def _parting(scene: Forced, place: int) -> str:
     score = scene.score
     return say(
-        "**They part at piece {n}**: the reference has {right}, p = {p:.3g}, and the model wrote {wrote}, p = "
-        "{q:.3g}, after the same beginning.",
+        "**They first differ at piece {n}**: after the same beginning, the reference has {right}, p = {p:.3g}, and "
+        "the model wrote {wrote}, p = {q:.3g}.",
         n=place + 1,
         right=drawing.strong(score.pieces[place]),
         p=float(score.probabilities[place]),
@@ -208,7 +209,7 @@ def _after(scene: Forced, parted: Parting) -> str:
     score, ends = scene.score, scene.run.checkpoint.config.end_ids
     alike = parted.tail - (parted.tail > 0 and score.ids[-1] in ends)
     if not alike:
-        return say("Behind that they do not end with the same pieces.")
+        return say("Their endings differ, too.")
     last = len(score) - (parted.tail - alike)
     return say_n(
         "Both end with the same {n} piece: “{pieces}”.",
@@ -225,7 +226,7 @@ def _table(run: OpenRun, score: Score) -> None:
     kinds = st.column_config
     chance = partial(kinds.NumberColumn, format="%.4f")
     columns = {
-        "place": kinds.Column(here(say("Place"))),
+        "place": kinds.Column(here(say("Position"))),
         "reads": kinds.Column(here(say("Reads"))),
         "piece": kinds.Column(here(say("Right piece"))),
         "id": kinds.Column(here(say("Id"))),
@@ -240,7 +241,7 @@ def _table(run: OpenRun, score: Score) -> None:
         hide_index=True,
         height="content" if len(score) <= 12 else 420,
         column_config=columns,
-        alt=say("Every right piece with its loss, its probability and its rank, one a row."),
+        alt=say("Every right piece with its loss, probability and rank, one per row."),
     )
     drawing.csv_button(partial(_columns, score), key=run.key("forcing_csv"), title=say("teacher forcing"))
 
@@ -277,16 +278,16 @@ def _entry(run: OpenRun) -> None:
         )
         own = run.trace.output_text.strip()
         if own and own != shown:
-            _offer(run, OWN, say("Take the model's own output"), run.trace.output_text)
+            _offer(run, OWN, say("Use the model's own output"), run.trace.output_text)
         if card and shown != card:
-            _offer(run, OF_CARD, say("Take the card's"), "", tip=card)
+            _offer(run, OF_CARD, say("Use the card's reference"), "", tip=card)
         if not reads and shown:
             _offer(run, NONE, say("Judge the prompt itself"), "")
     if not reads:
         choices.switch(
             choices.field(run.slot, "ends"),
-            say("The text ends there"),
-            help=say("Then the end mark after it is judged, too."),
+            say("Include the end mark"),
+            help=say("Also judges the end mark after the text."),
         )
 
 

@@ -97,7 +97,7 @@ FORCING = Page("forcing", say("Teacher forcing"))
 JUDGED = FORCING.part("", FORCING.title, scene)
 
 
-@JUDGED.picture("forcing_shift", say("What is read, and what is to be predicted"))
+@JUDGED.picture("forcing_shift", say("What the decoder reads, and what it has to predict"))
 def shift(scene: Forced) -> Plot:
     """The right pieces as they are read, above the same as they are to be predicted; a click means a place."""
     score, n = scene.score, len(scene.score)
@@ -111,13 +111,13 @@ def shift(scene: Forced) -> Plot:
     )
     return Plot(
         spec=figure,
-        alt=say("Above, what the decoder reads at each of {n} places; below, what it has to predict there.", n=n),
+        alt=say("Above, what the decoder reads at each of {n} positions; below, what it has to predict there.", n=n),
         how_to_read=HOW_TO_READ_SHIFT,
         clicked=partial(_place_in, first=figure["layout"]["meta"]["first"], lengths=(n, n)),
     )
 
 
-@JUDGED.picture("forcing_texts", say("The reference, and what the model writes by itself"), follows="still")
+@JUDGED.picture("forcing_texts", say("The reference and the model's own output"), follows="still")
 def texts(scene: Forced) -> Plot | None:
     """Both texts, and where they part; a click means a place."""
     score, trace = scene.score, scene.run.trace
@@ -146,7 +146,7 @@ def _place_in(click: Click, *, first: int, lengths: tuple[int, int]) -> int | No
     return found[1] if found is not None and found[1] < lengths[found[0]] else None
 
 
-@JUDGED.picture("forcing_candidates", say("Candidates, and the right piece"))
+@JUDGED.picture("forcing_candidates", say("Candidates and the right piece"))
 def candidates(scene: Forced) -> Plot:
     """The most probable pieces of the place, and the right one, wherever it stands."""
     score, place = scene.score, scene.place
@@ -164,9 +164,13 @@ def candidates(scene: Forced) -> Plot:
             chosen=ids.index(score.ids[place]),
             ranks=ranks,
             how_chosen=say("the right piece"),
-            title=say("Place {n}: candidates, and the right piece", n=place + 1),
+            title=say("Position {n}: candidates and the right piece", n=place + 1),
         ),
-        alt=say("The most probable pieces at place {n}; right is {piece}.", n=place + 1, piece=score.pieces[place]),
+        alt=say(
+            "The most probable pieces at position {n}; the right one is {piece}.",
+            n=place + 1,
+            piece=score.pieces[place],
+        ),
         how_to_read=HOW_TO_READ_CANDIDATES,
         said=Said(above=_sees(scene)),
     )
@@ -188,15 +192,18 @@ def _sees(scene: Forced) -> str:
     ]
     if anatomy(run.checkpoint.config).reads:
         said.append(
-            say_n("It sees the {n} piece of the source, too.", "It sees all {n} pieces of the source, too.",
+            say_n("It also sees the {n} piece of the source.", "It also sees all {n} pieces of the source.",
                   len(run.trace.src_pieces))
         )  # fmt: skip
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(
-        "The model gives that p = {p:.3g}, rank {rank:,}, a loss of {loss:.3f} nats.", p=p, rank=rank, loss=loss
+        "The model gives this piece p = {p:.3g} and rank {rank:,}, a loss of {loss:.3f} nats.",
+        p=p,
+        rank=rank,
+        loss=loss,
     )
     if score.hits[place]:
-        return joined(" ", [*said, given, say("It would write it there itself.")])
+        return joined(" ", [*said, given, say("This is what the model itself would write.")])
     own, q = score.own_pieces[place], float(score.own_probabilities[place])
     return joined(" ", [*said, given, say("It would write “{own}” there, p = {q:.3g}.", own=own, q=q)])
 
@@ -217,7 +224,9 @@ def losses(scene: Forced) -> Plot:
             guessing=score.guessing,
             title=losses.title,
         ),
-        alt=say("The loss of each of the {n} right pieces, with the mean and that of guessing.", n=len(score)),
+        alt=say(
+            "The loss of each of the {n} right pieces, with their mean and the loss of random guessing.", n=len(score)
+        ),
         how_to_read=HOW_TO_READ_LOSSES,
         clicked=place_below(len(score)),
     )
@@ -236,7 +245,7 @@ def perplexity(scene: Forced) -> Plot:
             chosen=scene.place,
             title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
         ),
-        alt=say("The perplexity of each of {n} pieces, and of all up to each.", n=len(score)),
+        alt=say("The perplexity of each of {n} pieces, and of the text up to each.", n=len(score)),
         how_to_read=HOW_TO_READ_PERPLEXITY,
         clicked=place_below(len(score)),
     )

@@ -34,8 +34,8 @@ def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
     if title:
         head(title)
     said = say_n(
-        "“{name}” cannot be opened yet: its files do not say {n} thing that the model needs.",
-        "“{name}” cannot be opened yet: its files do not say {n} things that the model needs.",
+        "“{name}” cannot be opened yet: its files leave {n} question about the model open.",
+        "“{name}” cannot be opened yet: its files leave {n} questions about the model open.",
         asked,
         name=entry.title,
     )

@@ -140,7 +140,7 @@ def one_token(run: OpenRun, place: int) -> Still:
     """A part that looks at one token of the source."""
     weights = np.zeros(len(run.trace.src_pieces), np.float32)
     weights[min(place, len(weights) - 1)] = 1
-    return Still(weights, say("Shaded: the token that is looked at"))
+    return Still(weights, say("Shaded: the chosen token"))
 
 
 def encoder_attention(run: OpenRun) -> Still:

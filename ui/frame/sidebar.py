@@ -28,10 +28,10 @@ from ui.state.link import DEFAULT_NEW, WAYS
 from ui.state.view import MAIN
 from words import Sentence, say, say_n
 
-ONLY_MAPS = say("Attention maps that were given as they are, without a model: the page Attention shows them.")
+ONLY_MAPS = say("These are attention maps without a model. The page Attention shows them.")
 NEEDS_A_MODEL = say(
-    "This page needs a model, and what is chosen are attention maps alone: look at them on the page Attention, or "
-    "choose a checkpoint in the sidebar."
+    "This page needs a model, but you have chosen attention maps, which have none. Look at them on the page "
+    "Attention, or choose a checkpoint in the sidebar."
 )
 _Opened = TypeVar("_Opened")
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
@@ -114,7 +114,7 @@ def _labelled(entry: Entry) -> str:
     if handed_in.is_name(entry.name):
         return say("{name} (uploaded)", name=entry.title)
     if entry.holds == "foreign":
-        return say("{name} (of another program)", name=entry.name)
+        return say("{name} (from another program)", name=entry.name)
     if entry.holds == "maps":
         return say("{name} (maps)", name=entry.name)
     return say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
@@ -170,14 +170,18 @@ def _settle_model(names: list[str]) -> None:
     if name and handed_in.is_name(name):
         session.add_note(
             say(
-                "What was uploaded is not kept any more, or this server takes no uploads; {shown} is shown.",
+                "The upload is no longer kept, or this server does not accept uploads; {shown} is shown instead.",
                 shown=names[0],
             )
         )
     elif name:
         asked = name[:60]
         session.add_note(
-            say("There is no checkpoint “{asked}” that can be opened; {shown} is shown.", asked=asked, shown=names[0])
+            say(
+                "There is no checkpoint “{asked}” that can be opened; {shown} is shown instead.",
+                asked=asked,
+                shown=names[0],
+            )
         )
         session.stand(MAIN, revision="", forced=(), hypothesis=0, interventions=())
         st.session_state[session.SOURCE] = None
@@ -212,14 +216,14 @@ def _decoding(checkpoint: Checkpoint) -> None:
     most = min(MAX_NEW, checkpoint.config.max_len)
     _limit_output(checkpoint, most)
     st.slider(
-        say("Most pieces to write"),
+        say("Maximum output length"),
         1,
         most,
         key=session.MAX_NEW,
         on_change=session.new_run,
         persist_state=KEEP,
         help=say(
-            "The source may have {characters:,} characters and {pieces} pieces.",
+            "The source may have at most {characters:,} characters and {pieces} pieces.",
             characters=MAX_SOURCE_CHARACTERS,
             pieces=checkpoint.config.max_len,
         ),
@@ -240,10 +244,10 @@ def _class_room() -> None:
     choices.switch(
         choices.field(MAIN, "guess"),
         say("Hide candidates until I guess"),
-        help=say("What comes next stays hidden until somebody has guessed it."),
+        help=say("The next piece stays hidden until someone has guessed it."),
     )
     if covering.words():
-        st.caption(say("The link that you opened covers parts of the pages."))
+        st.caption(say("The link you opened covers parts of the pages."))
         st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
 
 
@@ -252,9 +256,9 @@ _SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {
     "length_penalty": (
         say("Length penalty"),
         0.1,
-        say("0 compares bare log-probabilities; higher prefers longer outputs."),
+        say("0 compares plain log-probabilities; higher values prefer longer outputs."),
     ),
-    "temperature": (say("Temperature"), 0.05, say("Below 1 sharpens, above 1 flattens.")),
+    "temperature": (say("Temperature"), 0.05, say("Below 1 sharpens the distribution, above 1 flattens it.")),
     "top_k": (say("Top-k"), 1, say("0 keeps all pieces.")),
     "top_p": (say("Top-p"), 0.01, say("1 keeps all pieces.")),
     "seed": (say("Seed"), 1, say("The same seed draws the same output.")),
@@ -293,7 +297,7 @@ def _limit_output(checkpoint: Checkpoint, most: int) -> None:
     if wanted > most and wanted != DEFAULT_NEW:
         session.add_note(
             say(
-                "An output of up to {wanted} pieces was asked for; {name} writes at most {most}.",
+                "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
                 wanted=wanted,
                 name=checkpoint.name,
                 most=most,

@@ -73,7 +73,7 @@ def head_without_run(title: str) -> None:
 def given_head(title: str, maps: GivenMaps) -> None:
     """Draw the title of a page, and under it the sentence and the model that the maps are of."""
     head(title)
-    said = [say("Given maps, shown as they are; nothing is run here.")]
+    said = [say("Ready-made attention maps, shown unchanged. No model runs here.")]
     if maps.checkpoint:
         said.append(say("Model: {name}.", name=shortened(maps.checkpoint, limit=LONGEST)))
     if maps.sentence:

@@ -86,10 +86,10 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
             say("Put this head back") if gone else say("Take this head away"),
             key=run.key("take_head"),
             icon=":material/undo:" if gone else ":material/content_cut:",
-            help=say("What it writes is 0 then, and the model writes its output anew."),
+            help=say("A head that is taken away writes 0. The model then writes its output again."),
             on_click=partial(session.change, run.slot, others if gone else (*others, own)),
         )
-        said, about = say("Change it otherwise …"), f"{kind} {layer} {head}"
+        said, about = say("Other changes …"), f"{kind} {layer} {head}"
         with pressed(st.button, said, key=run.key("more_of_head"), about=about, type="tertiary") as asked:
             if asked:
                 open_dialog(run.checkpoint, slot=run.slot)
@@ -170,7 +170,7 @@ def _one(
     except QueryError as error:
         st.warning(drawing.plain(error.sentence))
         return
-    st.markdown(joined(" ", [say("Then:"), say("**{change}**", change=drawing.plain(made.told()))]))
+    st.markdown(joined(" ", [say("After the change:"), say("**{change}**", change=drawing.plain(made.told()))]))
     if trace is not None and not session.view(slot).guess and not cover.is_on():
         _effect(checkpoint, slot, trace, _with(slot, made))
     _make(slot, made, say("Change it"), key=f"{FIELD}make", type="primary")

@@ -94,7 +94,8 @@ def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:
 def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
     """A piece as it is drawn elsewhere, or its id."""
     typed = (
-        st.text_input(spelling.label, key=key, help=say("A piece as it is shown, or its id."), max_chars=100) or ""
+        st.text_input(spelling.label, key=key, help=say("A piece as shown on the page, or its id."), max_chars=100)
+        or ""
     ).strip()
     if not typed:
         raise QueryError("Type a piece.")
@@ -104,7 +105,7 @@ def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
     if found is None:
         found = tokenizer.id_of(f"▁{typed}")
     if found is None:
-        raise QueryError("{typed} is no piece of this vocabulary, and no id.", typed=shown(typed))
+        raise QueryError("{typed} is neither a piece of this vocabulary nor an id.", typed=shown(typed))
     st.caption(drawing.plain(say("That is piece {id}: {piece}", id=found, piece=tokenizer.piece(found))))
     return found
 
@@ -124,18 +125,18 @@ def _whole(spelling: Spelling, key: str, around: Around) -> int:
 def _text(spelling: Spelling, key: str, around: Around) -> str:
     typed = st.text_input(spelling.label, key=key, max_chars=MOST_TEXT) or ""
     if not typed.strip():
-        raise QueryError("Type a text.")
+        raise QueryError("Type some text.")
     return str(typed)
 
 
 def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
-    typed = st.text_input(spelling.label, key=key, help=say("Numbers with spaces between them.")) or ""
+    typed = st.text_input(spelling.label, key=key, help=say("Numbers, separated by spaces.")) or ""
     try:
         found = tuple(float(part) for part in typed.replace(",", " ").split())
     except ValueError:
-        raise QueryError("{typed} are no numbers; type such as 0.5 0.25 0.25.", typed=shown(typed)) from None
+        raise QueryError("{typed}: type only numbers, for example 0.5 0.25 0.25.", typed=shown(typed)) from None
     if not found:
-        raise QueryError("Type numbers, such as 0.5 0.25 0.25.")
+        raise QueryError("Type numbers, for example 0.5 0.25 0.25.")
     return found
 
 

@@ -27,7 +27,7 @@ PLACES = {
     "sampling": Place("search", say("How pieces are chosen: before the draw"), {"search_panel": "sampling"},
                       decoding=Sampling()),
     "all_heads": Place("attention", say("Attention: all heads"), {"panel": "overview"}),
-    "encoder": Place("attention", say("Attention: the encoder's"), {"panel": "overview", "kind": "encoder"}),
+    "encoder": Place("attention", say("Attention: encoder"), {"panel": "overview", "kind": "encoder"}),
     "one_map": Place("attention", say("Attention: one map"), {"panel": "head"}),
     "rollout": Place("attention", say("Attention: rollout"), {"panel": "head", "layer": None, "head": None,
                                                               "aggregate": "rollout"}),

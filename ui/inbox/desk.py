@@ -57,7 +57,7 @@ class Desk:
         with self._changed:
             if len(self._waiting) >= self._most:
                 raise CheckpointError(
-                    "{n} uploads wait to be read already, and no more are taken; try again in a minute.",
+                    "{n} uploads are already waiting to be read, which is the limit; try again in a minute.",
                     n=len(self._waiting),
                 )
             self._waiting.append(job)

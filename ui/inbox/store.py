@@ -77,7 +77,7 @@ class Store:
         with self._lock:
             if len(self._found) >= MOST_KEPT:
                 raise CheckpointError(
-                    "{n} uploaded models are kept at the moment, and no more are taken; try again in some minutes.",
+                    "This server already keeps {n} uploaded models, which is the limit; try again in a few minutes.",
                     n=len(self._found),
                 )
             token = secrets.token_urlsafe(16)
@@ -181,7 +181,7 @@ class Store:
 def gone() -> CheckpointError:
     """What is said of an upload that is not there any more."""
     return CheckpointError(
-        "What was uploaded is not kept any more: after {minutes} minutes without use it is deleted. Upload it again.",
+        "This upload is no longer kept: uploads are deleted after {minutes} minutes without use. Upload it again.",
         minutes=round(KEPT_SECONDS / 60),
     )
 

@@ -42,7 +42,7 @@ _PARTS: dict[str, tuple[Part, ...]] = {
     "decoder.cross_attn": ("cross_projections", "cross_maps"),
     "decoder.ffn": ("decoder_ffn",),
 }
-_STREAM, _LENS = say("the part Residual stream"), say("the part Logit lens")
+_STREAM, _LENS = say("the Residual stream part"), say("the Logit lens part")
 
 
 # ------------------------------------------------------------------------------------------------ a model and lengths
@@ -152,7 +152,7 @@ def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block | 
     n, (ids, mask, embedding, positions) = one.length(stack), _INPUTS[stack]
     return (
         Block(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
-              role=say("The number of each piece in the vocabulary."), leads_to=say("the part Embeddings")),
+              role=say("The number of each piece in the vocabulary."), leads_to=say("the Embeddings part")),
         Block(place=f"{stack}.mask", text=say("Mask"), name=mask, role=_mask_role(one, stack), kind="edge",
               shape=say("[{n}, {n}], the same for all heads", n=n) if any(one.config.windows)
               else say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
@@ -165,10 +165,10 @@ def _positions(one: Sized, stack: StackName, name: str) -> Block | None:
     """The table of positions; None where none is added."""
     if one.config.placing.adds != "table":
         return None
-    text, role = say("Positions, learned"), say("A learned table: the vector of each position is added.")
+    text, role = say("Positions, learned"), say("A learned table; the vector of each position is added.")
     if one.config.positions == "sinusoidal":
         text = say("Positions, {formula}", formula=FORMULAS["interleaved"])
-        role = say("A formula, nothing to learn: the vector of each position is added.")
+        role = say("A fixed formula, not learned; the vector of each position is added.")
     parameters = one.held(f"{stack}.embedding.positions.")
     return Block(place=f"{stack}.positions", name=name, shape=one.stream(stack), kind="table", text=text, role=role,
                  parameters=parameters, leads_to=say("the Positions page"))  # fmt: skip
@@ -177,24 +177,24 @@ def _positions(one: Sized, stack: StackName, name: str) -> Block | None:
 def _mask_role(one: Sized, stack: StackName) -> str:
     has = anatomy(one.config)
     if any(attention.causal for attention in has.attentions if attention.stack == stack):
-        return say("No token attends to padding, and none to a token that comes later.")
+        return say("No token attends to padding or to a later token.")
     said = [say("No token attends to padding.")]
     if any(attention.stack != stack and attention.keys_from == stack for attention in has.attentions):
-        said += [say("Cross-attention in the decoder has the source's mask.")]
+        said += [say("Cross-attention in the decoder uses the source's mask.")]
     return joined(" ", said)
 
 
 def _embedding(one: Sized, stack: StackName, name: str) -> Block:
     c, first = one.config, stack == anatomy(one.config).stacks[0].name
     rows = c.src_vocab_size if first else c.tgt_vocab_size
-    role = say("The row of each token in a table, as it is.")
+    role = say("Looks up each token's row in a table and leaves it unchanged.")
     if c.scale_embedding:
-        role = say("The row of each token in a table, times √{width}.", width=c.d_model)
+        role = say("Looks up each token's row in a table and multiplies it by √{width}.", width=c.d_model)
     if c.shared_vocab and not first:
-        role = joined(" ", [role, say("The same table as the source's; its parameters count there.")])
+        role = joined(" ", [role, say("Shares the source's table; its parameters are counted there.")])
     inside = f"{stack}.embedding."
     if one.held(f"{inside}norm.", f"{inside}types."):
-        role = joined(" ", [role, say("What the diagram leaves out around the sum counts here.")])
+        role = joined(" ", [role, say("Parameters that the diagram leaves out around the sum are counted here.")])
     return Block(
         place=f"{stack}.embedding", text=say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), name=name,
         role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
@@ -229,7 +229,7 @@ def _sublayer(
         name=say("{layers}: {part} each", layers=called, part=part) if each
         else say("{layer}: {part}", layer=called, part=part),
         multiply_adds=one.done(*_PARTS[f"{stack.name}.{sub}"]) // stack.n_layers, kind=_COLOURS[sub],
-        leads_to=say("the part Feed-forward") if sub == "ffn" else say("the Attention page"),
+        leads_to=say("the Feed-forward part") if sub == "ffn" else say("the Attention page"),
     )  # fmt: skip
     norm = Block(
         place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=_STREAM,
@@ -239,7 +239,7 @@ def _sublayer(
     )  # fmt: skip
     plus = Block(
         place=f"{place}.plus", text="+", name=say("{layer}: {part}, residual sum", layer=called, part=part),
-        shape=one.stream(stack.name), kind="edge", role=say("Adds what the sub-layer made to the stream."),
+        shape=one.stream(stack.name), kind="edge", role=say("Adds the sub-layer's output to the stream."),
         leads_to=_STREAM,
     )  # fmt: skip
     return Sublayer(block, norm, plus)
@@ -247,21 +247,19 @@ def _sublayer(
 
 def _norm_role(config: ModelConfig) -> str:
     if config.norm == "both":
-        return say("A norm of what the sub-layer reads; a second one follows its output.")
+        return say("Normalises the sub-layer's input; a second norm follows its output.")
     if config.norm_kind == "none":
-        return say("This model has no norms; the vector stays as it is.")
+        return say("This model has no norms; the vector passes unchanged.")
     if config.norm_kind != "layer":
-        where = say("A norm of the sum of stream and output (post-norm).")
+        where = say("Normalises the sum of stream and output (post-norm).")
         if config.norm == "pre":
-            where = say("A norm of what the sub-layer reads (pre-norm).")
+            where = say("Normalises the sub-layer's input (pre-norm).")
         return joined(" ", [where, *further(config)[:1]])
     bias = config.biases.norms
     if config.norm == "pre" and bias:
-        return say(
-            "Layer norm of what the sub-layer reads (pre-norm): mean 0 and variance 1, then scaled and shifted."
-        )
+        return say("Layer norm of the sub-layer's input (pre-norm): mean 0 and variance 1, then scaled and shifted.")
     if config.norm == "pre":
-        return say("Layer norm of what the sub-layer reads (pre-norm): mean 0 and variance 1, then scaled.")
+        return say("Layer norm of the sub-layer's input (pre-norm): mean 0 and variance 1, then scaled.")
     if bias:
         return say(
             "Layer norm of the sum of stream and output (post-norm): mean 0 and variance 1, then scaled and shifted."
@@ -300,11 +298,19 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
 
 def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
     c, n = one.config.of(stack), one.length(stack)
-    role = say("Each token by itself: up to d_ff = {d_ff:,} numbers, {function}, and down again.", d_ff=c.d_ff,
-               function=ACTIVATIONS[c.activation])  # fmt: skip
+    role = say(
+        "Handles each token separately: widens it to d_ff = {d_ff:,} numbers, applies {function} and narrows it "
+        "again.",
+        d_ff=c.d_ff,
+        function=ACTIVATIONS[c.activation],
+    )
     if c.gated:
-        role = say("Each token by itself: up to d_ff = {d_ff:,} numbers by two maps, {function} of the one times the "
-                   "other, and down again.", d_ff=c.d_ff, function=ACTIVATIONS[c.activation])  # fmt: skip
+        role = say(
+            "Handles each token separately: two maps widen it to d_ff = {d_ff:,} numbers, {function} of the first "
+            "is multiplied by the second, and the product is narrowed again.",
+            d_ff=c.d_ff,
+            function=ACTIVATIONS[c.activation],
+        )
     shape = f"{one.stream(stack)} → [{n}, {c.d_ff}] → {one.stream(stack)}"
     return say("Feed-forward {d_ff:,}", d_ff=c.d_ff), role, shape
 
@@ -321,10 +327,10 @@ def _end_of(one: Sized, stack: StackName) -> list[Block]:
 def _memory(one: Sized) -> Block:
     shape = one.stream("encoder")
     text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
-    role = say("One vector a source token; every cross-attention makes its keys and values from it.")
+    role = say("One vector per source token; every cross-attention computes its keys and values from it.")
     if has_one_stack(one.config):
         text, name = say("Output {shape}", shape=shape), say("The encoder's output")
-        role = say("One vector a source token; this model writes nothing, so this is where it ends.")
+        role = say("One vector per source token. This model is encoder-only, so it ends here.")
     return Block(place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge")
 
 
@@ -333,7 +339,7 @@ def _mlm_head(one: Sized) -> Block:
     return Block(
         place="encoder.mlm_head", text=say("Head, {function} and norm", function=ACTIVATIONS[c.mlm_activation]),
         name=say("The head for masked pieces"), kind="linear", shape=f"{shape} → {shape}",
-        role=say("A dense map, a non-linearity and a norm, each token by itself."), leads_to=_STREAM,
+        role=say("A dense map, a non-linearity and a norm, applied to each token separately."), leads_to=_STREAM,
         parameters=one.held("mlm_head."), multiply_adds=one.n_source * c.d_model**2,
     )  # fmt: skip
 
@@ -352,21 +358,28 @@ def _output_role(one: Sized) -> str:
     c = one.config
     if not c.tie_output:
         if c.output_bias:
-            return say("Compares each vector with every row of a table of its own, with a bias.")
-        return say("Compares each vector with every row of a table of its own.")
+            return say("Has its own table: compares each vector with every row and adds a bias.")
+        return say("Has its own table: compares each vector with every row.")
     if c.output_bias:
         return say(
-            "Compares each vector with every row of the target embedding's table, so no parameters of its own, "
-            "with a bias."
+            "Uses the target embedding's table: compares each vector with every row and adds a bias. Only the bias "
+            "is its own."
         )
-    return say("Compares each vector with every row of the target embedding's table, so no parameters of its own.")
+    return say(
+        "Uses the target embedding's table: compares each vector with every row. It has no parameters of its own."
+    )
 
 
 def _logits(one: Sized, stack: StackName) -> Block:
     shape = f"[{one.length(stack)}, {one.config.tgt_vocab_size:,}]"
-    role = say("A score of every piece of the target vocabulary after each token; softmax makes them probabilities.")
+    role = say(
+        "After each token, a score for every piece of the target vocabulary; softmax turns the scores into "
+        "probabilities."
+    )
     if anatomy(one.config).fills:
-        role = say("A score of every piece of the vocabulary at each token; softmax makes them probabilities.")
+        role = say(
+            "At each token, a score for every piece of the vocabulary; softmax turns the scores into probabilities."
+        )
     return Block(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,
         kind="edge", role=role, leads_to=_LENS,

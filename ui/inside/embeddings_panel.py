@@ -91,7 +91,10 @@ def _type(o: Chosen) -> None:
         max_chars=MOST_TYPED,
         on_change=take,
         width=130,
-        help=say("As the beginning of a word if the vocabulary has it so (▁ stands for the space), else as typed."),
+        help=say(
+            "Taken as the beginning of a word if the vocabulary has that form (▁ stands for the space), otherwise "
+            "as typed."
+        ),
     )
 
 
@@ -138,8 +141,8 @@ def _nearest(o: Chosen, take: Callable[[int], None]) -> None:
     if len(o.nearest.ids):
         show(pictures.bars, o, take=take)
     elif o.book.norms[o.id] == 0 and o.by == "cosine":
-        st.caption(say("Its vector is 0, which has no direction and so no cosine. Choose the distance."))
+        st.caption(say("Its vector is 0, which has no direction and so no cosine. Choose Distance instead."))
     else:
-        st.caption(say("There is no other ordinary piece in this table."))
+        st.caption(say("This table has no other ordinary piece."))
     if not len(o.nearest.ids):
         st.markdown(drawing.plain(pictures.what_it_is(o)))

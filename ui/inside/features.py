@@ -22,8 +22,8 @@ ACTIVATIONS = {
 FORMULAS = {  # tables of positions that nothing has to learn, by their layout
     "interleaved": say("sinusoids"),
     "halves": say("sinusoids, all sines before all cosines"),
-    "fairseq": say("sinusoids as fairseq has them, all sines before all cosines"),
-    "tensor2tensor": say("sinusoids as tensor2tensor has them, all sines before all cosines"),
+    "fairseq": say("sinusoids as in fairseq, all sines before all cosines"),
+    "tensor2tensor": say("sinusoids as in tensor2tensor, all sines before all cosines"),
 }
 
 
@@ -61,15 +61,15 @@ def _widths(config: ModelConfig) -> str:
     if config.of("decoder") != config:
         other = config.of("decoder")
         return say(
-            "The stream is d_model = {d_model:,} wide. In the encoder each attention has {heads} and the "
-            "feed-forward network widens it to d_ff = {d_ff:,}; in the decoder {other_heads} and {other_d_ff:,}, "
-            "with {function} between.",
+            "The stream is d_model = {d_model:,} wide. In the encoder, each attention has {heads}, and the "
+            "feed-forward network widens the stream to d_ff = {d_ff:,}. In the decoder, these are {other_heads} "
+            "and {other_d_ff:,}. The feed-forward networks apply {function}.",
             d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, other_heads=heads(other), other_d_ff=other.d_ff,
             function=ACTIVATIONS[c.activation],
         )  # fmt: skip
     return say(
-        "The stream is d_model = {d_model:,} wide; each attention has {heads}; the feed-forward network widens it to "
-        "d_ff = {d_ff:,}, {ratio:.3g} times as wide, with {function} between.",
+        "The stream is d_model = {d_model:,} wide. Each attention has {heads}. The feed-forward network widens the "
+        "stream to d_ff = {d_ff:,}, {ratio:.3g} times as wide, and applies {function}.",
         d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
     )  # fmt: skip
 
@@ -78,27 +78,30 @@ def _norms(config: ModelConfig) -> str:
     if config.norm_kind == "none":
         return say("There are no norms.")
     if config.norm == "pre" and config.final_norm:
-        return say("Norms stand before each sub-layer (pre-norm), one more after the last layer of each stack.")
+        return say(
+            "Each sub-layer has a norm before it (pre-norm), and each stack has one more after its last layer."
+        )
     if config.norm == "pre":
-        return say("Norms stand before each sub-layer (pre-norm), none after the last layer.")
+        return say("Each sub-layer has a norm before it (pre-norm); no norm follows the last layer.")
     if config.norm == "both" and config.final_norm:
         return say(
-            "Norms stand before each sub-layer and on its output, one more after the last layer of each stack."
+            "Each sub-layer has a norm before it and one on its output, and each stack has one more after its last "
+            "layer."
         )
     if config.norm == "both":
-        return say("Norms stand before each sub-layer and on its output, none after the last layer.")
+        return say("Each sub-layer has a norm before it and one on its output; no other norm follows the last layer.")
     if config.final_norm:
-        return say("Norms stand after each residual sum (post-norm), one more after the last layer of each stack.")
-    return say("Norms stand after each residual sum (post-norm), none after the last layer.")
+        return say("A norm follows each residual sum (post-norm), and each stack has one more after its last layer.")
+    return say("A norm follows each residual sum (post-norm); no other norm follows the last layer.")
 
 
 def _positions(config: ModelConfig) -> str:
     if config.placing.in_attention:
         return config.placing.in_attention
     if config.placing.adds == "nothing":
-        return say("No positions.")
+        return say("No positional encoding.")
     if config.positions == "sinusoidal":
-        return say("Positions: {formula}, a formula.", formula=FORMULAS[config.sinusoid_layout])
+        return say("Positions: {formula}, computed by a formula.", formula=FORMULAS[config.sinusoid_layout])
     if has_one_stack(config):
         return say("Positions: a learned table.")
     return say("Positions: a learned table on each side.")
@@ -113,14 +116,12 @@ def _tables(config: ModelConfig) -> str:
             return say("There is one embedding table, and the output layer uses it.")
         return say("There is one embedding table, and the output layer has a table of its own.")
     if config.shared_vocab and tied:
-        return say(
-            "There is one embedding table for source and target, and the output layer uses the target's table."
-        )
+        return say("Source and target share one embedding table, and the output layer uses it, too.")
     if config.shared_vocab:
-        return say("There is one embedding table for source and target, and the output layer has a table of its own.")
+        return say("Source and target share one embedding table; the output layer has a table of its own.")
     if tied:
-        return say("There is an embedding table on each side, and the output layer uses the target's table.")
-    return say("There is an embedding table on each side, and the output layer has a table of its own.")
+        return say("Source and target have an embedding table each, and the output layer uses the target's.")
+    return say("Source and target have an embedding table each, and the output layer has a table of its own.")
 
 
 def _biases(config: ModelConfig) -> str:
@@ -130,14 +131,14 @@ def _biases(config: ModelConfig) -> str:
     if not logits:
         if bias.everywhere:
             return say("Biases in all linear layers and norms.")
-        return say("No biases in linear layers and norms.")
+        return say("No biases in linear layers or norms.")
     if bias.everywhere and config.output_bias:
-        return say("Biases in all linear layers and norms, one on the logits.")
+        return say("Biases in all linear layers and norms, and on the logits.")
     if bias.everywhere:
-        return say("Biases in all linear layers and norms, none on the logits.")
+        return say("Biases in all linear layers and norms, but not on the logits.")
     if config.output_bias:
-        return say("No biases in linear layers and norms, one on the logits.")
-    return say("No biases in linear layers and norms, none on the logits.")
+        return say("No biases in linear layers or norms, but one on the logits.")
+    return say("No biases in linear layers or norms, nor on the logits.")
 
 
 def _some_biases(config: ModelConfig) -> str:
@@ -149,13 +150,13 @@ def _some_biases(config: ModelConfig) -> str:
         say("the norms"): bias.norms,
         say("the logits"): config.output_bias and anatomy(config).gives_logits,
     }
-    return say("Biases are on: {where}.", where=joined(", ", [name for name, there in where.items() if there]))
+    return say("These have biases: {where}.", where=joined(", ", [name for name, there in where.items() if there]))
 
 
 def _most(config: ModelConfig) -> str:
     if has_one_stack(config):
         return say("At most {n:,} tokens.", n=config.max_len)
-    return say("At most {n:,} tokens on a side.", n=config.max_len)
+    return say("At most {n:,} tokens on each side.", n=config.max_len)
 
 
 # ------------------------------------------------------------------------------------------------ beyond the paper
@@ -165,23 +166,34 @@ def further(config: ModelConfig) -> list[str]:
     """A sentence for each feature that the model of the paper does not have."""
     c, said = config, list[str]()
     if c.norm_kind == "rms":
-        said.append(say("The norms are RMS norms: they divide by the root mean square, and take no mean off."))
+        said.append(say("The norms are RMS norms: they divide by the root mean square without subtracting the mean."))
     if c.norm_kind == "deviation":
         said.append(say("The norms divide by the unbiased standard deviation plus ε."))
     if c.norm_kind == "biased_deviation":
         said.append(say("The norms divide by the standard deviation plus ε."))
     if not c.residual:
-        said.append(say("There is no residual connection: what a sub-layer computes takes the place of the stream."))
+        said.append(say("There is no residual connection: each sub-layer's output replaces the stream."))
     if c.gated:
-        said.append(say("The feed-forward network has a gate: the function's result is multiplied by a second map."))
+        said.append(
+            say(
+                "The feed-forward network has a gate: the function's result is multiplied by the output of a second "
+                "map."
+            )
+        )
     if c.parallel_residual:
-        said.append(say("Attention and feed-forward network of a layer read the same stream (parallel residual)."))
+        said.append(
+            say("In each layer, attention and the feed-forward network read the same stream (parallel residual).")
+        )
     if c.embedding_norm:
-        said.append(say("A norm follows the embedding's sum."))
+        said.append(say("A norm follows the embedding."))
     if c.n_token_types:
-        said.append(say_n("A table of {n} token type is added to the embedding; here its first row.",
-                          "A table of {n} token types is added to the embedding; here its first row.",
-                          c.n_token_types))  # fmt: skip
+        said.append(
+            say_n(
+                "The vector of a token type is added to the embedding; here it is always the first of {n} type.",
+                "The vector of a token type is added to the embedding; here it is always the first of {n} types.",
+                c.n_token_types,
+            )
+        )
     return said + _end(config) + _rules(config)
 
 
@@ -189,7 +201,10 @@ def _end(config: ModelConfig) -> list[str]:
     said = list[str]()
     if config.mlm_head:
         said.append(
-            say("A head gives each token the logits of the piece that fits there (masked language modelling).")
+            say(
+                "At each token, an output head gives logits for the piece that fits there (masked language "
+                "modelling)."
+            )
         )
     if config.output_scale != 1.0:
         said.append(say("The last vectors are multiplied by {scale:.4g} before they become logits.",
@@ -203,22 +218,32 @@ def _rules(config: ModelConfig) -> list[str]:
     """What outputs may hold: it changes which piece is chosen, and no probability."""
     c, said = config, list[str]()
     if c.repetition_penalty != 1.0:
-        said.append(say("Logits of pieces that stand in the text are divided by {c:g} above 0 and multiplied by it "
-                        "below (repetition penalty).", c=c.repetition_penalty))  # fmt: skip
+        said.append(
+            say(
+                "For pieces already in the text, logits above 0 are divided by {c:g} and logits below 0 are "
+                "multiplied by it (repetition penalty).",
+                c=c.repetition_penalty,
+            )
+        )
     if c.no_repeat_ngram:
-        said.append(say("An output repeats no run of pieces as long as {n}.", n=c.no_repeat_ngram))
+        said.append(say("An output never repeats a run of {n} pieces.", n=c.no_repeat_ngram))
     if c.banned_sequences or c.first_banned_ids:
-        said.append(say("Some pieces are closed at the beginning of an output, or after others."))
+        said.append(say("Some pieces are not allowed at the beginning of an output, or after certain other pieces."))
     if c.min_length or c.min_new:
-        said.append(say("An output does not end before it has {written:,} pieces, or its text {all:,} tokens.",
-                        written=c.min_new, all=c.min_length))  # fmt: skip
+        said.append(
+            say(
+                "An output cannot end before it has {written:,} pieces and the whole text has {all:,} tokens.",
+                written=c.min_new,
+                all=c.min_length,
+            )
+        )
     if c.max_new is not None:
         said.append(say_n("An output has at most {n:,} piece.", "An output has at most {n:,} pieces.", c.max_new))
     if c.max_length is not None:
-        said.append(say_n("A text and its output have at most {n:,} token together.",
-                          "A text and its output have at most {n:,} tokens together.", c.max_length))  # fmt: skip
+        said.append(say_n("A text and its output together have at most {n:,} token.",
+                          "A text and its output together have at most {n:,} tokens.", c.max_length))  # fmt: skip
     if c.forced_end_id is not None:
-        said.append(say("An output that grows too long ends with a forced piece."))
+        said.append(say("An output that reaches the maximum length ends with a forced piece."))
     return said
 
 
@@ -228,14 +253,17 @@ def not_drawn(config: ModelConfig) -> list[str]:
     if config.norm == "both":
         said.append(say("The diagram leaves out the norm on each sub-layer's output, before the sum."))
     if config.parallel_residual:
-        said.append(say("The diagram draws the feed-forward network after attention; in this model it reads what "
-                        "attention reads."))  # fmt: skip
+        said.append(
+            say("The diagram puts the feed-forward network after attention; in this model both read the same input.")
+        )
     if config.norm_kind == "none":
         said.append(say("The diagram draws norms; in this model they change nothing."))
     if not config.residual:
-        said.append(say("The diagram draws residual sums; in this model a sub-layer's output is the stream."))
+        said.append(
+            say("The diagram draws residual sums; in this model each sub-layer's output replaces the stream.")
+        )
     if config.embedding_norm:
-        said.append(say("The diagram leaves out the norm after the embedding's sum."))
+        said.append(say("The diagram leaves out the norm after the embedding."))
     if config.n_token_types:
         said.append(say("The diagram leaves out the token types."))
     return said

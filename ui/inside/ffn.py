@@ -47,7 +47,7 @@ def draw(run: OpenRun, row: Any) -> None:
     if o is None:
         return
     if (asked := run.view.neuron) is not None and asked >= d_ff:
-        drawing.notes([say("Neuron {neuron} was asked for; this layer has {n:,}.", neuron=asked + 1, n=d_ff)])
+        drawing.notes([say("There is no neuron {neuron}: this layer has {n:,}.", neuron=asked + 1, n=d_ff)])
     take = inside_controls.taking(run, side)
     drawing.beside(
         partial(show, pictures.shares, o, take=partial(_take_layer, run.slot, take)),
@@ -73,7 +73,7 @@ def _choose_neuron(slot: Slot, d_ff: int) -> None:
         d_ff,
         placeholder=say("Most active neuron"),
         bare=True,
-        help=say("Left empty, it is the most active one of the token."),
+        help=say("If left empty, the token's most active neuron is used."),
         width=210,
     )
 
@@ -98,29 +98,37 @@ def what_it_does(o: OpenLayer) -> str:
     said = [
         say(
             "Layer {layer} of the {stack} widens each token's {d_model:,} numbers to {d_ff:,} neurons (d_ff = "
-            "{ratio:g} × d_model), applies {function} and narrows them again, each token by itself.",
+            "{ratio:g} × d_model), applies {function} and narrows them again, separately for each token.",
             layer=o.layer + 1, stack=STACK_NAMES[o.stack], d_model=config.d_model, d_ff=config.d_ff,
             ratio=config.d_ff / config.d_model, function=o.function,
         )
     ]  # fmt: skip
     if o.gated:
-        said += [say("A gate decides how much passes: an activation is {function} of the gate's number, times that "
-                     "of a second map.", function=o.function)]  # fmt: skip
+        said += [
+            say(
+                "A gate decides how much passes: each activation is {function} of the gate's value, times the "
+                "value of a second map.",
+                function=o.function,
+            )
+        ]
     return joined(" ", said)
 
 
 def _neuron(run: OpenRun, o: OpenLayer) -> None:
     """Draw what the neuron that is looked at writes, and in the decoder which pieces it raises and lowers."""
     if anatomy(run.checkpoint.config).fills:
-        st.caption(say("What a neuron does to the logits of this model's head is not shown here."))
+        st.caption(say("A neuron's effect on the logits of this model's output head is not shown."))
     elif not anatomy(run.checkpoint.config).writes:
-        st.caption(say("This model writes nothing: there are no logits that a neuron could change."))
+        st.caption(say("This encoder-only model generates no output: it has no logits that a neuron could change."))
     elif not writes(run, o.stack):
         st.caption(
-            say("An encoder neuron writes into the memory, not to the logits; what it does there, the decoder says.")
+            say(
+                "An encoder neuron writes into the memory, not directly to the logits; its effect depends on the "
+                "decoder."
+            )
         )
     elif run.looking.covered:
-        ask_first(run, say("The pieces that this neuron raises could tell."), key=REVEAL)
+        ask_first(run, say("The pieces that this neuron raises could give the answer away."), key=REVEAL)
     elif attempt(lambda: o.effect) is not None:
         show(pictures.effect, o)
         if run.checkpoint.config.logit_cap:

@@ -134,12 +134,12 @@ def _silent(o: OpenLayer) -> str:
     """How many of the neurons are silent, over all tokens and at the chosen one."""
     whole, here = float(o.shares[o.layer].mean()), float(o.shares[o.layer, o.token])
     if o.kind == "relu":
-        return say("Over these tokens {whole:.1%} of the activations are exactly 0, at {token} {here:.1%}.",
+        return say("Over these tokens, {whole:.1%} of the activations are exactly 0; at {token}, {here:.1%} are.",
                    whole=whole, here=here, token=o.whose)  # fmt: skip
     said = [
-        say("Over these tokens {whole:.1%} of the activations are nearer to 0 than {near:g}, at {token} "
-            "{here:.1%}.", whole=whole, here=here, token=o.whose, near=neurons.NEAR_ZERO),
-        say("{function} is hardly ever exactly 0, so this is counted instead.", function=o.function),
+        say("Over these tokens, {whole:.1%} of the activations are within {near:g} of 0; at {token}, {here:.1%} "
+            "are.", whole=whole, here=here, token=o.whose, near=neurons.NEAR_ZERO),
+        say("{function} is hardly ever exactly 0, so activations near 0 are counted instead.", function=o.function),
     ]  # fmt: skip
     return joined(" ", said)
 
@@ -155,7 +155,7 @@ def histogram(o: OpenLayer) -> Plot:
         piece=o.whose, colour=o.side,
         title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
     )  # fmt: skip
-    alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with {function}.",
+    alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with the curve of {function}.",
               layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
     how_to_read = formula(HOW_TO_READ_HISTOGRAM[o.gated], bias=o.run.checkpoint.config.biases.ffn)
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True)
@@ -170,7 +170,7 @@ def active(o: OpenLayer) -> Plot:
         listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
         chosen=o.neuron, title=say("Most active neurons at {token}", token=o.whose), colour=o.side,
     )  # fmt: skip
-    alt = say("The {n} most active neurons at {token}, from neuron {first} down.", n=len(listed), token=o.whose,
+    alt = say("The {n} most active neurons at {token}, starting with neuron {first}.", n=len(listed), token=o.whose,
               first=listed[0] + 1)  # fmt: skip
     how_to_read = formula(HOW_TO_READ_ACTIVE[o.gated], bias=o.run.checkpoint.config.biases.ffn)
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_of)
@@ -195,11 +195,11 @@ def _writes(o: OpenLayer) -> str:
     said = [
         say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=o.neuron + 1,
             active=int((~neurons.silent(activation, o.kind)).sum()), n=len(activation)),
-        say("For an activation of 1 it writes a vector of length {length:.3f}, its column of W_down (the {n:,} "
+        say("At an activation of 1 it writes its column of W_down, a vector of length {length:.3f} (all {n:,} "
             "columns: {least:.3f} to {most:.3f}).", length=length, n=len(o.written), least=least,
             most=most),
-        say("At {token} its activation is {activation:.3f}, so it adds one of length {length:.3f}; what the whole "
-            "sub-layer adds there has length {whole:.3f}.", token=o.whose, activation=here,
+        say("At {token} its activation is {activation:.3f}, so it adds a vector of length {length:.3f}. The whole "
+            "sub-layer adds one of length {whole:.3f} there.", token=o.whose, activation=here,
             length=abs(here) * length, whole=whole),
     ]  # fmt: skip
     return joined(" ", said)
@@ -238,8 +238,11 @@ def effect(o: OpenLayer) -> Plot | None:
         ids,
         title=say("Direct effect of neuron {neuron}: the pieces it raises and lowers most", neuron=neuron),
     )
-    alt = say("The pieces that neuron {neuron} raises most, from {piece}, and lowers most.", neuron=neuron,
-              piece=vocabulary[ids[0]])  # fmt: skip
+    alt = say(
+        "The pieces that neuron {neuron} raises most, starting with {piece}, and those it lowers most.",
+        neuron=neuron,
+        piece=vocabulary[ids[0]],
+    )
     return Plot(spec=spec, alt=alt, said=Said(below=_counts(o, own), pale=True))
 
 
@@ -247,10 +250,10 @@ def _counts(o: OpenLayer, own: float) -> str:
     """How often each change of a logit counts; `own` is that of the output's piece."""
     activation = float(o.after[o.token, o.neuron])
     if o.step < 0:
-        return say("At this token of the prompt the activation is {activation:.3f}, so each change counts "
-                   "{activation:.3f} times.", activation=activation)  # fmt: skip
+        return say("At this token of the prompt the activation is {activation:.3f}, so each change is multiplied by "
+                   "{activation:.3f}.", activation=activation)  # fmt: skip
     return say(
-        "At this step the activation is {activation:.3f}, so each change counts {activation:.3f} times; the "
-        "logit of {piece}, which the output has, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}.",
+        "At this step the activation is {activation:.3f}, so each change is multiplied by {activation:.3f}. The "
+        "logit of {piece}, the piece in the output, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}.",
         activation=activation, piece=o.run.trace.tgt_pieces[o.step], own=own, change=own * activation,
     )  # fmt: skip

@@ -33,7 +33,7 @@ def draw(run: OpenRun, row: Any) -> None:
     with row:
         choices.choose(choices.field(run.slot, "depths"), say("Read after"), DEPTH_NAMES, bare=True)
     if run.looking.covered:
-        ask_first(run, say("The lens of this step would tell."), key="lens_reveal")
+        ask_first(run, say("The logit lens of this step would give the answer away."), key="lens_reveal")
     else:
         show_beside(pictures.table, pictures.curves, o, widths=(3, 2))
     st.caption(drawing.plain(what_it_is(run.checkpoint)))
@@ -51,24 +51,34 @@ def draw(run: OpenRun, row: Any) -> None:
 def _no_lens(run: OpenRun) -> str:
     if anatomy(run.checkpoint.config).fills:
         return say(
-            "This model writes nothing; its head says which piece fits at a token, and the lens does not read it."
+            "This encoder-only model generates no output. It has an output head that predicts masked pieces, but "
+            "the lens does not read that head."
         )
-    return say("This model writes nothing: it has no output layer to read the stream with, so no lens.")
+    return say("This encoder-only model has no output layer to read the stream with, so it has no lens.")
 
 
 def what_it_is(checkpoint: Checkpoint) -> str:
     """What the lens does with this model, and how far it can be trusted."""
     config = checkpoint.config
-    how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
-              "layer as it is, for this model has no final norm.")  # fmt: skip
+    how = say(
+        "The decoder's stream at every depth is read as if it were the last. It goes straight through the output "
+        "layer, because this model has no final norm."
+    )
     if config.final_norm:
-        how = say("The decoder's stream at every depth is read as if it were the last: sent through the final norm "
-                  "and the output layer.")  # fmt: skip
+        how = say(
+            "The decoder's stream at every depth is read as if it were the last. It goes through the final norm "
+            "and the output layer."
+        )
     elif config.norm == "post":
-        how = say("The decoder's stream at every depth is read as if it were the last: sent through the output "
-                  "layer as it is, for a post-norm stream is already normalised.")  # fmt: skip
-    said = [how, say("Those were trained for the last layer only, so an earlier depth may hold more than the lens "
-                     "shows.")]  # fmt: skip
+        how = say("The decoder's stream at every depth is read as if it were the last. It goes straight through the "
+                  "output layer, because a post-norm stream is already normalised.")  # fmt: skip
+    said = [
+        how,
+        say(
+            "The output layer, with any norm before it, was trained for the last layer only, so an earlier depth may "
+            "hold more than the lens shows."
+        ),
+    ]
     if config.tie_output:
         said.append(say("The output layer is the embedding table, so the first depths tend to echo the piece that "
                         "was just read."))  # fmt: skip
@@ -83,4 +93,6 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     never = int((stays < 0).sum())
     said += [say("{count} never", count=never)] if never else []
     counts = joined(", ", said)
-    return say("Where the pieces of these {n} steps come to the top and stay: {counts}.", n=n_steps, counts=counts)
+    return say(
+        "Where the pieces of these {n} steps reach the top and stay there: {counts}.", n=n_steps, counts=counts
+    )

@@ -119,7 +119,7 @@ def path_in_words(run: Seen, lens: Lens) -> str:
     if stays < 0:
         said = [say("Step {step}: “{piece}” has rank {rank:,} after the last layer.", step=step + 1,
                     piece=piece, rank=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
-        said += [say("It was first on top after {depth}.", depth=names[first])] if first >= 0 else []
+        said += [say("It first reached the top after {depth}.", depth=names[first])] if first >= 0 else []
         return joined(" ", said)
     if stays == 0:
         return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
@@ -129,9 +129,15 @@ def path_in_words(run: Seen, lens: Lens) -> str:
         return say("Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of "
                    "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
                    prob=prob)  # fmt: skip
-    return say("Step {step}: “{piece}” is first on top after {first}, loses that place again, and is on top for good "
-               "after {depth}, with a probability of {prob:.2f}.", step=step + 1, piece=piece, first=names[first],
-               depth=names[stays], prob=prob)  # fmt: skip
+    return say(
+        "Step {step}: “{piece}” first reaches the top after {first}, then loses it. After {depth} it is on top "
+        "again, with a probability of {prob:.2f}, and stays there.",
+        step=step + 1,
+        piece=piece,
+        first=names[first],
+        depth=names[stays],
+        prob=prob,
+    )
 
 
 def _why(run: Seen) -> str:

@@ -112,15 +112,17 @@ def sums(o: OpenModel) -> str:
     if kept:
         shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
         said.append(
-            say("Not among them: {n:,} numbers in buffers ({shapes}), the sinusoids, which are a formula.",
+            say("Not counted: {n:,} numbers in buffers ({shapes}), the sinusoids, which come from a formula.",
                 n=sum(rows * columns for rows, columns in kept.values()), shapes=_both(shapes))
         )  # fmt: skip
     else:
-        said.append(say("There are no buffers: everything that is kept is learned."))
+        said.append(say("There are no buffers: every stored number is learned."))
     counted = say("Matrix products are counted; norms, softmax, activation, biases and sums are not.")
     if anatomy(o.config).writes:
-        counted = say("Matrix products are counted, the half of a decoder map that the mask hides too; norms, "
-                      "softmax, activation, biases and sums are not.")  # fmt: skip
+        counted = say(
+            "Matrix products are counted, including the half of a decoder map that the mask hides; norms, softmax, "
+            "activation, biases and sums are not."
+        )
     return joined(" ", [
         *said,
         say("One pass over this sentence, {lengths}, takes {n:,} multiply-adds.", lengths=_lengths(o),
@@ -153,19 +155,30 @@ def where_it_overtakes(config: ModelConfig) -> str:
                     "{linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
     crossing = every.linear / every.quadratic
     if alone.linear == width * alone.quadratic:
-        said += [say("So the n² part is the larger one from n = {n:,} on (n > {crossing:,.1f}); it overtakes the "
-                     "attention projections alone at n = {alone:,}, just above 2·d_model = {width:,}.",
+        said += [say("So the n² part is larger from n = {n:,} on (n > {crossing:,.1f}). Compared with the attention "
+                     "projections alone, it is larger from n = {alone:,} on, just above 2·d_model = {width:,}.",
                      n=every.n, crossing=crossing, alone=alone.n, width=width)]  # fmt: skip
     else:  # heads that share keys and values have smaller projections
-        said += [say("So the n² part is the larger one from n = {n:,} on (n > {crossing:,.1f}); it overtakes the "
-                     "attention projections alone at n = {alone:,}.",
+        said += [say("So the n² part is larger from n = {n:,} on (n > {crossing:,.1f}). Compared with the attention "
+                     "projections alone, it is larger from n = {alone:,} on.",
                      n=every.n, crossing=crossing, alone=alone.n)]  # fmt: skip
     if every.n > config.max_len:
-        said += [say("This model reads at most {n:,} tokens, where the n² part is {share:.1%} of the work: what lies "
-                     "beyond is arithmetic, no run.", n=config.max_len, share=share)]  # fmt: skip
+        said += [
+            say(
+                "This model reads at most {n:,} tokens, where the n² part is {share:.1%} of the work. Counts for "
+                "longer inputs are only calculated; the model cannot read them.",
+                n=config.max_len,
+                share=share,
+            )
+        ]
     else:
-        said += [say("At the {n:,} tokens that this model reads at most it is {share:.1%} of the work.",
-                     n=config.max_len, share=share)]  # fmt: skip
+        said += [
+            say(
+                "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work.",
+                n=config.max_len,
+                share=share,
+            )
+        ]
     return joined(" ", said)
 
 
@@ -181,7 +194,11 @@ def _choose_length(o: OpenModel) -> None:
         config.max_len: say("longest"),
         current: say("this sentence") if len(o.read) == 1 else say("this sentence's longer side"),
     }
-    beyond = say("Beyond {n:,} tokens, the most that this model reads, the counts are arithmetic.", n=config.max_len)
+    beyond = say(
+        "This model reads at most {n:,} tokens. Counts for longer inputs are only calculated; the model cannot "
+        "read them.",
+        n=config.max_len,
+    )
     choices.scale(
         choices.field(o.slot, "tokens", key=LENGTH),
         say("Tokens, n") if alone else say("Tokens on each side, n"),
@@ -248,5 +265,5 @@ def _table(o: OpenModel) -> None:
         alt=say("Parameters and multiply-adds of every component."),
     )
     said = say("Now: this sentence, {lengths}.", lengths=_lengths(o))
-    st.caption(joined(" ", [said, say("Further right: roles, and the learned tensors.")]))
+    st.caption(joined(" ", [said, say("Scroll right for the roles and the learned tensors.")]))
     drawing.csv_button(make, key=o.run.key(CSV), title=say("components"))

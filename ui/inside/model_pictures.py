@@ -34,9 +34,9 @@ _GROUPS: Final[Mapping[str, str]] = {
     "ffn": say("Feed-forward"),
     "output": say("Output layer"),
 }
-_PROJECTIONS = say("Make queries, keys and values (q_proj, k_proj, v_proj), and join the heads (out_proj)")
+_PROJECTIONS = say("Compute queries, keys and values (q_proj, k_proj, v_proj) and join the heads (out_proj)")
 _MAPS = say("q·k for the scores, weights·v for the sums")
-_FFN = say("Widen each token to d_ff, then back")
+_FFN = say("Widen each token to d_ff, then narrow it again")
 _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
     "source_embedding": (say("Source embedding"), say("A vector for each source piece: looked up, not multiplied")),
     "target_embedding": (say("Target embedding"), say("A vector for each target piece: looked up, not multiplied")),
@@ -48,12 +48,12 @@ _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
     "decoder_maps": (say("Decoder self: n² part"), _MAPS),
     "cross_projections": (
         say("Cross: projections"),
-        say("Make queries, keys and values (q_proj, k_proj, v_proj), and join the heads (out_proj): queries of the "
-            "target, keys and values of the source"),
+        say("Compute queries, keys and values (q_proj, k_proj, v_proj) and join the heads (out_proj): queries from "
+            "the target, keys and values from the source"),
     ),
     "cross_maps": (say("Cross: n² part"), _MAPS),
     "decoder_ffn": (say("Decoder feed-forward"), _FFN),
-    "norms": (say("Norms"), say("Bring each token's vector to one size; the last one ends a stack")),
+    "norms": (say("Norms"), say("Bring all tokens' vectors to the same size; the last norm ends a stack")),
     "output": (say("Output layer"), say("A score for every target piece")),
 }  # fmt: skip
 

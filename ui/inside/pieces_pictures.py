@@ -178,8 +178,12 @@ def bars(o: Chosen) -> Plot | None:
         pieces, found.ids.tolist(), found.cosine, found.distance, by=o.by, colour=o.book.colour,
         title=say("Nearest to {piece}", piece=o.piece),
     )  # fmt: skip
-    alt = say("The {n} pieces whose vectors are nearest to that of {piece}, from {first} down.", n=len(pieces),
-              piece=o.piece, first=pieces[0])  # fmt: skip
+    alt = say(
+        "The {n} pieces whose vectors are nearest to the vector of {piece}, starting with {first}.",
+        n=len(pieces),
+        piece=o.piece,
+        first=pieces[0],
+    )
     clicked, said = place_below(len(o.book.norms)), Said(below=what_it_is(o))
     return Plot(spec=spec, alt=alt, of_sentence=False, clicked=clicked, said=said)
 
@@ -189,13 +193,13 @@ def what_it_is(o: Chosen) -> str:
     book, table = o.book, _table(o)
     ordinary, length = book.norms[book.ordinary], float(book.norms[o.id])
     if not ordinary.size:
-        return joined(" ", [*table, say("It has special pieces only.")])
+        return joined(" ", [*table, say("It has only special pieces.")])
     said = [
         *table,
-        say("The vector of {piece} is {length:.3f} long, longer than {share:.0%} of all; half of them are at most "
-            "{median:.3f}.", piece=o.piece, length=length, share=float((ordinary < length).mean()),
+        say("The vector of {piece} has length {length:.3f}, longer than {share:.0%} of all vectors; the median "
+            "length is {median:.3f}.", piece=o.piece, length=length, share=float((ordinary < length).mean()),
             median=float(np.median(ordinary))),
-        say("The {n:,} special and unused pieces are left out among the neighbours.",
+        say("The {n:,} special and unused pieces are not listed among the neighbours.",
             n=len(book.norms) - int(book.ordinary.sum())),
     ]  # fmt: skip
     return joined(" ", said)
@@ -246,9 +250,9 @@ def piece_map(o: Chosen) -> Plot:
 def _of_map(o: Chosen) -> str:
     """What the map cannot show, and whose neighbours it has."""
     said = [
-        say("The two axes together hold {share:.0%} of the variance of these {n} vectors.",
+        say("Together, the two axes capture {share:.0%} of the variance of these {n} vectors.",
             share=sum(o.mapped.plane.shares), n=len(o.mapped.ids)),
-        say("Each piece of the sentence brings its {n} nearest, the chosen one its {most}.",
+        say("Each piece of the sentence is shown with its {n} nearest, the chosen one with its {most} nearest.",
             n=per_piece(len(o.shown)), most=NEIGHBOURS),
     ]  # fmt: skip
     if o.by == "cosine":

@@ -47,15 +47,15 @@ class Step:
 
 def draw(run: OpenRun) -> None:
     """Draw the table of the encoder or of the decoder: side by side they have no room for the remarks."""
-    st.subheader(say("Shapes on the way through"))
+    st.subheader(say("Shapes, step by step"))
     trace, read = run.trace, run.trace.read_ids[: run.looking.n_rows]
     seen = attempt(lambda: recorded(run.checkpoint, trace.src_ids, read))
     if seen is None:
         return
     said = [_what_was_read(seen, run)]
     if run.view.guess:
-        said += [say("What comes after the current step is left out.")]
-    said += [say("The batch axis, {size} here, is left out.", size=seen.src_ids[0])]
+        said += [say("Everything after the current step is left out.")]
+    said += [say("The batch axis, of size {size}, is left out.", size=seen.src_ids[0])]
     st.caption(drawing.plain(joined(" ", said)))
     sides = looked_at.sides_of(run.checkpoint.config)
     kept, options = choices.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
@@ -66,7 +66,7 @@ def _what_was_read(seen: Pass, run: OpenRun) -> str:
     source, target = looked_at.in_words(seen.src_ids[1], "source"), looked_at.in_words(seen.tgt_ids[1], "target")
     parts = anatomy(run.checkpoint.config)
     if parts.reads and parts.writes:
-        return say("Recorded in one pass over this sentence: {source}, and {target} that the decoder reads.",
+        return say("Recorded in one pass over this sentence: {source}, and {target} read by the decoder.",
                    source=source, target=target)  # fmt: skip
     return say("Recorded in one pass over this sentence: {tokens}.", tokens=source if parts.reads else target)
 
@@ -105,7 +105,7 @@ def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[Step]:
     rows = config.tgt_vocab_size if writes and not config.shared_vocab else config.src_vocab_size
     start, table = say("Start"), f"{stack}.embedding"
     steps = [
-        Step(start, say("Ids"), "", ids[1:], say("one number a token")),
+        Step(start, say("Ids"), "", ids[1:], say("one number per token")),
         Step(start, say("Rows of the table"), f"{table}.tokens", (), say("a table of {n:,} rows", n=rows)),
         Step(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
     ]
@@ -128,7 +128,7 @@ def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[Step]:
     if parts.fills:
         steps += _mlm_head(config)
     if writes or parts.fills:
-        each = say("a score of each of {n:,} pieces", n=config.tgt_vocab_size)
+        each = say("one score for each of {n:,} pieces", n=config.tgt_vocab_size)
         steps.append(Step(say("End"), say("Logits"), "logits", (), each))
     return [_with_shape(step, seen) for step in steps if not step.site or step.site in seen.sites]
 
@@ -179,16 +179,16 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
         Step(where, say("Queries before norm and rotation"), f"{place}.projected_queries", ()),
         Step(where, say("Queries, heads first"), f"{place}.queries", (), heads(config)),
         Step(where, say("Keys before norm and rotation"), f"{place}.projected_keys", ()),
-        Step(where, say("Keys, heads first"), f"{place}.keys", (), say("as many as tokens that may be read")),
+        Step(where, say("Keys, heads first"), f"{place}.keys", (), say("one for each token that may be read")),
         Step(where, say("Values, heads first"), f"{place}.values", ()),
         Step(where, say("Bias of positions"), f"{place}.bias", (), say("added to the scores")),
         Step(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
              f"{place}.scores", (), say("every query with every key")),
-        Step(where, say("Mask"), f"{place}.mask", (), say("1 stands for every head or query")),
+        Step(where, say("Mask"), f"{place}.mask", (), say("size 1: the same for every head or query")),
         Step(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
-        Step(where, say("Weighted sums of values"), f"{place}.heads", (), say("each head its own")),
+        Step(where, say("Weighted sums of values"), f"{place}.heads", (), say("separate for each head")),
         Step(where, say("Heads side by side"), "", row, say("head 1, head 2, … in one row")),
-        Step(where, say("Output projection"), f"{place}.output", (), say("back in d_model")),
+        Step(where, say("Output projection"), f"{place}.output", (), say("back to d_model")),
     ]  # fmt: skip
 
 
@@ -201,13 +201,13 @@ def _feed_forward(where: str, place: str, config: ModelConfig) -> list[Step]:
         return [
             Step(where, say("Gate"), f"{place}.pre_activation", (), ratio),
             Step(where, say("Up-projection"), f"{place}.linear", (), ratio),
-            Step(where, product, f"{place}.activation", (), say("each value for itself")),
-            Step(where, say("Down-projection"), f"{place}.output", (), say("back in d_model")),
+            Step(where, product, f"{place}.activation", (), say("each value separately")),
+            Step(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
         ]
     return [
         Step(where, say("Up-projection"), f"{place}.pre_activation", (), ratio),
-        Step(where, function, f"{place}.activation", (), say("each value for itself")),
-        Step(where, say("Down-projection"), f"{place}.output", (), say("back in d_model")),
+        Step(where, function, f"{place}.activation", (), say("each value separately")),
+        Step(where, say("Down-projection"), f"{place}.output", (), say("back to d_model")),
     ]
 
 
@@ -215,7 +215,7 @@ def _mlm_head(config: ModelConfig) -> list[Step]:
     where = say("Head")
     return [
         Step(where, say("Dense map"), "mlm_head.pre_activation", ()),
-        Step(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", (), say("each value for itself")),
+        Step(where, ACTIVATIONS[config.mlm_activation], "mlm_head.activation", (), say("each value separately")),
         Step(where, say("Norm"), "mlm_head.output", ()),
     ]
 

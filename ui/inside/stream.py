@@ -53,31 +53,54 @@ def what_happens(o: OpenStream) -> str:
     first, last = (float(measured.size[place].mean()) for place in (0, n_sublayers))
     kept = float(measured.kept[n_sublayers].mean())
     if config.norm == "both":
-        said = [say("In this model sub-layers read a normalised copy, and what they add to the stream is normalised "
-                    "too; on average over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
-                    first=first, last=last)]  # fmt: skip
+        said = [
+            say(
+                "In this model, sub-layers read a normalised copy, and what they add to the stream is normalised, "
+                "too. Averaged over these tokens, the stream's root mean square goes from {first:.2f} to "
+                "{last:.2f}.",
+                first=first,
+                last=last,
+            )
+        ]
     elif config.norm == "pre":
-        said = [say("This model is pre-norm: sub-layers read a normalised copy and add to the stream itself; "
-                    "on average over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
-                    first=first, last=last)]  # fmt: skip
+        said = [
+            say(
+                "This model is pre-norm: sub-layers read a normalised copy and add to the stream itself. Averaged "
+                "over these tokens, the stream's root mean square goes from {first:.2f} to {last:.2f}.",
+                first=first,
+                last=last,
+            )
+        ]
     else:
-        said = [say("This model is post-norm: a norm follows every sum, so the stream is rescaled each time; "
-                    "on average over these tokens it goes from {first:.2f} to {last:.2f} in root mean square.",
-                    first=first, last=last)]  # fmt: skip
+        said = [
+            say(
+                "This model is post-norm: a norm follows every sum, so the stream is rescaled each time. Averaged "
+                "over these tokens, the stream's root mean square goes from {first:.2f} to {last:.2f}.",
+                first=first,
+                last=last,
+            )
+        ]
     if config.norm != "post" and config.final_norm:
         said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]
-    said += [say("After the last layer its cosine with what it began as is {kept:.2f}.", kept=kept)]
+    said += [say("After the last layer, the stream's cosine with its starting vector is {kept:.2f}.", kept=kept)]
     return joined(" ", said)
 
 
 def what_a_norm_does(found: Normed) -> str:
     """The range of the numbers before and after, and whether the formula gives what the model has."""
     said = [
-        say("The standard deviation of a token's {n} numbers is {before} before and {after} after; γ is {gamma} by "
-            "dimension.", n=found.before.shape[1], before=_range(found.deviation_before),
-            after=_range(found.deviation_after), gamma=_range(found.gamma)),
-        say("The formula gives the model's numbers to within {difference}.", difference=digits(found.difference)),
-    ]  # fmt: skip
+        say(
+            "Across tokens, the standard deviation of a token's {n} numbers is {before} before the norm and "
+            "{after} after it. Across dimensions, γ is {gamma}.",
+            n=found.before.shape[1],
+            before=_range(found.deviation_before),
+            after=_range(found.deviation_after),
+            gamma=_range(found.gamma),
+        ),
+        say(
+            "The formula reproduces the model's numbers to within {difference}.", difference=digits(found.difference)
+        ),
+    ]
     return joined(" ", said)
 
 

@@ -80,7 +80,7 @@ def depths(places: tuple[Place, ...] | list[Place]) -> list[Depth]:
 @STREAM.picture("stream_size", say("How large the stream is"))
 def size(o: OpenStream) -> Plot:
     """How large the stream is at each depth."""
-    alt = say("Root mean square of the vector of each of {n} tokens by depth in the {stack}; {token} is chosen.",
+    alt = say("Root mean square of the vectors of {n} tokens, by depth in the {stack}; {token} is chosen.",
               n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
     spec = charts.stream_lines_spec(
         depths(o.measured.places), o.measured.size, o.pieces, chosen=o.chosen, title=size.title,
@@ -92,8 +92,8 @@ def size(o: OpenStream) -> Plot:
 @STREAM.picture("stream_kept", say("How much of the embedding is left"))
 def kept(o: OpenStream) -> Plot:
     """How much of what a token began as is left at each depth."""
-    alt = say("Cosine with its embedding plus position of each of {n} tokens by depth in the {stack}; {token} is "
-              "chosen.", n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
+    alt = say("Cosine of the vectors of {n} tokens with their embeddings plus positions, by depth in the {stack}; "
+              "{token} is chosen.", n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
     least = min(0.0, float(np.nan_to_num(o.measured.kept).min()) - 0.05)
     spec = charts.stream_lines_spec(
         depths(o.measured.places), o.measured.kept, o.pieces, chosen=o.chosen, title=kept.title,
@@ -156,7 +156,7 @@ def strip(o: OpenStream) -> Plot | None:
         list(rows),
         title=say("{token}: its vector before and after", token=o.whose),
     )
-    alt = say("The vector of {token} before {norm}, standardised, and after, one column a dimension.",
+    alt = say("The vector of {token} before {norm}, standardised, and after, one column per dimension.",
               token=o.whose, norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
     _, how_to_read = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read)

@@ -117,7 +117,7 @@ def solution(found: Posed) -> None:
 
 def true(found: Posed) -> Sentence:
     """What is right, as a sentence."""
-    return say("It is “{true}”.", true=_true(found))
+    return say("The answer is “{true}”.", true=_true(found))
 
 
 def called(found: Posed, given: str) -> str:
@@ -136,8 +136,8 @@ def _verdict(found: Posed, given: str, *, right: bool) -> Sentence:
     """What was predicted, by name, and what is so."""
     predicted, so = called(found, given), _true(found)
     if right:
-        return say("You predicted “{predicted}”, and so it is.", predicted=predicted)
-    return say("You predicted “{predicted}”; it is “{true}”.", predicted=predicted, true=so)
+        return say("Correct: “{predicted}”.", predicted=predicted)
+    return say("You predicted “{predicted}”; the answer is “{true}”.", predicted=predicted, true=so)
 
 
 def _refused(found: Posed, given: str) -> str | None:
@@ -145,9 +145,9 @@ def _refused(found: Posed, given: str) -> str | None:
     form = found.step.ask.form
     if form == "choice":
         known = given in words_of(found)
-        return None if known else say("Choose what you predict first; a wrong prediction is as good a start.")
+        return None if known else say("Choose a prediction first. A wrong one is just as useful.")
     if not given:
-        return say("Type what you predict first; a wrong prediction is as good a start.")
+        return say("Type a prediction first. A wrong one is just as useful.")
     if form == "number" and number_in(given) is None:
         return say("Type a number, such as {example}.", example="0.25")
     return None

@@ -22,8 +22,8 @@ def draw(checkpoint: Checkpoint | None) -> None:
     there = lesson.known()
     st.markdown(
         say(
-            "Each step asks first and shows afterwards: predict, then look. The answers come from your own sentence "
-            "and the checkpoint that is open; another sentence is another question."
+            "Each step asks before it shows: predict, then look. The answers come from your own sentence and the "
+            "open checkpoint, so another sentence makes another question."
         )
     )
     path, begin = route.places(there, "", short=True), say("Begin the {n}-minute path", n=route.SHORT_MINUTES)
@@ -33,16 +33,16 @@ def draw(checkpoint: Checkpoint | None) -> None:
             menu.ways([way])
             st.caption(
                 say(
-                    "{count}, marked below: attention, √d_head, positions and masks, and the words for them.",
+                    "{count}, marked below: attention, √d_head, positions, masks, and the words for them.",
                     count=say_n("{n} step", "{n} steps", len(path)),
                 ),
                 width="content",
             )
     for one in there.values():
         _lesson(one)
-    st.caption(say("Your answers are kept by this browser alone."))
+    st.caption(say("Your answers are kept only in this browser."))
     st.button(
-        say("Forget my answers"), key="lesson_forget", on_click=predictions.forget, disabled=not predictions.kept()
+        say("Delete my answers"), key="lesson_forget", on_click=predictions.forget, disabled=not predictions.kept()
     )
 
 
@@ -64,7 +64,7 @@ def _where_to_go_on(one: Lesson) -> tuple[Place, Sentence]:
     ahead = [place for place in places if place.name not in done]
     if len(ahead) == len(places):
         return places[0], say("Begin")
-    return (ahead[0], say("Go on at step {n}", n=ahead[0].step)) if ahead else (places[0], say("Once more"))
+    return (ahead[0], say("Continue at step {n}", n=ahead[0].step)) if ahead else (places[0], say("Once more"))
 
 
 def _facts(one: Lesson) -> list[Sentence]:

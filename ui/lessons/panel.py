@@ -77,9 +77,9 @@ def current(here: Place, checkpoint: Checkpoint | None) -> Found:
     """The question of a step on the run that the page has opened, or why there is none."""
     on = leading.step_of(here).on
     if checkpoint is None:
-        return say("A lesson needs a model: go back to the step.")
+        return say("This page has no open model. Go back to the step to continue.")
     if on not in ("", st.session_state.get(session.MODEL)):
-        return say("This step is shown on the checkpoint {name}: go back to the step.", name=on)
+        return say("This step uses the checkpoint {name}. Go back to the step to open it.", name=on)
     return lesson_questions.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
 
 

@@ -18,7 +18,7 @@ from ui.state.lesson import Place
 from words import Sentence, joined, say
 
 PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begins and ends
-BEGINS, WORDS, SUMMARY = say("To the first question"), say("The words of this path"), say("What you have met")
+BEGINS, WORDS, SUMMARY = say("To the first question"), say("The words of this path"), say("What you have learnt")
 
 
 def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
@@ -45,7 +45,7 @@ def words(checkpoint: Checkpoint | None) -> None:
             line = say("{term}: {text}", term=drawing.strong(term.said({})), text=drawing.plain(says.said(found)))
             st.markdown(line)
     else:
-        st.info(drawing.plain(found or say("A lesson needs a model: go back to the step.")))
+        st.info(drawing.plain(found or say("This page has no open model. Go back to the step to continue.")))
 
 
 def way_out(here: Place) -> leading.Way:
@@ -79,7 +79,7 @@ def summary() -> None:
         st.markdown(joined("  \n", lines))
         st.markdown(
             say(
-                "You predicted {given} of {n} steps, {right} of them right.",
+                "You predicted {given} of {n} steps; {right} of them were right.",
                 given=len(given),
                 n=len(path),
                 right=sum(given),
@@ -87,9 +87,9 @@ def summary() -> None:
         )
         wrong = [place for place in path if last.get(place.name) is False]
         if wrong:
-            st.caption(say("Surprising answers are those to look at again:"))
+            st.caption(say("Look again at the steps whose answers surprised you:"))
             menu.ways([leading.into(_called(place), place) for place in wrong])
-        st.caption(say("What comes next: how heads are made, how text is cut, and how a model is trained."))
+        st.caption(say("Next: how heads are built, how text is cut into pieces, and how a model is trained."))
         further = [Place(name, 1) for name in ("building", "pieces", "recipe") if name in known]
         menu.ways([leading.into(known[place.lesson].title.said({}), place) for place in further])
 

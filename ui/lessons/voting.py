@@ -59,9 +59,9 @@ def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> b
 def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
     public = in_room.public()
     if public is not None and public.least < LEAST_VOTES:
-        st.caption(say("The class votes. Few votes are shown, too: others may tell from them who chose what."))
+        st.caption(say("The class votes. Even a few votes are shown, so others may be able to tell who chose what."))
     else:
-        st.caption(say("The class votes. Nobody, the teacher included, can see who voted what."))
+        st.caption(say("The class votes. Nobody, including the teacher, can see who voted for what."))
     answering.question(here, found, checkpoint, labels=_labels(found))
 
 
@@ -84,7 +84,7 @@ def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> 
     if in_room.has_voted() and given is not None:
         said.append(say("You voted for “{choice}”.", choice=answering.called(found, given.choice)))
     if public.taken:
-        said.append(say("Your teacher shows the votes when the class is ready."))
+        said.append(say("Your teacher will show the votes when the class is ready."))
     elif public.phase == "discuss":
         said.append(say("Talk about it with your neighbours; then you vote again."))
     else:

@@ -35,8 +35,8 @@ _BYTES_A_CELL: Final = 16  # of a figure, with its labels
 WIDE: Final = {"width": 920, "most_cells": 64_000}
 SMALL: Final = {"width": 330, "most_cells": 16_000}
 HOW_TO_READ_GIVEN: Final = say(
-    "Each tile is one head's map, queries from the top, keys from the left: the stronger a cell, the larger its "
-    "weight."
+    "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
+    "colour, the larger the weight."
 )
 CLICK: Final = say("Click a tile to open its head.")
 SAME: Final[dict[Kind, str]] = {

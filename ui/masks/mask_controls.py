@@ -38,7 +38,7 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
                 placeholder=say("Another sentence, or none"),
             )
     if chosen and run.checkpoint.config.pad_id is None:
-        st.info(say("This model has no padding piece to fill a batch with, so its sentence stands alone here."))
+        st.info(say("This model has no padding piece to fill up a batch with, so your sentence runs alone."))
     found = attempt(lambda: batch_of(run))
     if found is None:
         return None
@@ -66,7 +66,11 @@ def _keep_companions(slot: Slot) -> None:
 def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
     asked, count = run.view.sentence, len(batch.traces)
     if asked >= count:
-        said = say("Sentence {n} was chosen; this batch has {count}. The last is shown.", n=asked + 1, count=count)
+        said = say(
+            "Sentence {n} was chosen, but this batch has only {count}. The last one is shown.",
+            n=asked + 1,
+            count=count,
+        )
         drawing.notes((said,))
         session.replace(run.slot, sentence=batch.sentence)
     names = [drawing.plain(shortened(trace.source_text, limit=SHOWN)) for trace in batch.traces]
@@ -89,7 +93,7 @@ def choose_mask(scene: Scene, row: Any) -> None:
             choices.menu(choices.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
     if view.mask not in scene.masks.names and view.mask != View.mask:  # nobody asked for the default
         said = say(
-            "The mask “{asked}” was chosen; this model does not use it. “{shown}” is shown.",
+            "The mask “{asked}” was chosen, but this model does not use it. “{shown}” is shown instead.",
             asked=NAMES[view.mask],
             shown=NAMES[scene.name],
         )

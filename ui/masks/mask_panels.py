@@ -64,7 +64,7 @@ def _masks(scene: Scene) -> None:
         st.caption(drawing.plain(words.agreement(cells, different)))
     if scene.batch.parts.writes:
         st.caption(drawing.plain(words.without_mask(scene.batch)))
-    with st.expander(say("Mistakes that are easily made")):
+    with st.expander(say("Common mistakes")):
         st.markdown(words.MISTAKES)
 
 
@@ -120,7 +120,7 @@ def _checks(scene: Scene) -> None:
 
 
 def _causality(scene: Scene) -> mask_pictures.Check | None:
-    st.subheader(say("Causality: a later piece changes, earlier rows must not move"), divider=False)
+    st.subheader(say("Causality: change a later piece, and earlier rows must stay the same"), divider=False)
     changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
         st.info(words.nothing_later(batch), icon=":material/info:")
@@ -128,13 +128,13 @@ def _causality(scene: Scene) -> mask_pictures.Check | None:
     pieces = batch.pieces("target", batch.sentence)
     choices.menu(
         choices.field(scene.slot, "changed", key="mask_changed"),
-        say("Token whose piece is changed"),
+        say("Token to change"),
         choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1),
         otherwise=changed,
     )
     check = mask_pictures.causality_check(scene, changed)
     what = say(
-        "Token {n} reads “{piece}”; the second run reads “{other}” there.",
+        "Token {n} reads “{piece}” in the first run and “{other}” in the second.",
         n=changed + 1,
         piece=pieces[changed],
         other=scene.run.checkpoint.tgt_tokenizer.piece(mask_pictures.other_piece(scene, changed)),
@@ -145,7 +145,7 @@ def _causality(scene: Scene) -> mask_pictures.Check | None:
 
 
 def _padding(scene: Scene) -> mask_pictures.Check | None:
-    st.subheader(say("Padding: pads are added, no row may move"), divider=False)
+    st.subheader(say("Padding: add pads, and every row must stay the same"), divider=False)
     config, most = scene.run.checkpoint.config, mask_pictures.most_pads(scene)
     if config.pad_id is None:
         st.info(say("This model has no padding piece, so there is nothing to check."), icon=":material/info:")

@@ -34,7 +34,7 @@ def as_bool(scene: Scene) -> Plot:
     return _map(scene, "bool", title, say("True and False"))
 
 
-@WHOLE.picture("mask_additive", say("The same mask in numbers: 0 and −∞"), follows="still")
+@WHOLE.picture("mask_additive", say("The same mask as numbers: 0 and −∞"), follows="still")
 def as_additive(scene: Scene) -> Plot:
     """The same as it is added to the scores."""
     title = say("{mask}, sentence {n}, additive", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
@@ -95,7 +95,8 @@ def batch(scene: Scene) -> Plot:
             colour=side,
         ),
         alt=say(
-            "{n} sentences of {lengths} pieces in {positions} positions; {padding} positions are padding.",
+            "Sentences in the batch: {n}, with {lengths} pieces in {positions} positions; {padding} positions are "
+            "padding.",
             n=n_sentences,
             lengths=", ".join(str(int(row.sum())) for row in real),
             positions=n_positions,
@@ -108,14 +109,14 @@ def _sentences(count: int) -> list[str]:
     return [say("Sentence {n}", n=place + 1) for place in range(count)]
 
 
-@WHOLE.picture("mask_own", say("The mask at its own shape"), follows="still")
+@WHOLE.picture("mask_own", say("The mask before broadcasting"), follows="still")
 def own(scene: Scene) -> Plot:
     """The mask before broadcasting."""
     mask, title = scene.masks.own(scene.name), NAMES[scene.name]
     return Plot(
         spec=charts.mask_own_shape_spec(
             mask,
-            title=say("{mask} at its own shape {shape}", mask=title, shape=list(mask.shape)),
+            title=say("{mask} before broadcasting, shape {shape}", mask=title, shape=list(mask.shape)),
             sentences=_sentences(len(scene.batch.traces)),
             colour=scene.axes.key_side,
         ),
@@ -193,8 +194,8 @@ def one_row(scene: Scene) -> Plot:
             filled=row.filled,
         ),
         alt=say(
-            "Scores of query {n}, {query}, with {keys} keys, the same after the mask, and the weights; {closed} keys "
-            "are closed.",
+            "Query {n}, {query}: its scores with {keys} keys before and after the mask, and the weights; {closed} "
+            "keys are closed.",
             n=query + 1,
             query=found.queries[query],
             keys=len(found.keys),
@@ -243,7 +244,7 @@ def causality_check(scene: Scene, changed: int) -> Check:
     return Check(moved, *words.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces)))
 
 
-@CHECKS.picture("mask_causality", say("Causality: how far each row moves"), follows="still")
+@CHECKS.picture("mask_causality", say("Causality: how much each row changes"), follows="still")
 def causality(scene: Scene) -> Plot | None:
     """How far a changed piece moves the logits of each row."""
     changed, place = changed_token(scene), scene.batch.sentence
@@ -256,7 +257,7 @@ def causality(scene: Scene) -> Plot | None:
             {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
             rows=scene.batch.decoder_rows(place)[:n_rows],
             title=say(
-                "Change at token {n} of sentence {sentence}: how far each row's logits move",
+                "Change at token {n} of sentence {sentence}: how much each row's logits change",
                 n=changed + 1,
                 sentence=place + 1,
             ),

@@ -48,8 +48,8 @@ ATTENTIONS: dict[MaskName, str] = {
 }
 PADDING, FUTURE, BOTH = (
     say("the key is padding"),
-    say("the key comes after the query: the future"),
-    say("the key is padding, and comes after the query: the future"),
+    say("the key comes after the query (the future)"),
+    say("the key is padding and comes after the query (the future)"),
 )
 
 
@@ -262,16 +262,17 @@ def verdict(scene: Scene) -> tuple[bool, str]:
         why = _why_open(name, query, key, batch.sentence)
     elif future and name == "decoder" and not masks.whole("target")[batch.sentence, query, key]:
         why = say(
-            "No: key {key} is padding of sentence {sentence}, and key {key} comes after query {query}: the future.",
+            "No: key {key} is padding of sentence {sentence}, and key {key} also comes after query {query} (the "
+            "future).",
             key=key + 1,
             sentence=batch.sentence + 1,
             query=query + 1,
         )
     elif future:
-        why = say("No: key {key} comes after query {query}: the future.", key=key + 1, query=query + 1)
+        why = say("No: key {key} comes after query {query} (the future).", key=key + 1, query=query + 1)
     else:
         why = say("No: key {key} is padding of sentence {sentence}.", key=key + 1, sentence=batch.sentence + 1)
-    padded = say("Query {query} is padding itself: nobody reads what it gets.", query=query + 1)
+    padded = say("Query {query} is padding itself; its result is never read.", query=query + 1)
     return allowed, joined(" ", [why] if found.real_queries[query] else [why, padded])
 
 
@@ -288,8 +289,8 @@ def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
             return say("Yes: key {key} is query {query} itself.", key=k, query=q)
         return say("Yes: key {key} comes before query {query}.", key=k, query=q)
     if key == query:
-        return say("Yes: key {key} is query {query} itself, and is no padding.", key=k, query=q)
-    return say("Yes: key {key} comes before query {query}, and is no padding.", key=k, query=q)
+        return say("Yes: key {key} is query {query} itself and is not padding.", key=k, query=q)
+    return say("Yes: key {key} comes before query {query} and is not padding.", key=k, query=q)
 
 
 def fit_cell(query: int | None, key: int | None, mask: np.ndarray) -> tuple[tuple[int, int], tuple[str, ...]]:
@@ -300,11 +301,19 @@ def fit_cell(query: int | None, key: int | None, mask: np.ndarray) -> tuple[tupl
     notes: list[str] = []
     if query is not None and query > row:
         notes += [
-            say("Query {n} was chosen; this mask's last query is {last}, which is shown.", n=query + 1, last=row + 1)
+            say(
+                "Query {n} was chosen, but this mask ends at query {last}, which is shown instead.",
+                n=query + 1,
+                last=row + 1,
+            )
         ]
     if key is not None and key > column:
         notes += [
-            say("Key {n} was chosen; this mask's last key is {last}, which is shown.", n=key + 1, last=column + 1)
+            say(
+                "Key {n} was chosen, but this mask ends at key {last}, which is shown instead.",
+                n=key + 1,
+                last=column + 1,
+            )
         ]
     return (row, column), tuple(notes)
 

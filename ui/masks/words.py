@@ -21,52 +21,52 @@ from ui.shared.numbers import powers
 from words import joined, say, say_n
 
 GUESSING = say(
-    "Guess mode: the target side is cut after the current step, and everything below is computed from what is left. "
-    "To see more, go on to the next step on the page Step through decoding."
+    "Guess mode: the target is cut off after the current step, and everything below is computed from what remains. "
+    "To see more, go to the next step on the page Step through decoding."
 )
 # For translators: code; only what follows a # is translated.
-CONVERSION = say("""# bool, True = may attend, to numbers that are added to the scores, and back
-added = torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))
-mask = added == 0
-# to torch.nn.MultiheadAttention, where True = closed
-torchs_own = ~mask""")
+CONVERSION = say(
+    "# from bool (True = may attend) to numbers that are added to the scores, and back\nadded = "
+    'torch.zeros(mask.shape).masked_fill(~mask, float("-inf"))\nmask = added == 0\n# for '
+    "torch.nn.MultiheadAttention, where True = closed\ntorchs_own = ~mask"
+)
 TORCH = say(
-    "The bool sign is not the same everywhere. Here, and in `F.scaled_dot_product_attention`, True means *may "
-    "attend*; in torch's own `nn.MultiheadAttention` True means *may not attend*. A mask handed over without `~` "
-    "opens exactly what it should close, and nothing raises an error."
+    "True does not mean the same everywhere. Here, and in `F.scaled_dot_product_attention`, it means *may attend*; "
+    "in torch's own `nn.MultiheadAttention` it means *may not attend*. A mask passed without `~` opens exactly "
+    "what it should close, and no error is raised."
 )
 UNCHANGED = say(
-    "Something is changed inside the model. The masks and the checks here are those of the unchanged model; *One "
+    "This run changes something inside the model. The masks and checks here are those of the unchanged model; *One "
     "row* shows the changed run."
 )
 MINUS_INFINITY = "−∞"
-CLOSED_OTHERWISE = say("closed by what is changed, or by a window")
+CLOSED_OTHERWISE = say("closed by the change to the model, or by a window")
 MISTAKES = joined(
     "\n",
     [
         say(
-            "- **Two conventions, one inversion.** An additive causal mask (0 open, −∞ closed) given to code that "
-            "closes where `mask == 0` turns causality round: query 1 sees only what comes after it, and the last "
-            "query sees nothing. `pad & added.bool()` does not repair that: −∞ is True, 0 is False. Only `pad & "
+            "- **Two conventions, one inversion.** An additive causal mask (0 open, −∞ closed), passed to code "
+            "that closes where `mask == 0`, reverses causality: query 1 sees only what comes after it, and the "
+            "last query sees nothing. `pad & added.bool()` does not fix that: −∞ is True, 0 is False. Only `pad & "
             "(added == 0)` is right."
         ),
         say(
-            "- **Bool and float do not combine.** `pad & added` raises an error, as `&` is for bool. Keep all masks "
-            "bool and convert once, at the end."
+            "- **Bool and float do not combine.** `pad & added` raises an error, because `&` does not take floats. "
+            "Keep all masks bool and convert once, at the end."
         ),
         say(
-            "- **Which axis?** Padding closes *keys*: `(ids != pad)[:, None, None, :]`. With `[:, None, :, None]` it "
-            "closes the *queries* that are pads: real queries still read padding, and a row with every key closed "
-            "has no softmax."
+            "- **Which axis?** Padding closes *keys*: `(ids != pad)[:, None, None, :]`. With `[:, None, :, None]` "
+            "it closes the *queries* that are pads: real queries still read padding, and the softmax of a row with "
+            "every key closed is undefined."
         ),
         say(
-            "- **A mask of three axes.** `[batch, query, key]` lines its batch axis up with the *heads* of `[batch, "
-            "head, query, key]`. If both happen to have the same size nothing raises an error, and head 2 gets "
-            "sentence 2's mask."
+            "- **A mask with three axes.** Broadcasting lines up the batch axis of `[batch, query, key]` with the "
+            "*heads* of `[batch, head, query, key]`. If both happen to have the same size, no error is raised, and "
+            "head 2 gets sentence 2's mask."
         ),
         say(
-            "- **No mask at all.** A decoder that is trained without the causal mask learns to copy the piece it "
-            "should predict: its loss is perfect and its translations are useless."
+            "- **No mask at all.** A decoder trained without the causal mask learns to copy the piece it should "
+            "predict: its loss is perfect and its output is useless."
         ),
     ],
 )
@@ -81,7 +81,7 @@ def about_batch(batch: Batch) -> str:
     if batch.traces[0].pad_id is None:
         return say("This model has no padding piece, so nothing is ever closed as padding.")
     if n_sentences == 1:
-        return say("One sentence alone needs no padding; put another one beside it to see padding at work.")
+        return say("A single sentence needs no padding. Add another one to see padding at work.")
     source = [batch.n_source(i) for i in range(n_sentences)]
     target = [batch.n_target(i) for i in range(n_sentences)]
     said = [say("{n} sentences run as one batch.", n=n_sentences)]
@@ -117,8 +117,8 @@ def about_mask(name: MaskName, masks: BatchMasks, *, n_heads: int) -> str:
     shared += [say("all queries")] if own[2] == 1 < n_queries else []
     shared += [say("all sentences")] if own[0] == 1 < n_batch else []
     said = say(
-        "Own shape {own}, broadcast to [batch {batch}, head {head}, query {query}, key {key}]: the same for "
-        "{shared}.",
+        "The mask has shape {own} and is broadcast to [batch {batch}, head {head}, query {query}, key {key}]: the "
+        "same for {shared}.",
         own=list(own),
         batch=n_batch,
         head=n_heads,
@@ -130,11 +130,11 @@ def about_mask(name: MaskName, masks: BatchMasks, *, n_heads: int) -> str:
 
 
 _TAKEN_BY: dict[MaskName, str] = {
-    "source": say("Encoder self-attention takes it."),
-    "target": say("Decoder self-attention takes it together with the causal mask."),
-    "causal": say("Decoder self-attention takes it together with the target padding mask."),
-    "decoder": say("Decoder self-attention takes it: a key is seen where both masks allow it."),
-    "cross": say("Cross-attention takes it: source padding, seen by the queries of the target."),
+    "source": say("Encoder self-attention uses it."),
+    "target": say("Decoder self-attention uses it together with the causal mask."),
+    "causal": say("Decoder self-attention uses it together with the target padding mask."),
+    "decoder": say("Decoder self-attention uses it: a key is seen only where both masks allow it."),
+    "cross": say("Cross-attention uses it: it closes source padding for the target's queries."),
 }
 
 
@@ -143,31 +143,34 @@ def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
     said: list[str] = []
     if any(config.windows) and name in ("causal", "decoder"):
         said.append(
-            say("Layers of this model have windows, which close keys far back, too; the masks here are without them.")
+            say(
+                "Some layers of this model have windows, which also close keys far back; the masks here leave the "
+                "windows out."
+            )
             if section == "masks"
-            else say("Where this layer has a window, keys far back are closed, too, whatever reason is given.")
+            else say("If this layer has a window, it also closes keys far back, whatever reason is given.")
         )
     if config.mask_fill is not None and section == "masks":
         said.append(
             say(
-                "This model replaces closed scores by {fill:g}; where this page says −∞, read that. The weights are "
-                "those of the model, 0 unless a row is closed throughout.",
+                "This model replaces closed scores by {fill:g}; read that wherever this page says −∞. The weights "
+                "are the model's own: closed keys get 0, unless a whole row is closed.",
                 fill=config.mask_fill,
             )
         )
     if section == "one_row" and not plain_scores(config):
-        said.append(say("Scores are as this model makes them, not q·k / √d_head alone."))
+        said.append(
+            say("This model's scores are not q·k / √d_head alone; they are shown as the model computes them.")
+        )
     return joined(" ", said)
 
 
 def agreement(cells: int, different: int) -> str:
     """Whether the masks shown are those that the run recorded."""
     if different == 0:
-        return say(
-            "Compared with the masks that attention recorded in this run: {cells:,} cells, none differs.", cells=cells
-        )
+        return say("All {cells:,} cells agree with the masks that attention recorded in this run.", cells=cells)
     return say(
-        "Compared with the masks that attention recorded in this run: {different:,} of {cells:,} cells differ.",
+        "{different:,} of {cells:,} cells differ from the masks that attention recorded in this run.",
         different=different,
         cells=cells,
     )
@@ -177,26 +180,26 @@ def without_mask(batch: Batch) -> str:
     """Where decoding passes no mask at all; "" without a decoder."""
     if not batch.parts.writes:
         return ""
-    whole = say("These masks are those of the pass that reads the finished output at once.")
+    whole = say("These are the masks of the pass that reads the finished output at once.")
     return joined(" ", [whole, _while_it_writes(batch)])
 
 
 def _while_it_writes(batch: Batch) -> str:
     if not batch.parts.reads:
         return say(
-            "While it writes, with a key-value cache, the model passes None where nothing is closed: after the "
-            "prompt self-attention gets no mask, as the one new query sees all that was written."
+            "While it writes with a key-value cache, the model passes None where nothing is closed. After the "
+            "prompt, self-attention gets no mask, because the one new query sees everything so far."
         )
     if batch.is_real("source").all():
         return say(
-            "While it writes, with a key-value cache, the model passes None where nothing is closed: from the second "
-            "piece on decoder self-attention gets no mask, as the one new query sees all that was written; no source "
-            "here is padded, so cross-attention gets None as well."
+            "While it writes with a key-value cache, the model passes None where nothing is closed. From the "
+            "second piece on, decoder self-attention gets no mask, because the one new query sees everything so "
+            "far. No source here is padded, so cross-attention gets None as well."
         )
     return say(
-        "While it writes, with a key-value cache, the model passes None where nothing is closed: from the second "
-        "piece on decoder self-attention gets no mask, as the one new query sees all that was written; this batch "
-        "has padded sources, so cross-attention gets its mask at every step."
+        "While it writes with a key-value cache, the model passes None where nothing is closed. From the second "
+        "piece on, decoder self-attention gets no mask, because the one new query sees everything so far. This "
+        "batch has padded sources, so cross-attention gets its mask at every step."
     )
 
 
@@ -221,7 +224,7 @@ def about_cell(
     query, key = cell
     if np.isnan(scores[key]):
         return say(
-            "Query {query} has no score with key {key}: what is changed has each query read only what stands before "
+            "Query {query} has no score with key {key}: with this change, each query reads only what comes before "
             "it, and key {key} is not there yet.",
             query=query + 1,
             key=key + 1,
@@ -231,20 +234,23 @@ def about_cell(
     weight = float(weights[key])
     if not allowed[key] and filled != MINUS_INFINITY:
         said = say(
-            "The key is closed, but here a closed score is replaced by {fill} and takes part: the weight is "
+            "The key is closed, but here a closed score is replaced by {fill} and still takes part: the weight is "
             "{weight:.4f}.",
             fill=filled,
             weight=weight,
         )
         return joined(" ", [start, said])
     if not allowed[key]:
-        closed = say("The mask adds −∞, exp(−∞) = 0, and so the weight is exactly 0, whatever the score.")
+        closed = say("The mask adds −∞, and exp(−∞) = 0, so the weight is exactly 0, whatever the score.")
         return joined(" ", [start, closed])
     opened = scores[allowed].astype(np.float64)
     largest = float(opened.max())
     total = float(np.exp(opened - largest).sum())
     if not np.isclose(np.exp(float(scores[key]) - largest) / total, weight, atol=ROUNDING):
-        said = say("The weight is {weight:.4f}: no softmax over the scores of the open keys alone.", weight=weight)
+        said = say(
+            "The weight is {weight:.4f}, which is not the softmax over the scores of the open keys alone.",
+            weight=weight,
+        )
         return joined(" ", [start, said])
     summed = say(
         "The mask adds 0. With the largest open score {largest} and Σ exp(score − {taken_away}) = {total:.4f} over "
@@ -285,7 +291,8 @@ def about_rounding(moved: Movement, *, logits: bool) -> str:
         )
     )
     steps = say(
-        "Sums taken in another order differ by a few such steps, so up to 16 steps, {rounding}, count as rounding.",
+        "Sums computed in a different order differ by a few such steps, so differences of up to 16 steps, "
+        "{rounding}, count as rounding.",
         rounding=rounding,
     )
     return joined(" ", [largest, steps])
@@ -294,7 +301,7 @@ def about_rounding(moved: Movement, *, logits: bool) -> str:
 def nothing_later(batch: Batch) -> str:
     """Why there is no later piece to change."""
     if not batch.parts.writes:
-        return say("This model is an encoder alone: it has no causal mask, and every row may see what comes later.")
+        return say("This is an encoder-only model: it has no causal mask, and every row may see what comes later.")
     if not batch.parts.reads:
         return say("There is no later piece to change: the prompt is one piece, and nothing after it is read.")
     return say("There is no later piece to change: the decoder reads only the start mark.")
@@ -304,12 +311,13 @@ def no_pad_fits(batch: Batch, most: int) -> str:
     """Why no pad can be added to what has `most` pieces."""
     if not batch.parts.reads:
         return say(
-            "No pad fits: the model reads at most {most} pieces, and prompt and output have them. Let it "
-            "write fewer.",
+            "There is no room for a pad: the model reads at most {most} pieces, and prompt and output fill them "
+            "all. Let the model write fewer.",
             most=most,
         )
     return say(
-        "No pad fits: the model reads at most {most} pieces, and this sentence has them. Choose a shorter one.",
+        "There is no room for a pad: the model reads at most {most} pieces, and this sentence fills them all. "
+        "Choose a shorter one.",
         most=most,
     )
 
@@ -320,7 +328,7 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
     held = bool(max(before, moved.elsewhere) <= moved.rounding)
     said = [
         say(
-            "{earlier} moved by {before}, {later} by {after}.",
+            "{earlier} changed by {before}, {later} by {after}.",
             earlier=_rows_first(place),
             before=amount(before),
             later=_rows(place, n_rows),
@@ -328,16 +336,16 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
         )
     ]
     if n_sentences > 1:
-        said.append(say("Rows of the other sentences moved by {amount}.", amount=amount(moved.elsewhere)))
+        said.append(say("Rows of the other sentences changed by {amount}.", amount=amount(moved.elsewhere)))
     if not held:
         said.append(say("That is more than rounding: earlier rows see what comes later."))
     elif before == 0:
-        said.append(say("No earlier row knows of the change: the mask keeps the future closed."))
+        said.append(say("No earlier row is affected: the mask keeps the future closed."))
     else:
         said.append(say("That is rounding: the mask keeps the future closed."))
     said.append(
         say(
-            "Without the causal mask {earlier} would move by up to {amount}.",
+            "Without the causal mask, {earlier} would change by up to {amount}.",
             earlier=_rows(0, place),
             amount=amount(moved.taken[:place].max()),
         )
@@ -349,10 +357,10 @@ def about_pads(*, of_source: bool, n_pads: int, logits: bool) -> str:
     """The title of a chart of what pads on one side move."""
     pads = say_n("{n} pad", "{n} pads", n_pads)
     if not logits:
-        return say("{pads} after the source: how far each row's vector moves", pads=pads)
+        return say("{pads} after the source: how much each row's vector changes", pads=pads)
     if of_source:
-        return say("{pads} after the source: how far each row's logits move", pads=pads)
-    return say("{pads} after the target: how far each row's logits move", pads=pads)
+        return say("{pads} after the source: how much each row's logits change", pads=pads)
+    return say("{pads} after the target: how much each row's logits change", pads=pads)
 
 
 def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bool) -> tuple[bool, str]:
@@ -363,26 +371,26 @@ def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bo
     side = say("source", about="side") if of_source else say("target", about="side")
     if most == 0 and logits:
         how_far = say(
-            "With {pads} added to the {side} every logit stays exactly as it was, to the last bit.",
+            "With {pads} added to the {side}, every logit stays exactly the same, to the last bit.",
             pads=pads,
             side=side,
         )
     elif most == 0:
-        how_far = say("With {pads} added every vector stays exactly as it was, to the last bit.", pads=pads)
+        how_far = say("With {pads} added, every vector stays exactly the same, to the last bit.", pads=pads)
     elif logits:
         how_far = say(
-            "With {pads} added to the {side} logits move by at most {amount}.",
+            "With {pads} added to the {side}, logits change by at most {amount}.",
             pads=pads,
             side=side,
             amount=amount(most),
         )
     else:
-        how_far = say("With {pads} added vectors move by at most {amount}.", pads=pads, amount=amount(most))
+        how_far = say("With {pads} added, vectors change by at most {amount}.", pads=pads, amount=amount(most))
     said = [how_far]
     if most and held:
-        said.append(say("That is rounding: pads change nothing but the order of sums."))
+        said.append(say("That is rounding: pads change only the order of summation."))
     elif most:
-        said.append(say("That is more than rounding: pads are read."))
+        said.append(say("That is more than rounding: the model reads the pads."))
     return held, joined(" ", [*said, _without_padding_mask(moved, side=side, of_source=of_source)])
 
 
@@ -390,13 +398,17 @@ def _without_padding_mask(moved: Movement, *, side: str, of_source: bool) -> str
     without = moved.taken.max()
     if without > moved.rounding:
         return say(
-            "Without the {side} padding mask they would move by up to {amount}.", side=side, amount=amount(without)
+            "Without the {side} padding mask, they would change by up to {amount}.", side=side, amount=amount(without)
         )
     if of_source:
-        return say("Without the {side} padding mask it would be {amount} as well.", side=side, amount=amount(without))
+        return say(
+            "Without the {side} padding mask, the change would be {amount} as well.",
+            side=side,
+            amount=amount(without),
+        )
     return say(
-        "Without the {side} padding mask it would be {amount} as well: pads come after every real piece, so the "
-        "causal mask alone hides them.",
+        "Without the {side} padding mask, the change would be {amount} as well: pads come after every real piece, "
+        "so the causal mask alone hides them.",
         side=side,
         amount=amount(without),
     )

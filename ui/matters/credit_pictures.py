@@ -104,11 +104,12 @@ def pieces(scene: Owed) -> Plot:
     run = scene.run
     names, step, columns = pieces_of(run), run.view.step + 1, _columns(scene)
     target = run.trace.tgt_pieces[run.view.step]
-    title = say("Step {step}: what {piece} owes to each piece", step=step, piece=target)
+    title = say("Step {step}: contribution of each piece to {piece}", step=step, piece=target)
     return Plot(
         spec=charts.piece_credit_spec(names, columns, title=title, piece_axis=say("Piece")),
         alt=say(
-            "For each of {n} pieces, {m} measures of what step {step} owes to it. The table has the same numbers.",
+            "For each of {n} pieces, {m} measures of its contribution to step {step}. The table has the same "
+            "numbers.",
             n=len(names),
             m=len(columns),
             step=step,
@@ -123,7 +124,7 @@ def _columns(scene: Owed) -> list[Column]:
     gradient, integrated = scene.gradient, scene.integrated
     n, step, view = len(pieces_of(run)), run.view.step, run.looking.view
     none = np.full(n, np.nan)
-    not_yet = say("not measured yet; see under the table")
+    not_yet = say("not measured yet; see below the table")
     lost = none if hiding is None else -hiding.probability_change(step)[:n]
     own_row = say("this step's row begins at this piece, so it cannot be hidden")
     rolls = run.checkpoint.config.residual
@@ -226,6 +227,6 @@ def bars(scene: Logit) -> Plot:
         others = say_n("{n} other", "{n} others", len(rest))
         bars.append(Bar(others, others, float(values[rest].sum())))
     figure = charts.contribution_bars_spec(bars, title=say("The largest parts"), every=every)
-    alt = say("The {n} parts that add most to the logit or take most off it; the first is {part}.",
+    alt = say("The {n} parts that raise or lower the logit most; the first is {part}.",
               n=min(MOST_BARS, len(order)), part=bars[0].name)  # fmt: skip
     return Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS, clicked=partial(_head_at, place_of, heads))

@@ -28,15 +28,16 @@ from ui.state.click import Click, cell_of
 from words import Sentence, joined, say
 
 WHAT_IT_SAYS: Final = say(
-    "Each head was set to 0 alone, with all the others in place, while the model read the output that it had written "
-    "(Michel et al., 2019, section 3.2). That says what this output owes to a head, not what the head is for. Where "
-    "another part can stand in for it, a head seems to be worth little (McGrath et al., 2023, for whole layers), and "
-    "effects of single heads do not add up. The layers above were never trained on a head that writes nothing."
+    "Each head was set to 0 on its own, with all the others in place, while the model read the output that it had "
+    "written (Michel et al., 2019, section 3.2). This shows how much the output depends on a head, not what the "
+    "head is for. Where another part can take over, a head seems to matter little (McGrath et al., 2023, for whole "
+    "layers). Effects of single heads do not add up. The layers above were never trained on a head that writes "
+    "nothing."
 )
 HOW_TO_READ_STEPS: Final = say("Each bar is one step; the dotted line is the mean over the steps.")
 HOW_TO_READ_TOKENS: Final = say("Each bar is one token; the dotted line is the mean over the tokens.")
 HOW_TO_READ_MAP: Final = say(
-    "Each row is a query: the stronger a cell, the larger the weight that it gives to that key."
+    "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."
 )
 
 MATTERS = Page("matters", say("What matters"), panel="matters_panel")
@@ -143,7 +144,7 @@ def steps(scene: Measured) -> Plot | None:
             marked_row=now,
             colour="target" if now is not None else "source",
         ),
-        alt=say("{title}: one bar for each place, for {head}.", title=words.title, head=name),
+        alt=say("{title}: one bar per step or token, for {head}.", title=words.title, head=name),
         how_to_read=joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning]),
     )
 

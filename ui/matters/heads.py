@@ -61,7 +61,7 @@ def draw(run: OpenRun) -> None:
             _grid(run)
     if run.looking.covered:
         with place:
-            ask_first(run, say("What this step owes to each head would tell."), key=REVEAL)
+            ask_first(run, say("This chart would give the answer away."), key=REVEAL)
         return
     with place:
         found = _measured(run, seen)
@@ -161,7 +161,7 @@ def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentenc
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
     return say(
-        "{head}: {effect}, number {rank} of all {n} heads by size.",
+        "{head}: {effect}, rank {rank} of all {n} heads by size.",
         head=name_of(run.view.kind, layer, head),
         effect=written(own, measure),
         rank=int((sizes > abs(own)).sum()) + 1,
@@ -205,7 +205,7 @@ def _table(run: OpenRun, found: HeadEffects) -> None:
             hide_index=True,
             height="content" if len(names) <= MOST_WITHOUT_SCROLLING else "auto",
             column_config={"head": st.column_config.TextColumn(here(say("Without")), pinned=True)} | described,
-            alt=say("What zeroing each head changes, one row a head."),
+            alt=say("What changes when each head is set to 0, one row per head."),
         )
         drawing.csv_button(numbers, key=run.key(CSV), title=say("effects of heads"))
 

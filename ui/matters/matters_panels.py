@@ -63,7 +63,7 @@ def _rival(run: OpenRun) -> None:
     ids = [one.id for one in trace.step(run.view.step, top_k=N_RIVALS).candidates if not one.chosen]
     ids += [kept] if kept is not None and kept not in ids else []
     options: dict[int | None, str] = {None: say("Its logit")}
-    options |= {i: say("Less the logit of “{piece}”", piece=trace.vocabulary[i]) for i in ids}
+    options |= {i: say("Minus the logit of “{piece}”", piece=trace.vocabulary[i]) for i in ids}
     choices.menu(choices.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
 
 
@@ -76,7 +76,7 @@ def _logit(run: OpenRun) -> None:
         st.info(_why_not(run))
         return
     if run.looking.covered:
-        ask_first(run, say("What adds to this logit would tell."), key=REVEAL)
+        ask_first(run, say("This chart would give the answer away."), key=REVEAL)
         return
     scene = attempt(lambda: open_logit(run))
     if scene is None:
@@ -90,10 +90,10 @@ def _logit(run: OpenRun) -> None:
 def _why_not(run: OpenRun) -> str:
     if anatomy(run.checkpoint.config).fills:
         return say(
-            "This model writes nothing. Between its stream and its logits stands a head that is not linear, so that "
-            "a logit is no sum of what its parts add."
+            "This encoder-only model generates no output. The head between its stream and its logits is not "
+            "linear, so a logit is not a sum of contributions."
         )
-    return say("This model writes nothing: it has no logits that could be taken apart.")
+    return say("This encoder-only model generates no output: it has no logits to take apart.")
 
 
 def _chosen(run: OpenRun, grid: Grid) -> None:

@@ -53,49 +53,53 @@ WORDS: Final[dict[tuple[Shown, bool], Words]] = {
     ("log_prob", False): Words(
         say("Output without each head: log-probability"),
         say("change, nats"),
-        say("The output's log-probability without the head, minus that with it: below 0, the output needs the head."),
+        say("The output's log-probability without the head, minus its log-probability with the head. Below 0, the "
+            "output needs the head."),
     ),
     ("log_prob", True): Words(
         say("This step without each head: log-probability"),
         say("change, nats"),
-        say("The piece's log-probability without the head, minus that with it: below 0, the piece needs the head."),
+        say("The piece's log-probability without the head, minus its log-probability with the head. Below 0, the "
+            "piece needs the head."),
     ),
     ("probability", False): Words(
         say("Output without each head: probability"),
         say("mean change"),
-        say("Each piece's probability without the head, minus that with it: the mean over the steps."),
+        say("Each piece's probability without the head, minus its probability with the head, averaged over the "
+            "steps."),
     ),
     ("probability", True): Words(
         say("This step without each head: probability"),
         say("change"),
-        say("The probability of this step's piece without the head, minus that with it."),
+        say("The probability of this step's piece without the head, minus its probability with the head."),
     ),
     ("kl", False): Words(
         say("Output without each head: KL divergence"),
         say("KL, nats"),
-        say("How far the distribution of the next piece moves: Σ p ln(p/p′), p with the head and p′ without; "
-            "the mean over the steps."),
+        say("How far the distribution of the next piece moves: Σ p ln(p/p′), where p is with the head and p′ "
+            "without it, averaged over the steps."),
     ),
     ("kl", True): Words(
         say("This step without each head: KL divergence"),
         say("KL, nats"),
-        say("How far the distribution of the next piece moves: Σ p ln(p/p′), p with the head and p′ without."),
+        say("How far the distribution of the next piece moves: Σ p ln(p/p′), where p is with the head and p′ "
+            "without it."),
     ),
     ("pieces", False): Words(
         say("Output without each head: changed choices"),
         say("steps"),
-        say("At how many steps another piece is most probable than with every head in place."),
+        say("The number of steps at which removing the head changes the most probable piece."),
     ),
     ("pieces", True): Words(
         say("This step without each head: changed choice"),
         say("changed"),
-        say("1 where another piece is most probable than with every head in place, else 0."),
+        say("1 if removing the head changes the most probable piece, otherwise 0."),
     ),
     ("vectors", False): Words(
         say("Final vectors without each head"),
         say("share of the length"),
-        say("This model writes nothing. Measured is how far the final vectors move, as a share of their length; "
-            "the mean over the tokens."),
+        say("This encoder-only model generates no output, so this measures how far the final vectors move, as a "
+            "share of their length, averaged over the tokens."),
     ),
 }  # fmt: skip
 
@@ -207,19 +211,19 @@ def said(
     )  # fmt: skip
     if one.outcome == "nothing":
         then = say(
-            "No head of this attention matters much by itself: even without {head}, whose effect is the largest, "
-            "{what} changes by {effect} only.",
+            "No head of this attention matters much on its own: even removing {head}, which has the largest "
+            "effect, changes {what} by only {effect}.",
             head=owed, what=whole, effect=written(effects[one.owed], measure),
         )  # fmt: skip
     elif one.outcome == "agree":
         then = say(
-            "Attention and effect agree here: without the same head {what} changes most, by {effect}.",
+            "Attention and effect agree here: removing this head also changes {what} most, by {effect}.",
             what=whole, effect=written(effects[one.owed], measure),
         )  # fmt: skip
     else:
         then = say(
-            "Attention and effect disagree here: without that head {what} changes by {effect}, but without "
-            "{other} by {most}, and its weights are number {rank} of {n} by concentration ({weight:.2f}).",
+            "Attention and effect disagree here: removing that head changes {what} by {effect}, but removing "
+            "{other} by {most}. The latter is number {rank} of {n} by concentration of its weights ({weight:.2f}).",
             what=whole, effect=written(effects[one.seen], measure), other=owed,
             most=written(effects[one.owed], measure), rank=one.rank, n=one.n_heads, weight=sharp[one.owed],
         )  # fmt: skip

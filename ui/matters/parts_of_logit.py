@@ -28,7 +28,7 @@ _OUTSIDE: Final[dict[str, Sentence]] = {
     "embedding_norm": say("β of the embedding's norm"),
     "final_norm": say("β of the final norm"),
     "output_bias": say("Bias of the output"),
-    "changed": say("Put into the stream by a change"),
+    "changed": say("Added to the stream by a change"),
 }
 
 
@@ -72,7 +72,7 @@ def part_name(part: Part) -> str:
         case "norm", _:
             return say("Layer {layer}, β of the norm around feed-forward", layer=layer)
         case _:
-            return say("Layer {layer}, put in by a change", layer=layer)
+            return say("Layer {layer}, added by a change", layer=layer)
 
 
 def short_name(part: Part) -> str:
@@ -186,9 +186,9 @@ def whose_logit(run: Seen) -> str:
     step, rival = run.view.step, rival_of(run)
     piece = run.trace.tgt_pieces[step]
     if rival is None:
-        return say("Step {step}: what adds to the logit of {piece}", step=step + 1, piece=piece)
+        return say("Step {step}: contributions to the logit of {piece}", step=step + 1, piece=piece)
     other = run.trace.vocabulary[rival]
-    return say("Step {step}: what speaks for {piece} against {other}", step=step + 1, piece=piece, other=other)
+    return say("Step {step}: what favours {piece} over {other}", step=step + 1, piece=piece, other=other)
 
 
 def sums(run: Seen, found: Contributions, values: np.ndarray) -> str:
@@ -205,8 +205,8 @@ def sums(run: Seen, found: Contributions, values: np.ndarray) -> str:
         ]  # fmt: skip
     else:
         said = [
-            say("The {n} parts add up to {total:.4f}; the difference of the logits that the model computed is "
-                "{whole:.4f}.", n=n, total=total, whole=whole)
+            say("The {n} parts add up to {total:.4f}; the difference between the two logits that the model "
+                "computed is {whole:.4f}.", n=n, total=total, whole=whole)
         ]  # fmt: skip
     size = float(np.abs(found.values).sum(axis=1).max())
     said += [_remainder(whole - total, capped, size), _by_kind(found, values)]
@@ -219,8 +219,13 @@ def _remainder(left: float, capped: float, size: float) -> str:
     if abs(left) < small:
         return say("The remainder, {left:.1e}, is rounding.", left=left)
     if capped and abs(left - capped) < small:
-        return say("The remainder, {left:+.4f}, is what the cap of the logits does, which is no sum.", left=left)
-    return say("The remainder is {left:+.4f}: this run changes values where they are not seen here.", left=left)
+        return say(
+            "The remainder, {left:+.4f}, comes from the cap on the logits, which cannot be split among the parts.",
+            left=left,
+        )
+    return say(
+        "The remainder is {left:+.4f}: this run changes values in places that this chart does not show.", left=left
+    )
 
 
 def _by_kind(found: Contributions, values: np.ndarray) -> str:
@@ -244,21 +249,28 @@ def what_it_is(run: Seen) -> str:
     """How parts are found, and what they cannot show."""
     config = run.checkpoint.config
     if config.norm_kind == "none":
-        how = say("Each part's vector is read as the logit reads the stream, by the row of the output table.")
+        how = say(
+            "Each part's contribution is the dot product of its vector with the piece's row of the output table, "
+            "just as the logit is computed from the stream."
+        )
     elif config.norm == "post":
-        how = say("Each part's vector is carried through the norms that follow, each with the size that it divided "
-                  "by in this run, and is then read by the row of the output table.")  # fmt: skip
+        how = say(
+            "Each part's vector goes through the norms that follow, each dividing by the same size as in this run. "
+            "Its contribution is the dot product with the piece's row of the output table."
+        )
     else:
-        how = say("Each part's vector goes through the final norm, with the size that it divided by in this run, and "
-                  "is then read by the row of the output table.")  # fmt: skip
+        how = say(
+            "Each part's vector goes through the final norm, which divides by the same size as in this run. Its "
+            "contribution is the dot product with the piece's row of the output table."
+        )
     said = [
         how,
-        say("Direct contributions cannot show indirect paths: what a part writes is also read by later layers, so "
-            "one that adds nothing here may still decide the output."),
+        say("Direct contributions do not show indirect paths. Later layers also read what a part writes, so a part "
+            "that adds nothing here may still decide the output."),
     ]  # fmt: skip
     if "encoder" in run.trace.kinds:
-        said.append(say("What the encoder does comes in by cross-attention alone."))
+        said.append(say("The encoder contributes only through cross-attention."))
     if not config.residual:
-        said.append(say("This model has no residual stream: only its last sub-layer adds anything directly."))
+        said.append(say("This model has no residual stream: only its last sub-layer contributes directly."))
     said.append(say("Elhage et al. (2021), “Handling Layer Normalization”."))
     return joined(" ", said)

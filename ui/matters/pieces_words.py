@@ -29,37 +29,37 @@ NAMES: Final = {
     "rollout": say("Rollout"),
 }
 BASELINES: Final[dict[Baseline, str]] = {
-    "zero": say("Integrated from embeddings of 0"),
+    "zero": say("Integrated from zero embeddings"),
     "mean": say("Integrated from the mean embedding"),
 }
 
 MEANINGS: Final = {
     "attention": say(
-        "Attention: the weights of the step's row. They say where the row looks, not what it takes from there, "
-        "nor whether the output needs it. Vaswani et al. (2017), section 3.2."
+        "Attention: the weights of the step's row. They show where the row looks, not what it takes from there or "
+        "whether the output needs it. Vaswani et al. (2017), section 3.2."
     ),
     "hidden": say(
-        "Lost if hidden: the probability of the piece written, less its probability while no other token may "
-        "attend to this piece. It is the only experiment here; but pieces that can stand in for each other show "
-        "nothing one by one, and no model was trained on sentences with holes. Zeiler and Fergus (2014), section "
-        "4.2; Li et al. (2016)."
+        "Lost if hidden: the probability of the piece written, minus its probability while no other token may "
+        "attend to this piece. It is the only experiment here. But pieces that can replace each other show no "
+        "effect when hidden one by one, and no model was trained on sentences with holes. Zeiler and Fergus "
+        "(2014), section 4.2; Li et al. (2016)."
     ),
     "gradient": say(
-        "Input × gradient: what the embedding would add to ln p if the model were linear around it. It holds for "
-        "small changes only, and is near 0 wherever the model is sure. Denil et al. (2014)."
+        "Input × gradient: what the embedding would add to ln p if the model were linear around it. It holds only "
+        "for small changes and is near 0 wherever the model is sure. Denil et al. (2014)."
     ),
     "integrated": say(
-        "Integrated: the gradient's mean on the way from a baseline to the embedding, times the difference; the "
-        "numbers add up to the difference of ln p. Another baseline gives other numbers. Sundararajan et al. (2017), "
-        "sections 3 and 5."
+        "Integrated: the mean gradient on the way from a baseline to the embedding, times the difference between "
+        "the two. The numbers add up to the difference in ln p. A different baseline gives different numbers. "
+        "Sundararajan et al. (2017), sections 3 and 5."
     ),
     "moved": say(
-        "‖α·v·W_O‖: the length of what the heads take from the piece. A long vector may point where nobody "
-        "reads. Kobayashi et al. (2020), section 2."
+        "‖α·v·W_O‖: the length of what the heads take from the piece. A long vector may point in a direction that "
+        "nothing reads. Kobayashi et al. (2020), section 2."
     ),
     "rollout": say(
-        "Rollout: weights followed down through all layers, half of each kept by the residual stream. It knows "
-        "no values and no feed-forward networks. Abnar and Zuidema (2020), section 3."
+        "Rollout: weights followed down through all layers, with half of each kept by the residual stream. It "
+        "ignores values and feed-forward networks. Abnar and Zuidema (2020), section 3."
     ),
 }
 
@@ -69,18 +69,18 @@ def how_to_read(run: Seen, weighed: Weighed) -> str:
     lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
         lines.append(
-            say("This decoder is alone, so the pieces are all that it had read; the last of them is where the step's "
-                "own row begins, and cannot be hidden from it.")
+            say("This model is decoder-only, so the pieces are everything it had read. The last one is where the "
+                "step's own row begins, so it cannot be hidden.")
         )  # fmt: skip
     if run.trace.query.interventions:
-        lines.append(say("All of it is measured in the changed run: the changes above stay as they are."))
+        lines.append(say("Everything is measured in the changed run; the changes above stay in place."))
     return joined("\n", lines)
 
 
 def no_rollout(run: Seen) -> str:
     """Why there is no rollout."""
     if not run.checkpoint.config.residual:
-        return say("this model has no residual stream, which rollout supposes")
+        return say("this model has no residual stream, which rollout requires")
     return say("a change in this run leaves rows without weights")
 
 
@@ -88,14 +88,14 @@ def completeness(found: Integrated, baseline: Baseline) -> str:
     """How far integrated gradients add up, with the numbers."""
     total, whole = float(found.credit.sum()), found.value - found.baseline
     numbers = say(
-        "Integrated gradients add up to {total:+.3f}; ln p goes from {low:.3f} at the baseline to {high:.3f}, by "
-        "{whole:+.3f}: the error is {error:.4f} at {n} points.",
+        "Integrated gradients add up to {total:+.3f}. From the baseline to the input, ln p goes from {low:.3f} to "
+        "{high:.3f}, a change of {whole:+.3f}. The error is {error:.4f} with {n} points.",
         total=total, low=found.baseline, high=found.value, whole=whole, error=abs(found.error), n=found.n_points,
     )  # fmt: skip
     if found.is_complete:
         return numbers
     if baseline == "zero":
-        advice = say("That is too large to rely on single numbers; the mean embedding as a baseline may do better.")
+        advice = say("That is too large to rely on single numbers. The mean embedding may be a better baseline.")
     else:
         advice = say("That is too large to rely on single numbers.")
     return joined(" ", [numbers, advice])
@@ -166,14 +166,14 @@ def in_words(step: StepView, target: str) -> str:
             return say("This step has read no piece that could be hidden from it.")
         case "none":
             return say(
-                "No piece alone decides this step: hiding {hand} changes the probability of “{target}” most, and "
+                "No piece alone decides this step: hiding {hand} changes the probability of “{target}” most, but "
                 "only from {plain:.3f} to {after:.3f}. The largest weight, {weight:.2f}, is on {eye}.",
                 hand=hand, target=target, plain=plain, after=after_needed, weight=weight, eye=eye,
             )  # fmt: skip
         case "own":
             return say(
-                "The largest weight, {weight:.2f}, is on {eye}, which this step read last and which cannot be hidden "
-                "from it. Of the others, hiding {hand} (weight {other:.2f}) changes the probability of “{target}” "
+                "The largest weight, {weight:.2f}, is on {eye}, which this step read last, so it cannot be hidden. "
+                "Of the other pieces, hiding {hand} (weight {other:.2f}) changes the probability of “{target}” "
                 "most, from {plain:.3f} to {after:.3f}.",
                 weight=weight, eye=eye, hand=hand, other=other_weight, target=target, plain=plain, after=after_needed,
             )  # fmt: skip
@@ -186,8 +186,8 @@ def in_words(step: StepView, target: str) -> str:
         case "differ":
             return say(
                 "Attention and effect disagree here: {eye} has the largest weight, {weight:.2f}, and hiding it "
-                "changes the probability of “{target}” from {plain:.3f} to {after:.3f}; hiding {hand}, whose weight "
-                "is {other:.2f}, changes it most, to {most:.3f}.",
+                "changes the probability of “{target}” from {plain:.3f} to {after:.3f}. Hiding {hand} (weight "
+                "{other:.2f}) changes it most, to {most:.3f}.",
                 eye=eye, weight=weight, target=target, plain=plain, after=after, hand=hand, other=other_weight,
                 most=after_needed,
             )  # fmt: skip
@@ -200,8 +200,8 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
     differ = [place + 1 for place, one in enumerate(outcomes) if one in ("differ", "own")]
     said = [
         say_n(
-            "In this sentence both name the same piece at {same} of {n} step.",
-            "In this sentence both name the same piece at {same} of {n} steps.",
+            "In this sentence, attention and hiding point to the same piece at {same} of {n} step.",
+            "In this sentence, attention and hiding point to the same piece at {same} of {n} steps.",
             len(steps),
             same=n_same,
         )

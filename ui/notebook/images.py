@@ -39,11 +39,13 @@ def images(
     for size in (width, width if height is None else height):
         if not LEAST_MM <= size <= MOST_MM:
             raise GlassformerError(
-                "{size} mm is no size for a picture; take {least} to {most} mm.",
+                "{size} mm is not a valid picture size; use {least} to {most} mm.",
                 size=shown(size), least=LEAST_MM, most=MOST_MM,
             )  # fmt: skip
     if not CSS_DPI <= dpi <= MOST_DPI:
-        raise GlassformerError("{dpi} dpi: take {least} to {most}.", dpi=shown(dpi), least=CSS_DPI, most=MOST_DPI)
+        raise GlassformerError(
+            "{dpi} dpi is out of range; use {least} to {most}.", dpi=shown(dpi), least=CSS_DPI, most=MOST_DPI
+        )
     pixels = round(width / MM_PER_INCH * CSS_DPI)
     tall = [height / MM_PER_INCH * CSS_DPI if height else spec["layout"]["height"] for spec in specs]
     options = [
@@ -55,7 +57,8 @@ def images(
         from kaleido import Kaleido
     except ModuleNotFoundError as error:
         raise GlassformerError(
-            "PNG and SVG files need {name}; `pip install 'glassformer[pictures]'` brings it. HTML needs nothing.",
+            "PNG and SVG files need {name}; install it with `pip install 'glassformer[pictures]'`. HTML needs "
+            "nothing.",
             name=error.name,
         ) from error
 
@@ -68,5 +71,5 @@ def images(
             return other.submit(asyncio.run, drawn()).result()
     except Exception as error:  # of several libraries, without a base in common
         raise GlassformerError(
-            "the picture could not be drawn by a browser: {problem}. Install Chrome or Chromium.", problem=str(error)
+            "the browser could not draw the picture: {problem}. Install Chrome or Chromium.", problem=str(error)
         ) from error

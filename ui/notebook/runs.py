@@ -57,7 +57,7 @@ def pictures_named(name: str) -> list[Picture[Any]]:
             return [found]
     known = [f"{one.part.page.path}.{key}" for key, one in PICTURES.items()]
     near = get_close_matches(name, known, n=3, cutoff=0.4) or known
-    raise QueryError("{name} is no picture; there are {known}.", name=shown(name), known=", ".join(near))
+    raise QueryError("{name} is not a picture; choose from {known}.", name=shown(name), known=", ".join(near))
 
 
 def looked_at(view: Mapping[str, object]) -> View:
@@ -66,7 +66,7 @@ def looked_at(view: Mapping[str, object]) -> View:
     for name, value in view.items():
         if name not in known:
             near = ", ".join(get_close_matches(name, known, n=3, cutoff=0.4) or known)
-            raise QueryError("{name} is nothing to look at; there are {known}.", name=shown(name), known=near)
+            raise QueryError("{name} is not a field of the view; choose from {known}.", name=shown(name), known=near)
         try:
             one = View(**{name: value})  # type: ignore[arg-type]
             found, _ = read_link({key: (text,) for key, text in write_link(Link(view=one)).items()})
@@ -95,7 +95,7 @@ def plot_of(picture: Picture[Any], run: Seen) -> Plot:
     """What a picture shows. Raises QueryError where the model has nothing to show."""
     plot = picture.of(run)
     if plot is None:
-        raise QueryError("{picture} has nothing to show of {model}.", picture=picture.key, model=run.checkpoint.name)
+        raise QueryError("{picture} has nothing to show for {model}.", picture=picture.key, model=run.checkpoint.name)
     return plot
 
 
@@ -174,12 +174,16 @@ def picture_file(
         GlassformerError: The folder, the query, a name or a size cannot be used, or nothing draws PNG and SVG.
     """
     if language not in languages():
-        raise QueryError("{name} is no language; take {known}.", name=shown(language), known=", ".join(languages()))
+        raise QueryError(
+            "{name} is not an available language; choose from {known}.",
+            name=shown(language),
+            known=", ".join(languages()),
+        )
     pictures = pictures_named(name)
     for word in parameters:
         if word not in ADDRESS_WORDS:
             near = ", ".join(get_close_matches(word, ADDRESS_WORDS, n=3) or ADDRESS_WORDS)
-            raise QueryError("an address has no {word}; it has {known}.", word=shown(word), known=near)
+            raise QueryError("{word} is not part of an address; choose from {known}.", word=shown(word), known=near)
     link, notes = read_link({**parameters, "src": (source,)})
     checkpoint = load(folder)
     trace = checkpoint.run(link.query(checkpoint.content_hash))

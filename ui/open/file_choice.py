@@ -47,17 +47,17 @@ def how_to_bring_one() -> None:
     """Say where files and folders have to lie, and which can be opened."""
     st.markdown(
         say(
-            "Put a file or folder into a folder of checkpoints, or start the app with `-- {option} DIR`. "
-            "Nothing outside of these folders is opened:",
+            "Put a file or folder into a folder of checkpoints, or start the app with `-- {option} DIR`. Nothing "
+            "outside these folders is opened:",
             option=loading.OPTION,
         )
     )
     st.markdown("\n".join(f"- **{drawing.plain(folder.name)}**" for folder in loading.folders()))
     st.markdown(
         say(
-            "What opens: folders of Hugging Face's `transformers`; what fairseq, OpenNMT-py, Joey NMT and Marian "
-            "save; and files of `torch.save` or safetensors ({suffixes}) with a model of PyTorch's own or of a "
-            "tutorial. The page Checkpoints lists the families.",
+            "You can open folders of Hugging Face's `transformers`; what fairseq, OpenNMT-py, Joey NMT and Marian "
+            "save; and files of `torch.save` or safetensors ({suffixes}) whose model is PyTorch's own or from a "
+            "tutorial. The page Checkpoints lists the families of models.",
             suffixes=", ".join(SUFFIXES),
         )
     )
@@ -77,8 +77,8 @@ def _take() -> None:
 
 def _nowhere(path: str) -> str:
     return say(
-        "“{path}” is no model of another program inside the folders of checkpoints; expected a folder with a "
-        "config.json or a file that ends in {suffixes}, and at most {most} characters.",
+        "“{path}” is not a model of another program in the folders of checkpoints. Expected a folder with a "
+        "config.json, or a file that ends in {suffixes}; the path can have at most {most} characters.",
         most=MAX_NAME,
         path=path[:80],
         suffixes=", ".join(SUFFIXES),

@@ -52,7 +52,7 @@ def about(entry: Entry) -> None:
     if left := handed_in.left_out(entry.name):
         names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
         said.append(
-            say_n("{n} file was left out: {names}.", "{n} files were left out: {names}.", len(left), names=names)
+            say_n("{n} file was not used: {names}.", "{n} files were not used: {names}.", len(left), names=names)
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(joined(" ", said))
@@ -95,21 +95,22 @@ def _zone() -> None:
 
 def _what_is_taken() -> str:
     pickles = say(
-        "A `.pt` is taken apart by a process that can do nothing else; files that hold more than weights are refused."
+        "`.pt` files are unpacked by a process that can do nothing else; files that hold more than weights are "
+        "rejected."
     )
     if switch.mode() == "no-pickles":
-        pickles = say("Files of `torch.save` (`.pt`, `.pth`, `.bin`, `.ckpt`) are not taken on this server.")
+        pickles = say("This server does not accept files of `torch.save` (`.pt`, `.pth`, `.bin`, `.ckpt`).")
     return joined(
         " ",
         [
             say(
-                "All files of one model: weights, `config.json`, tokenizers; or a zip archive with them. "
-                "A file may have {most:,} MB, all of them {all:,} MB.",
+                "Upload all files of one model (weights, `config.json`, tokenizers), or a zip archive of them. One "
+                "file can have at most {most:,} MB, all files together {all:,} MB.",
                 most=switch.megabytes_of_a_file(),
                 all=OURS.unpacked // MEGABYTE,
             ),
             pickles,
-            say("What is larger goes into a folder of checkpoints."),
+            say("Put larger files into a folder of checkpoints."),
         ],
     )
 
@@ -185,7 +186,7 @@ def _wait(job: Job) -> None:
         while not job.over.wait(DRAW_AGAIN_SECONDS):
             before = handed_in.desk().before(job)
             if before is not None:
-                place.progress(0.0, say_n("{n} upload is read before it", "{n} uploads are read before it", before))
+                place.progress(0.0, say_n("{n} upload is ahead of yours", "{n} uploads are ahead of yours", before))
             else:
                 done = job.done
                 name = drawing.plain(done.name) if done.name else say("the files")
@@ -209,16 +210,16 @@ def _why_off() -> str:
     said = switch.said()
     if said is not None and said not in switch.MODES:
         return say(
-            "Nothing can be uploaded here: the setting of uploads is “{found}”, expected one of {modes}.",
+            "Nothing can be uploaded here: the upload setting is “{found}”; expected one of {modes}.",
             found=drawing.plain(said[:40]),
             modes=", ".join(switch.MODES),
         )
     if not can_limit():
         return say(
-            "Nothing can be uploaded here, as this system cannot limit what reading a file takes. Put files into a "
-            "folder of checkpoints."
+            "Nothing can be uploaded here: this system cannot limit the resources that reading a file takes. Put "
+            "files into a folder of checkpoints."
         )
     return say(
-        "Nothing can be uploaded on this server. Whoever runs it can allow it with `-- {option} on`.",
+        "Nothing can be uploaded on this server. Its operator can allow uploads with `-- {option} on`.",
         option=switch.OPTION,
     )

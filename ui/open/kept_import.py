@@ -39,7 +39,7 @@ _ONE_AT_A_TIME = threading.Lock()
 def going_on(entry: Entry) -> None:
     """Draw the links to the pages, and the form that writes a folder."""
     links(entry)
-    st.caption(say("The address of every page keeps the answers, so that a link opens the same model."))
+    st.caption(say("The address of every page contains your answers, so a link opens the same model."))
     if switch.is_local() or not handed_in.is_name(entry.name):  # a server's disk is not every visitor's
         _form(entry)
 
@@ -51,7 +51,7 @@ def links(entry: Entry) -> None:
     with st.container(horizontal=True):
         menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
         menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
-        menu.link("checkpoints", say("Its features, and the way to its tensors"), link, icon=":material/list:")
+        menu.link("checkpoints", say("Its features and tensors"), link, icon=":material/list:")
         to_the_doctor(link)
 
 
@@ -60,7 +60,7 @@ def _form(entry: Entry) -> None:
     if not folders:
         st.caption(
             say(
-                "No folder of checkpoints can be written to here. To keep the answers, copy the address of this "
+                "No folder of checkpoints here can be written to. To keep the answers, copy the address of this "
                 "page, or run `python -m transformer import` on your own machine."
             )
         )
@@ -94,7 +94,7 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
     folder = parent / checked(name)
     content = foreign_models.preview(entry, given).content
     if content is None:
-        raise CheckpointError("“{name}”: something is still asked.", name=entry.name)
+        raise CheckpointError("“{name}”: some questions are still open.", name=entry.name)
     with content.values() as values:
         needed = n_bytes(values)
     with _ONE_AT_A_TIME:
@@ -102,7 +102,7 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
             free = shutil.disk_usage(parent).free
             if free < _MARGIN * needed:
                 raise CheckpointError(
-                    "“{folder}”: has {free:,} bytes left and the model takes {needed:,}; make room for two.",
+                    "“{folder}”: has {free:,} bytes left, and the model needs {needed:,}; free up twice that much.",
                     folder=parent.name,
                     free=free,
                     needed=needed,
@@ -132,8 +132,8 @@ def checked(name: str) -> str:
     name = name.strip()
     if not _NAME.fullmatch(name) or name.endswith(_ENDINGS):
         raise CheckpointError(
-            "The name {found} cannot be taken; expected 1 to 80 letters and numbers, with . _ - ( ) or spaces "
-            "between them, that do not end in {endings}.",
+            "The name {found} cannot be used; expected 1 to 80 letters and numbers, with . _ - ( ) or spaces "
+            "between them, not ending in {endings}.",
             found=shown(name),
             endings=", ".join(_ENDINGS),
         )

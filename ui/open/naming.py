@@ -22,18 +22,18 @@ FIELDS: Final[Mapping[str, str]] = {
     "norm_kind": say("Kind of norm"),
     "norm_eps": say("Epsilon of the norms"),
     "scale_embedding": say("Embeddings times √d_model"),
-    "activation": say("Non-linearity"),
+    "activation": say("Activation function"),
     "positions": say("Positions"),
     "sinusoid_layout": say("Order of the sines and cosines"),
     "score_scale": say("Scale of the scores"),
-    "max_len": say("Most tokens a side"),
+    "max_len": say("Maximum tokens per side"),
     "src_table": say("Tensor of the source's embeddings"),
     "tgt_table": say("Tensor of the target's embeddings"),
-    "output_table": say("Tensor of the output"),
-    "ignored": say("Tensors that the model does without"),
+    "output_table": say("Tensor of the output layer"),
+    "ignored": say("Tensors that the model does not need"),
     "prepend_source_bos": say("Texts begin with the start mark"),
     "append_source_eos": say("Sources end with the end mark"),
-    "tie_output": say("The output shares the embeddings"),
+    "tie_output": say("The output layer shares the embeddings"),
     "shared_vocab": say("One vocabulary for both sides"),
     "pad_id": say("Id of the padding"),
     "unk_id": say("Id of the unknown piece"),
@@ -45,9 +45,9 @@ FIELDS: Final[Mapping[str, str]] = {
 }
 _VALUES: Final[Mapping[tuple[str, Any], str]] = {
     ("norm", "pre"): say("pre: before each sub-layer"),
-    ("norm", "post"): say("post: behind each sub-layer"),
-    ("norm_kind", "layer"): say("layer: divided by the root of variance plus epsilon"),
-    ("norm_kind", "deviation"): say("deviation: divided by the deviation plus epsilon"),
+    ("norm", "post"): say("post: after each sub-layer"),
+    ("norm_kind", "layer"): say("layer: divided by the square root of variance plus epsilon"),
+    ("norm_kind", "deviation"): say("deviation: divided by the standard deviation plus epsilon"),
 }
 
 
@@ -74,7 +74,7 @@ def value(name: str, found: Any) -> str:
     if (name, found) in _VALUES:
         return _VALUES[name, found]
     if name == "score_scale" and found == 1:
-        return say("none: q·k stays as it is (1)")
+        return say("none: q·k unchanged (1)")
     if name == "score_scale":
         return as_told(name, found)
     if isinstance(found, bool):

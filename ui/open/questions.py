@@ -57,7 +57,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
             disabled=not best,
             on_click=_answer_all,
             args=(entry.name, best),
-            help=say("Compare the choices first: the ones with the least loss are then used together."),
+            help=say("Compare the choices first; this button then uses those with the lowest loss together."),
         )
         forget(entry)
     found = [one for one in report.fields if _is_question(one)]
@@ -72,7 +72,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
 def forget(entry: Entry, *, key: str = FORGET) -> None:
     """Draw the button that takes all answers back."""
     st.button(
-        say("Forget the answers"),
+        say("Delete the answers"),
         key=key,
         disabled=not session.answers_of(entry.name),
         on_click=_keep,
@@ -123,7 +123,7 @@ def _several(entry: Entry, field: Field) -> None:
         naming.label(field),
         names,
         key=key,
-        placeholder=say("None; choose those that it does without"),
+        placeholder=say("None; choose those that it does not need"),
         on_change=_take,
         args=(entry.name, field.name, key),
     )
@@ -149,8 +149,8 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     st.subheader(say("How texts are split into pieces"))
     st.caption(
         say(
-            "A tokenizer lies beside the weights as a rule; the path of another one, from the folder of checkpoints "
-            "on, can be typed."
+            "The tokenizer is usually next to the weights. You can also type the path of another one, starting "
+            "from the folder of checkpoints."
         )
     )
     for column, name in zip(st.columns(2, gap="medium"), names, strict=False):
@@ -172,8 +172,8 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
         name, path = half
         other = SIDES[1 - SIDES.index(name)]
         said = {
-            "source_pieces": say("The output's tokenizer is still open: choose one above, or take the same."),
-            "target_pieces": say("The source's tokenizer is still open: choose one above, or take the same."),
+            "source_pieces": say("The output has no tokenizer yet: choose one above, or use the same."),
+            "target_pieces": say("The source has no tokenizer yet: choose one above, or use the same."),
         }
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(said[name])

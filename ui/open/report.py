@@ -37,7 +37,7 @@ def examined(entry: Entry) -> ImportReport | None:
             bare = attempt(lambda: foreign_models.preview(entry))
     if bare is None:
         return None
-    st.caption(say("What follows is what the files say without your answers."))
+    st.caption(say("Below is what the files say without your answers."))
     forget(entry, key="forget_impossible")
     return bare.report
 
@@ -58,7 +58,7 @@ def steps(report: ImportReport, *, has_pieces: bool) -> None:
     done, open_ = "✓", "○"
     marks = [
         say("{mark} 1 Files", mark=done if not (report.missing or report.left_over) else open_),
-        say("{mark} 2 Pieces", mark=done) if has_pieces else say("{mark} 2 Pieces: ids so far", mark=open_),
+        say("{mark} 2 Pieces", mark=done) if has_pieces else say("{mark} 2 Pieces: only ids so far", mark=open_),
         say("{mark} 3 Questions", mark=open_ if report.asked else done),
     ]
     st.markdown(joined(" → ", marks))
@@ -80,8 +80,8 @@ def summary(report: ImportReport) -> None:
     _names(
         report.left_over,
         say_n(
-            "Nobody knows what {n} tensor means, so the model may compute something else and cannot be opened.",
-            "Nobody knows what {n} tensors mean, so the model may compute something else and cannot be opened.",
+            "{n} tensor has no known meaning, so the model might be misread and cannot be opened.",
+            "{n} tensors have no known meaning, so the model might be misread and cannot be opened.",
             len(report.left_over),
         ),
     )
@@ -101,7 +101,7 @@ def details(report: ImportReport) -> None:
             TENSORS,
             [say("Tensor"), say("Type and shape"), say("What became of it"), say("How, or why")],
             report.rows(),
-            say("Every tensor of the file with what became of it; those of all layers stand in one row."),
+            say("Every tensor of the file and what became of it; tensors that all layers have are in one row."),
         )
         filled = [say("“{name}”: {how}", name=one.name, how=one.filled) for one in report.model_tensors if one.filled]
         if filled:

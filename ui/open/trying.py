@@ -54,9 +54,11 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_pieces))))
     parts = anatomy(checkpoint.config)
     if parts.fills:
-        st.info(say("This model fills in pieces that are hidden: hide one on the page Step through decoding."))
+        st.info(say("This model fills in hidden pieces. Hide one on the page Step through decoding."))
     elif not parts.writes:
-        st.info(say("This model writes nothing; the other pages show what it does with the sentence."))
+        st.info(
+            say("This encoder-only model generates no output; the other pages show what it does with the sentence.")
+        )
     if not parts.writes:
         return
     with st.container(border=True):
@@ -64,9 +66,9 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     if trace.n_steps:
         said = [
             say(
-                "On average the model gave a piece that it wrote the probability {probability:.3f}.",
+                "The pieces that the model wrote have a mean probability of {probability:.3f} (geometric mean).",
                 probability=float(np.exp(trace.log_prob / trace.n_steps)),
             ),
-            say("An output that makes no sense, or says one piece again and again, means that an answer is wrong."),
+            say("If the output makes no sense or repeats one piece again and again, one of the answers is wrong."),
         ]
         st.caption(drawing.plain(joined(" ", said)))

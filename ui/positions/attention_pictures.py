@@ -28,13 +28,13 @@ from words import say, say_n
 
 MOST_ON_CIRCLE = 128
 HOW_TO_READ_BIAS_CURVES = say(
-    "Each line is one head: what it adds to the score q·k of a query and a key that are so far apart. A bias that is "
-    "lower by 1 leaves a key about e = 2.7 times less weight. Left of 0 the key comes before the query."
+    "Each line is one head: what it adds to the score q·k of a query and a key at that distance. A bias lower by 1 "
+    "gives a key about e = 2.7 times less weight. Left of 0, the key comes before the query."
 )
 HOW_TO_READ_EVEN = say(
-    "Each point is the product q·k of a query with an equal key so far away, if each pair of dimensions were "
-    "equally long: the mean of cos(d·wᵢ) over the pairs. It is 1 at distance 0 and falls as the pairs get out of "
-    "step; a head's own queries and keys are long in some pairs and short in others."
+    "Each point is the product q·k of a query and an equal key at that distance, if all pairs of dimensions had "
+    "the same length: the mean of cos(d·wᵢ) over the pairs. It is 1 at distance 0 and falls as the pairs get out "
+    "of step. A head's own queries and keys are long in some pairs and short in others."
 )
 
 
@@ -142,7 +142,7 @@ def rotations(shown: Shown) -> Plot | None:
         column = column_below(len(pairs))(click)
         return None if column is None else pairs[column]
 
-    alt = say("The cosine of the angle by which each pair is turned, one row a position, one column a pair.")
+    alt = say("The cosine of the angle by which each pair is turned, one row per position, one column per pair.")
     return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
 
@@ -159,9 +159,9 @@ def waves(shown: Shown) -> Plot | None:
     lines += [Turns(_line_name(one), one.wavelengths) for one in others]
     rotary, limits = shown.config.rotary, [(say("longest text"), shown.config.max_len)]
     if turning.scaled and rotary is not None and rotary.original_len:
-        limits.append((say("texts before the scaling"), rotary.original_len))
+        limits.append((say("longest text before the scaling"), rotary.original_len))
     spec = charts.turning_waves_spec(lines, limits=limits, pair=shown.pair, title=waves.title)
-    alt = say("Positions that each pair takes to turn once, on a logarithmic axis.")
+    alt = say("How many positions each pair takes to turn once, on a logarithmic axis.")
     return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(turning.n_pairs))
 
 
@@ -199,7 +199,7 @@ def product(shown: Shown) -> Plot | None:
         value_name=say("product of equal unit vectors"),
     )
     alt = say("The cosine of the angle between query and key, by their distance.")
-    read = say("Two equal vectors that are turned apart by d·wᵢ have the product cos(d·wᵢ).")
+    read = say("Two equal unit vectors turned apart by d·wᵢ have the product cos(d·wᵢ).")
     return Plot(spec=spec, alt=alt, how_to_read=read, fit=True)
 
 
@@ -237,9 +237,9 @@ def bias_curves(shown: Shown) -> Plot | None:
         title=say("Head {head}: bias by distance", head=head + 1),
         value_name=say("added to the score"),
         edges=found.edges(),
-        note=say("thin lines: where one learned bucket ends and the next begins") if found.edges() else "",
+        note=say("thin lines: where one bucket of distances ends and the next begins") if found.edges() else "",
     )
-    alt = say("What each head adds to a score by the distance between query and key, one line a head.")
+    alt = say("What each head adds to a score by the distance between query and key, one line per head.")
     return Plot(
         spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, clicked=place_below(len(found.bias))
     )
@@ -258,5 +258,5 @@ def bias_map(shown: Shown) -> Plot | None:
         buckets=found.buckets,
         head=shown.head,
     )
-    alt = say("What each head adds to a score, one row a head, one column a distance.")
+    alt = say("What each head adds to a score, one row per head, one column per distance.")
     return Plot(spec=spec, alt=alt, fit=True, clicked=row_below(len(found.bias)))

@@ -32,10 +32,8 @@ def draw(shown: Shown) -> None:
     elif not turning.n_pairs:
         st.info(
             say_n(
-                "Layer {numbers} takes no notice of positions: nothing turns, and only the mask says what came "
-                "before.",
-                "Layers {numbers} take no notice of positions: nothing turns, and only the mask says what came "
-                "before.",
+                "Layer {numbers} ignores positions: nothing turns, and only the mask shows what came before.",
+                "Layers {numbers} ignore positions: nothing turns, and only the mask shows what came before.",
                 len(turning.layers),
                 numbers=layers_said(turning),
             ),
@@ -58,8 +56,8 @@ def _about_bias(shown: Shown) -> Iterator[str]:
     if found.slopes is not None:
         slope = found.slopes[head]
         yield say(
-            "Head {head} takes {slope:.4g} from the score with every token of distance: {tokens:.3g} tokens further "
-            "away a key has e = 2.7 times less weight. These slopes are given, not learned.",
+            "Head {head} subtracts {slope:.4g} from the score for every token of distance: a key {tokens:.3g} "
+            "tokens further away has e = 2.7 times less weight. These slopes are fixed, not learned.",
             head=head + 1,
             slope=slope,
             tokens=1 / slope,
@@ -96,7 +94,8 @@ def _about(shown: Shown, turning: Turning) -> Iterator[str]:
     """What turns, how fast, and how a scaling changed it."""
     waves, rest = turning.wavelengths, turning.d_head - 2 * turning.n_pairs
     yield say(
-        "Pair 0 turns once in {fast} positions, the last one once in {slow}: base {base:,g} to the power of −i/{n}.",
+        "Pair 0 turns once in {fast} positions, the last pair once in {slow}. Before any scaling, pair i turns by "
+        "{base:,g} to the power of −i/{n} radians per position.",
         fast=short(waves[0]),
         slow=short(waves[-1]),
         base=turning.base,
@@ -104,15 +103,18 @@ def _about(shown: Shown, turning: Turning) -> Iterator[str]:
     )
     if rest:
         yield say(
-            "Only the first {n} of {d_head} dimensions of a head turn; the other {rest} carry what has nothing to do "
-            "with distance.",
+            "Only the first {n} of a head's {d_head} dimensions turn; the other {rest} carry content that does not "
+            "depend on distance.",
             n=2 * turning.n_pairs,
             d_head=turning.d_head,
             rest=rest,
         )
     yield from _scaling(shown, turning)
     if turning.size != 1:
-        yield say("Queries and keys are multiplied by {size:.4g} each, so scores by its square.", size=turning.size)
+        yield say(
+            "Queries and keys are each multiplied by {size:.4g}, so scores are multiplied by its square.",
+            size=turning.size,
+        )
 
 
 def _scaling(shown: Shown, turning: Turning) -> Iterator[str]:
@@ -120,13 +122,13 @@ def _scaling(shown: Shown, turning: Turning) -> Iterator[str]:
     if rotary is None or rotary.scaling == "none":
         return
     if not turning.scaled:
-        yield say("The scaling for longer texts ({name}) leaves these layers as they are.", name=rotary.scaling)
+        yield say("The scaling for longer texts ({name}) does not change these layers.", name=rotary.scaling)
         return
     shares = turning.speeds / turning.unscaled
     whole, none = np.isclose(shares, 1 / rotary.factor), np.isclose(shares, 1)
     yield say(
-        "A scaling for longer texts ({name}) has slowed down {whole} of {n} pairs by the whole factor {factor:g}, "
-        "{part} in part, and left {none} as they were.",
+        "Scaling for longer texts ({name}) slows {whole} of {n} pairs by the full factor {factor:g} and {part} by "
+        "part of it, and leaves {none} unchanged.",
         name=rotary.scaling,
         whole=int(whole.sum()),
         n=turning.n_pairs,
@@ -150,8 +152,8 @@ def _pair(shown: Shown, turning: Turning) -> None:
     choices.menu(kept, say("Pair of dimensions"), names)
     show_beside(pictures.circle, pictures.product, shown)
     said = say(
-        "From one position to the next this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
-        "positions that this model reads it turns {turns:.4g} times.",
+        "From one position to the next, this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
+        "positions that this model can read, it turns {turns:.4g} times.",
         radians=digits(speed),
         degrees=digits(float(np.degrees(speed))),
         n=shown.config.max_len,
@@ -167,11 +169,11 @@ def _distance(shown: Shown, turning: Turning) -> None:
     apart = min(3, shown.config.max_len - 1)
     error = moved_together(unit, unit, turning, distance=-apart, n=max(1, n - apart))
     said = say(
-        "Only the distance counts: a query and a key that stay {apart} tokens apart and are moved together over {n} "
-        "places keep their product within {error}, which is the rounding of 32-bit numbers.",
+        "Only the distance matters: if a query and a key stay {apart} tokens apart and move together through {n} "
+        "places, their product changes by at most {error}, which is the rounding of 32-bit numbers.",
         apart=apart,
         n=max(1, n - apart),
         error=digits(error),
     )
-    more = say("The part “Sentence” draws the same for a query and a key of your text.")
+    more = say("The part “Sentence” shows the same for a query and a key of your text.")
     st.markdown(drawing.plain(joined(" ", [said, more])))

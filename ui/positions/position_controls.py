@@ -130,7 +130,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     if any(dim >= d_model for dim in view.dims):
         session.add_note(
             say(
-                "Dimensions from {first} on were asked for; {name} has 0 to {last}.",
+                "Dimensions from {first} on do not exist here: {name} has 0 to {last}.",
                 first=d_model,
                 name=checkpoint.name,
                 last=d_model - 1,
@@ -141,7 +141,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     if view.shift > most:
         session.add_note(
             say(
-                "A shift by {shift} was asked for; the table of {name} is shifted by at most {most}.",
+                "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
                 shift=view.shift,
                 name=checkpoint.name,
                 most=most,
@@ -194,7 +194,8 @@ def _cross(config: ModelConfig) -> list[str]:
         return []
     return [
         say(
-            "Cross-attention has none: a query's position in one text says nothing about a key's position in another."
+            "Cross-attention does not use positions: a query's position in one text says nothing about a key's "
+            "position in another."
         )
     ]
 

@@ -40,7 +40,7 @@ def _table(table: Table) -> None:
     show(pictures.whole, table)
     st.markdown(drawing.plain(joined(" ", [_origin(table), _who_has_it(table), _meaning(table)])))
     if table.follows:
-        choices.switch(choices.field(table.slot, "apart"), say("Sines and cosines apart"))
+        choices.switch(choices.field(table.slot, "apart"), say("Separate sines and cosines"))
     position_controls.choose_dims(table)
     drawing.beside(partial(show, pictures.curves, table), lambda: _waves(table))
 
@@ -48,12 +48,14 @@ def _table(table: Table) -> None:
 def _waves(table: Table) -> None:
     found, n = table.waves, min(len(table.values), pictures.MOST_MEASURED)
     if found is None:
-        st.caption(say_n("{n} position holds no wave to look for.", "{n} positions hold no wave to look for.", n))
+        st.caption(
+            say_n("{n} position is too few to look for a wave.", "{n} positions are too few to look for a wave.", n)
+        )
         return
     show(pictures.waves, table)
     said = say(
-        "The strongest wave holds {share:.0%} of a dimension's variance on average; of pure noise it would hold "
-        "{noise:.0%}, as {n} positions tell only {waves} waves apart.",
+        "On average, the strongest wave explains {share:.0%} of a dimension's variance. In pure noise it would "
+        "explain {noise:.0%}, because {n} positions distinguish only {waves} waves.",
         share=float(found.share.mean()),
         noise=found.noise,
         n=n,
@@ -71,7 +73,7 @@ def _origin(table: Table) -> str:
     elif table.alone:
         owner = say("the decoder of {name}", name=table.checkpoint.name)
     if not table.checkpoint.config.placing.parameters:
-        return say("The table of {owner} is computed, not learned: {size} and no parameter.", owner=owner, size=size)
+        return say("The table of {owner} is computed, not learned: {size} and no parameters.", owner=owner, size=size)
     return say(
         "The table of {owner} is learned: {size} = {n:,} parameters, trained like any other.",
         owner=owner,
@@ -82,11 +84,11 @@ def _origin(table: Table) -> str:
 
 def _who_has_it(table: Table) -> str:
     if table.only and table.view.side == "source":
-        return say("It is the only one, as this model is an encoder alone.")
+        return say("It is the only one: this is an encoder-only model.")
     if table.only:
-        return say("It is the only one, as this model is a decoder alone.")
+        return say("It is the only one: this is a decoder-only model.")
     if table.alone:
-        return say("The other stack has a table of its own.")
+        return say("The other stack has its own table.")
     return say("Encoder and decoder have the same table.")
 
 
@@ -94,20 +96,20 @@ def _meaning(table: Table) -> str:
     gap = digits(table.difference)
     if table.follows:
         return say(
-            "The largest difference between any value and the formula is {gap}: the table is the formula, and the "
-            "rest is the rounding of its numbers.",
+            "Its values differ from the formula by at most {gap}: the table is the formula, and the rest is "
+            "rounding.",
             gap=gap,
         )
     if not table.checkpoint.config.placing.parameters:
         return say(
-            "The largest difference between any value and the paper's formula is {gap}: these are sinusoids, too, of "
-            "another formula.",
+            "Its values differ from the paper's formula by at most {gap}: these are also sinusoids, but of a "
+            "different formula.",
             gap=gap,
         )
     return say(
-        "The largest difference between any value and the formula is {gap}, where the values themselves go up to "
-        "{largest:.2f}: this is not the formula. That is no fault: vectors of positions need only tell the positions "
-        "apart, in whatever way training found.",
+        "Its values differ from the formula by up to {gap}, while the values themselves go up to {largest:.2f}: "
+        "this is not the formula. That is not a fault: position vectors only need to distinguish positions, in "
+        "whatever way training found.",
         gap=gap,
         largest=float(np.abs(table.values).max()),
     )
@@ -128,24 +130,26 @@ def _what_resembles(table: Table) -> str:
     by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
     said = [
         say(
-            "At the same distance {name} differs by at most {most}: only the distance between two positions counts, "
-            "not where they are.",
+            "At the same distance, {name} differs by at most {most}: only the distance between two positions "
+            "matters, not where they are.",
             name=name,
             most=most,
         )
         if by_distance
         else say(
-            "At the same distance {name} differs by at most {most}, so it depends on where two positions are and not "
-            "on their distance alone.",
+            "At the same distance, {name} differs by at most {most}, so it depends on where two positions are, not "
+            "only on their distance.",
             name=name,
             most=most,
         )
     ]
     if np.ptp(lengths) <= 0.01:
-        said.append(say("All vectors are {length:.2f} long.", length=lengths.mean()))
+        said.append(say("All vectors have length {length:.2f}.", length=lengths.mean()))
     else:
-        said.append(say("The vectors are {least:.2f} to {most:.2f} long.", least=lengths.min(), most=lengths.max()))
-        said += [] if by_distance or cosine else [say("The cosine leaves the lengths out.")]
+        said.append(
+            say("The vectors' lengths range from {least:.2f} to {most:.2f}.", least=lengths.min(), most=lengths.max())
+        )
+        said += [] if by_distance or cosine else [say("The cosine ignores the lengths.")]
     return joined(" ", said)
 
 
@@ -155,7 +159,7 @@ def _what_resembles(table: Table) -> str:
 def _shift(table: Table) -> None:
     if not table.shifts:
         name = drawing.plain(table.checkpoint.name)
-        st.info(say("{name} has too few positions or dimensions to look at a shift.", name=name))
+        st.info(say("{name} has too few positions or dimensions to show a shift.", name=name))
         return
     position_controls.choose_shift(table)
     show_beside(pictures.points, pictures.errors, table)
@@ -175,8 +179,8 @@ def _what_turns(table: Table) -> Iterator[str]:
     n, n_pairs = len(table.measured) - shift, table.d_model // 2
     if n + shift == len(table.values):
         yield say(
-            "Rₖ does so for all {pairs} pairs, each by its own angle; over all {n} positions p Rₖ·PE(p) differs from "
-            "PE(p+{shift}) by at most {error}.",
+            "Rₖ does this for all {pairs} pairs, each by its own angle. Over all {n} positions p, Rₖ·PE(p) differs "
+            "from PE(p+{shift}) by at most {error}.",
             pairs=n_pairs,
             n=n,
             shift=shift,
@@ -184,7 +188,7 @@ def _what_turns(table: Table) -> Iterator[str]:
         )
     else:
         yield say(
-            "Rₖ does so for all {pairs} pairs, each by its own angle; over the first {n} of {all:,} positions p "
+            "Rₖ does this for all {pairs} pairs, each by its own angle. Over the first {n} of {all:,} positions p, "
             "Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
             pairs=n_pairs,
             n=n,
@@ -194,7 +198,7 @@ def _what_turns(table: Table) -> Iterator[str]:
         )
     if table.d_model % 2:
         yield say(
-            "Dimension {last} is a sine without a cosine; it cannot be turned and is left out.",
+            "Dimension {last} is a sine without a cosine, so it cannot be turned and is left out.",
             last=table.d_model - 1,
         )
 
@@ -210,9 +214,9 @@ def _what_fits(table: Table) -> Iterator[str]:
     n_fitted, n_held_out = fit.n_fitted, len(fit.held_out) - fit.n_fitted
     if n_fitted > d_model:
         yield say(
-            "The best linear map M was fitted on every second position, {n_fitted} of them, and misses those by "
-            "{error:.0%}; the {n_held_out} positions held out it misses by {held_out:.0%}, where answering the mean "
-            "of the fitted ones misses by {mean:.0%}.",
+            "The best linear map M was fitted on every second position, {n_fitted} of them; its error there is "
+            "{error:.0%}. On the {n_held_out} held-out positions its error is {held_out:.0%}; always answering "
+            "with the mean of the fitted positions gives {mean:.0%}.",
             n_fitted=n_fitted,
             error=fit.fitted_error,
             n_held_out=n_held_out,
@@ -221,10 +225,10 @@ def _what_fits(table: Table) -> Iterator[str]:
         )
         return
     yield say(
-        "The best linear map M was fitted on every second position, {n_fitted} of them, and misses those by "
-        "{error:.0%} (with {n_fitted} positions in {dimensions} dimensions such a map always exists); the "
-        "{n_held_out} positions held out it misses by {held_out:.0%}, where answering the mean of the fitted ones "
-        "misses by {mean:.0%}.",
+        "The best linear map M was fitted on every second position, {n_fitted} of them; its error there is "
+        "{error:.0%} (with {n_fitted} positions in {dimensions} dimensions, such a map always exists). On the "
+        "{n_held_out} held-out positions its error is {held_out:.0%}; always answering with the mean of the fitted "
+        "positions gives {mean:.0%}.",
         n_fitted=n_fitted,
         error=fit.fitted_error,
         dimensions=d_model,

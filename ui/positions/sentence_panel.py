@@ -61,8 +61,9 @@ def _who_drowns_whom(start: Start) -> str:
     d_model = start.embedding.shape[1]
     if start.scale == 1:
         sizes = say(
-            "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, and this model adds it as "
-            "it is (not times √{d_model} = {factor:.4g}); the position has {position:.3f}, their sum {total:.3f}.",
+            "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, and this model adds it "
+            "unscaled (not times √{d_model} = {factor:.4g}); the position has {position:.3f}, their sum "
+            "{total:.3f}.",
             raw=raw,
             d_model=d_model,
             factor=np.sqrt(d_model),
@@ -71,8 +72,8 @@ def _who_drowns_whom(start: Start) -> str:
         )
         return joined(" ", [sizes, _compared(token, position)])
     sizes = say(
-        "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, times √{d_model} = "
-        "{factor:.4g} it has {token:.3f}; the position has {position:.3f}, their sum {total:.3f}.",
+        "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, or {token:.3f} after "
+        "multiplying by √{d_model} = {factor:.4g}; the position has {position:.3f}, their sum {total:.3f}.",
         raw=raw,
         d_model=d_model,
         factor=np.sqrt(d_model),
@@ -85,20 +86,24 @@ def _who_drowns_whom(start: Start) -> str:
 
 def _compared(token: float, position: float) -> str:
     if min(token, position) <= 0:
-        return say("So one of the two is 0.")
+        return say("In the sum, one of the two is 0.")
     if token >= position:
-        return say("So the token is {times:.1f} times as large as its position.", times=token / position)
-    return say("So the position is {times:.1f} times as large as its token.", times=position / token)
+        return say("In the sum, the embedding is {times:.1f} times as large as the position.", times=token / position)
+    return say("In the sum, the position is {times:.1f} times as large as the embedding.", times=position / token)
 
 
 def _compared_without(token: float, position: float) -> str:
     if min(token, position) <= 0:
-        return say("Without the factor one of the two is 0.")
+        return say("Without the factor, one of the two would be 0.")
     if token >= position:
         return say(
-            "Without the factor the token is {times:.1f} times as large as its position.", times=token / position
+            "Without the factor, the embedding would be {times:.1f} times as large as the position.",
+            times=token / position,
         )
-    return say("Without the factor the position is {times:.1f} times as large as its token.", times=position / token)
+    return say(
+        "Without the factor, the position would be {times:.1f} times as large as the embedding.",
+        times=position / token,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ a bias
@@ -113,8 +118,8 @@ def _biased(o: InScores) -> None:
     show(pictures.bias_spreads, o, take=partial(in_attention.take_head, o.slot))
     more = int((found.bias[o.layer] > found.content[o.layer]).sum())
     said = say(
-        "Nothing is added to the embeddings, so there is no sum of piece and position to look at. In the "
-        "scores of layer {layer} distance says more than content in {more} of {n} heads, for this sentence.",
+        "Nothing is added to the embeddings, so there is no sum of embedding and position to show. In layer "
+        "{layer}, for this sentence, scores depend more on distance than on content in {more} of {n} heads.",
         layer=o.layer + 1,
         more=more,
         n=o.shape[1],
@@ -148,15 +153,15 @@ def _kept(o: InScores, widget: str, field: str, value: int) -> choices.Kept:
 def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
     if not turning.n_pairs:
         return say(
-            "In this layer nothing turns: the score is {own:.3f} wherever the two stand, and positions have no part "
+            "In this layer nothing turns: the score is {own:.3f} wherever the two are, and positions play no part "
             "in it.",
             own=own,
         )
     best, worst = int(scores.argmax()), int(scores.argmin())
     return say(
-        "Where they stand their score is {own:.3f}. The same two vectors would score from {least:.3f} (distance "
-        "{worst}) to {most:.3f} (distance {best}): so much of the score is position, and the rest is what the pieces "
-        "are.",
+        "At their actual distance, their score is {own:.3f}. Over all distances shown, the same two vectors would "
+        "score from {least:.3f} (distance {worst}) to {most:.3f} (distance {best}): that range comes from "
+        "position, and the rest from what the pieces are.",
         own=own,
         least=scores[worst],
         worst=int(distances[worst]),
@@ -169,6 +174,9 @@ def _capped(cap: float | None, own: float) -> list[str]:
     if cap is None:
         return []
     return [
-        say("The soft cap then makes {own:.3f} of it, and no score passes ±{cap:g}.", own=cap * np.tanh(own / cap),
-            cap=cap)
-    ]  # fmt: skip
+        say(
+            "The soft cap then turns this score into {own:.3f}; no score exceeds ±{cap:g}.",
+            own=cap * np.tanh(own / cap),
+            cap=cap,
+        )
+    ]

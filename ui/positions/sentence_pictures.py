@@ -27,8 +27,8 @@ from words import say
 
 _AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
 HOW_TO_READ_SCORES = say(
-    "Each point is the score of the same query and key if the key stood that many tokens from the query; the ring is "
-    "where they stand. Left of 0 the key comes before the query."
+    "Each point is the score of the same query and key at that distance, in tokens; the ring marks their actual "
+    "distance. Left of 0, the key comes before the query."
 )
 PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 """The field of the view that says which token of a side is looked at."""
@@ -173,7 +173,7 @@ def _start_of(run: Seen) -> Start:
 SENTENCE: Part[Start | InScores] = PAGE.part("sentence", say("Sentence"), open_sentence, asks=True)
 
 
-@SENTENCE.picture("embedding_strengths", say("Length of embedding and position vectors"), follows="still")
+@SENTENCE.picture("embedding_strengths", say("Size of embedding and position vectors"), follows="still")
 def strengths(o: Start | InScores) -> Plot | None:
     """How large embedding, position and sum of each token are; a click means a token."""
     if not isinstance(o, Start):
@@ -208,7 +208,7 @@ def rows(o: Start | InScores) -> Plot | None:
         [name for name, _ in vectors],
         title=say("What token {n}, {piece}, starts from", piece=piece, n=o.chosen + 1),
     )
-    alt = say("Embedding, position and sum of token {piece}, one column a dimension.", piece=piece)
+    alt = say("Embedding, position and sum of token {piece}, one column per dimension.", piece=piece)
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS)
 
 
@@ -230,7 +230,7 @@ def scores(o: Start | InScores) -> Plot | None:
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True)
 
 
-@SENTENCE.picture("bias_spreads", say("What keys differ by"), follows="still")
+@SENTENCE.picture("bias_spreads", say("What makes scores differ"), follows="still")
 def bias_spreads(o: Start | InScores) -> Plot | None:
     """How far scores differ by content and by distance in each head of the chosen layer; a click means a head."""
     if not isinstance(o, InScores) or o.turning is not None:
@@ -240,7 +240,7 @@ def bias_spreads(o: Start | InScores) -> Plot | None:
         found.content[layer],
         found.bias[layer],
         head=o.shown.view.head,
-        title=say("Layer {layer}: what keys differ by", layer=layer + 1),
+        title=say("Layer {layer}: what makes scores differ", layer=layer + 1),
     )
-    alt = say("For each head of layer {layer} how far scores differ by content and by distance.", layer=layer + 1)
+    alt = say("How much scores differ by content and by distance, for each head of layer {layer}.", layer=layer + 1)
     return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(found.bias.shape[1]))

@@ -179,7 +179,7 @@ def whole(table: Table) -> Plot:
         dims = np.concatenate([dims[dims % 2 == 0], dims[dims % 2 == 1]])
     fewer = ""
     if len(dims) < table.d_model:
-        fewer = say("{n} of {all:,} dimensions, evenly spread pairs", n=len(dims), all=table.d_model)
+        fewer = say("{n} of {all:,} dimensions, in evenly spread pairs", n=len(dims), all=table.d_model)
     spec = charts.position_table_spec(
         table.values[: table.count, dims],
         positions=range(table.count),
@@ -189,7 +189,8 @@ def whole(table: Table) -> Plot:
         n_sines=n_sines,
     )
     alt = say(
-        "The table of positions of {whose} as a map, one row a position, one column a dimension.", whose=table.whose
+        "The table of positions of {whose} as a heat map, one row per position, one column per dimension.",
+        whose=table.whose,
     )
     return Plot(spec=spec, alt=alt, fit=True)
 
@@ -262,7 +263,7 @@ def similarity(table: Table) -> Plot:
         value_name=table.measure,
         note="" if step == 1 else say("Drawn: 1 in {step} positions.", step=step),
     )
-    alt = say("How much each position resembles each other, by {name}, {whose}.", name=table.measure,
+    alt = say("Similarity of each pair of positions by {name}, {whose}.", name=table.measure,
               whose=table.whose)  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True)
 
@@ -299,7 +300,8 @@ def points(table: Table) -> Plot | None:
         spec = charts.shift_points_spec(
             after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
         )
-        alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and before it but turned.",
+        alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values before it, "
+                  "rotated.",
                   sine=sine, cosine=cosine, shift=shift)  # fmt: skip
         return Plot(spec=spec, alt=alt, fit=True)
     spec = charts.shift_points_spec(

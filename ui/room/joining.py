@@ -66,8 +66,8 @@ def caution() -> None:
     if is_alone(urlsplit(class_base()).hostname or ""):
         st.warning(
             say(
-                "This app is open at {address}, which only this computer reaches. For a class, serve it in your "
-                "network (docs/hosting.md says how), and open it at that address.",
+                "This app is open at {address}, which only this computer can reach. For a class, serve the app in "
+                "your network (see docs/hosting.md), and open it at that address.",
                 address=base(),
             ),
             icon=":material/wifi_off:",

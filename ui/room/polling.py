@@ -65,7 +65,9 @@ def _timer(taught: Opened, public: Public) -> None:
             st.segmented_control(
                 say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
             )
-            st.caption(say("Vote, discuss with the neighbours, vote again; with 0 minutes one vote alone."))
+            st.caption(
+                say("The class votes, discusses with neighbours and votes again; with 0 minutes it votes only once.")
+            )
             st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
 
 
@@ -105,8 +107,8 @@ def too_few(public: Public) -> Sentence | None:
     if not _are_seen(public) or public.shown[-1].counts is not None:
         return None
     return say_n(
-        "{n} vote: from {least} on, a chart shows what was chosen.",
-        "{n} votes: from {least} on, a chart shows what was chosen.",
+        "{n} vote. From {least} votes on, a chart shows what was chosen.",
+        "{n} votes. From {least} votes on, a chart shows what was chosen.",
         public.shown[-1].voted,
         least=public.least,
     )
@@ -141,7 +143,7 @@ def bars(public: Public, *, key: str = BARS, large: bool = False) -> None:
     drawing.chart(
         votes_spec(rounds, lettered(question.choices), title=title, right=public.right, large=large),
         key=key,
-        alt=say("A bar for each choice of the question, as long as the number of votes for it."),
+        alt=say("One bar per choice; its length is the number of votes."),
         how_to_read=HOW_TO_READ,
         fit=large,
         of_sentence=False,

@@ -21,12 +21,12 @@ REFUSED = "room_refused"
 BAR = "room_bar"
 
 KEPT = say(
-    "What is kept: a random number for each browser tab, and what it voted, in the memory of this server alone. No "
-    "name, no account, no address and no sentence of a student is stored, and nothing is written to disk. Votes die "
-    "with the room: when its teacher ends it, after {hours} hours without use, or when the server is started anew.",
+    "What is kept: a random number for each browser tab and its votes, only in the memory of this server. No "
+    "student's name, account, address or sentence is stored, and nothing is written to disk. The votes are deleted "
+    "with the room: when its teacher ends it, after {hours} hours without use, or when the server restarts.",
     hours=round(IDLE_SECONDS / 3600),
 )
-MEANT_FOR = say("A room is meant for a class of about 30 to 100 on one server.")
+MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
 
 
 def draw() -> None:
@@ -48,7 +48,7 @@ def draw() -> None:
 def _outside(code: str) -> None:
     teaching.last()
     if code:
-        st.info(say("There is no room {code}, or there is none any more.", code=code), icon=":material/door_front:")
+        st.info(say("There is no room {code}, or it has ended.", code=code), icon=":material/door_front:")
     join, teach = st.columns(2, gap="large")
     with join:
         st.subheader(say("Join a room"), anchor=False)
@@ -62,11 +62,11 @@ def _outside(code: str) -> None:
         refused = st.session_state.pop(REFUSED, None)
         if refused is not None:
             st.warning(refused)
-        st.caption(say("Without an account and without a name. Your page then goes where the teacher goes."))
+        st.caption(say("You need no account and no name. Your page then goes where the teacher goes."))
     with teach:
         st.subheader(say("Open a room"), anchor=False)
         st.button(say("Open a room"), key="room_open", on_click=_open, icon=":material/meeting_room:")
-        st.caption(say("For teachers: a class follows you through the app, and votes before an answer is shown."))
+        st.caption(say("For teachers: your class follows you through the app, and votes before an answer is shown."))
 
 
 def _join() -> None:
@@ -76,7 +76,7 @@ def _join() -> None:
         in_room.enter(code)
     elif typed:
         st.session_state[REFUSED] = say(
-            "There is no room of this code. A code has 6 letters and digits, such as K7MPR4."
+            "There is no room with this code. A code has 6 letters and digits, such as K7MPR4."
         )
 
 
@@ -84,15 +84,15 @@ def _open() -> None:
     try:
         in_room.teach(ROOMS.open())
     except RefusedError:
-        st.session_state[REFUSED] = say("There are too many rooms on this server at the moment; try again later.")
+        st.session_state[REFUSED] = say("This server has too many rooms at the moment; try again later.")
 
 
 def _joined(code: str) -> None:
     st.subheader(say("You are in room {code}.", code=code), anchor=False)
     st.markdown(
         say(
-            "Your page goes where the teacher goes. You may look around by yourself at any time, and come back: the "
-            "line at the foot of each page does both."
+            "Your page goes where the teacher goes. You can look around on your own at any time and come back, "
+            "with the line at the foot of each page."
         )
     )
     st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")

@@ -30,10 +30,10 @@ def draw(taught: Opened, public: Public) -> None:
     with code:
         st.html(RULES + joining.qr(where, where="gf-join"))
     with said:
-        st.markdown(say("Students scan this code, open this address, or type the code of the room on this page:"))
+        st.markdown(say("Students scan this code, open this address, or type the room code on this page:"))
         st.code(where, language=None)
         joining.caution()
-        st.markdown(say("Now go to any page: the class follows each of your moves."))
+        st.markdown(say("Now go to any page: the class follows you."))
     _sentences(taught, public)
     _few(taught, public)
     _voting(taught, public)
@@ -43,7 +43,9 @@ def draw(taught: Opened, public: Public) -> None:
             say("Open the projector view"), f"{joining.base()}/{wall}", icon=":material/cast_for_education:"
         )
         with st.popover(say("My own link"), icon=":material/key:"):
-            st.markdown(say("Whoever opens this link teaches in this room. Keep it to yourself, and off the wall."))
+            st.markdown(
+                say("Anyone who opens this link teaches in this room. Do not share it or show it on the projector.")
+            )
             own = f"{in_room.PAGE}?{in_room.PARAMETER}={taught.code}&{in_room.SECRET}={taught.secret}"
             st.code(f"{joining.base()}/{own}", language=None)
         save(ROOMS.record(taught), taught.code)
@@ -75,22 +77,22 @@ def _sentences(taught: Opened, public: Public) -> None:
         on_change=lambda: polling.do(taught, Room.let_own, bool(st.session_state.get(OWN))),
     )
     if public.own:
-        st.caption(say("Choices on different sentences cannot be compared: votes show how many were right."))
+        st.caption(say("Choices for different sentences cannot be compared, so votes show only how many were right."))
 
 
 def _few(taught: Opened, public: Public) -> None:
     st.session_state[FEW] = public.few
     st.toggle(
-        say("Show bars for fewer than {least} votes, too", least=LEAST_VOTES),
+        say("Show bars even for fewer than {least} votes", least=LEAST_VOTES),
         key=FEW,
         on_change=lambda: polling.do(taught, Room.let_few, bool(st.session_state.get(FEW))),
     )
     if public.few:
         st.caption(
             say(
-                "From the next vote on, bars show from {least} votes on what was chosen. In a small group that may "
-                "tell who voted what: where all chose the same, every vote is known, and whoever voted can tell what "
-                "the others chose. Students read this before they vote.",
+                "From the next vote on, bars show what was chosen as soon as there are {least} votes. In a small "
+                "group this may give away who voted for what: if all chose the same, every vote is known, and "
+                "anyone who voted can tell what the others chose. Students read this before they vote.",
                 least=LEAST_OF_FEW,
             )
         )

@@ -15,14 +15,14 @@ from ui.shared.door import here, st
 from ui.state import in_room
 from words import say
 
-RIGHT_ALONE = say("Answers are not compared here: votes show how many were right.")
+RIGHT_ALONE = say("Answers are not compared here: votes show only how many were right.")
 
 
 def draw() -> None:
     """Draw the view, or that there is no room."""
     code, public = in_room.current(), in_room.public()
     if public is None:
-        gone = say("There is no room {code}, or there is none any more.", code=code)
+        gone = say("There is no room {code}, or it has ended.", code=code)
         st.html(f'{RULES}<div class="gf-wall"><p class="gf-wall-question">{escape(here(gone))}</p></div>')
         return
     asked = public.question is not None

@@ -32,7 +32,7 @@ def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -
                 drawing.plain(one.told()),
                 key=f"{slot}{CHANGES}_{place}",
                 icon=":material/close:",
-                help=say("Take this change back."),
+                help=say("Undo this change."),
                 on_click=partial(session.change, slot, tuple(other for other in changes if other != one)),
             )
         more = len(changes) - MOST_CHIPS

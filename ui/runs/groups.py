@@ -32,9 +32,9 @@ def shared_by(head: int, config: ModelConfig | None) -> str:
         return ""
     group = head // size
     if config.n_kv_heads == 1:
-        return say("all {n_heads} heads share one head of keys and values", n_heads=config.n_heads)
+        return say("all {n_heads} heads share one key-value head", n_heads=config.n_heads)
     return say(
-        "heads {first} to {last} share keys and values {group} of {n}",
+        "heads {first} to {last} share key-value head {group} of {n}",
         n=config.n_kv_heads,
         group=group + 1,
         first=group * size + 1,

@@ -184,7 +184,7 @@ def submit(waiting: Waiting) -> Job:
     """Have the files read; CheckpointError if they are gone, this session handed in enough, or too many wait."""
     if len(own()) >= MOST_OWN:
         raise CheckpointError(
-            "{n} models were uploaded from this page already; delete one of them first.", n=len(own())
+            "You have already uploaded {n} models from this page; delete one of them first.", n=len(own())
         )
     received = [Received(file.name, _path(waiting.token, file.number)) for file in waiting.files]
     store().count(waiting.token, 0)  # they are used now
@@ -195,7 +195,11 @@ def submit(waiting: Waiting) -> Job:
 def keep(waiting: Waiting, job: Job) -> str:
     """Keep what was read; its name. Raises CheckpointError if it was refused."""
     if job.read is None:
-        raise CheckpointError(job.refused) if job.refused is not None else CheckpointError("Nobody waited for it.")
+        raise (
+            CheckpointError(job.refused)
+            if job.refused is not None
+            else CheckpointError("Reading stopped because no page was waiting for the result.")
+        )
     made = job.folder / "made" / job.title
     upload = store().keep(waiting.token, made, native=job.read.native, left_out=job.read.left_out)
     name = NAME + upload.token
@@ -216,12 +220,14 @@ def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
     check_all_differ(names)
     if len(names) > OURS.files:
         raise CheckpointError(
-            "{found:,} files are uploaded together; at most {most} are taken.", found=len(names), most=OURS.files
+            "{found:,} files were uploaded together; at most {most} are allowed.", found=len(names), most=OURS.files
         )
     n_bytes = waiting.n_bytes + sum(file.size for file in files)
     if n_bytes > OURS.unpacked:
         raise CheckpointError(
-            "The files have {found:,} bytes together; at most {most:,} are taken.", found=n_bytes, most=OURS.unpacked
+            "The files have {found:,} bytes in total; at most {most:,} are allowed.",
+            found=n_bytes,
+            most=OURS.unpacked,
         )
 
 

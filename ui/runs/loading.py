@@ -121,7 +121,7 @@ def open_maps(name: str) -> GivenMaps:
     """The maps of a file; read once, and again when it changes. Raises GlassformerError if none can be shown."""
     entry = maps_there().get(name)
     if entry is None:
-        raise QueryError("{name} is no file of maps any more.", name=shown(name))
+        raise QueryError("{name} is no longer a file of attention maps.", name=shown(name))
     return _open_maps(str(entry.folder), str(entry.root), signature(entry.folder))
 
 

@@ -144,8 +144,8 @@ def _offer(wish: Hashable, widget: str, label: str, seconds: float) -> None:
 def takes_about(seconds: float) -> Sentence:
     """How long something that is asked for will take."""
     return say_n(
-        "Takes about {n:,} second with this model and this text; others go first.",
-        "Takes about {n:,} seconds with this model and this text; others go first.",
+        "Takes about {n:,} second with this model and this text; other requests go first.",
+        "Takes about {n:,} seconds with this model and this text; other requests go first.",
         max(round(seconds), 1),
     )
 

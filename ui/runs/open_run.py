@@ -124,7 +124,7 @@ def open_run(
             st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
         return None
     if trace is None:
-        st.caption(say("What follows is still the last result."))
+        st.caption(say("Below is still the previous result."))
     opened = attempt(
         partial(_opened, checkpoint, link, last, here, kind, slot)
     )  # of a long run maps are computed now
@@ -241,8 +241,8 @@ def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Li
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:
     if not anatomy(checkpoint.config).reads:
-        return say("Type a prompt above, or take an example.")
+        return say("Type a prompt above, or pick an example.")
     if checkpoint.card.source_code:
         language = checkpoint.card.source_language
-        return say("Type a sentence in {language} above, or take an example.", language=language)
-    return say("Type some text above, or take an example.")
+        return say("Type a sentence in {language} above, or pick an example.", language=language)
+    return say("Type some text above, or pick an example.")

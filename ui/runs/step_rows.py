@@ -153,20 +153,29 @@ def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, 
 def no_layer(layer: int, count: int) -> str:
     """What is said of a layer that there is not, counted from 0."""
     return say(
-        "Layer {layer} was asked for; this model has {count}. The mean is shown.", layer=layer + 1, count=count
+        "Layer {layer} was requested, but this model has only {count}. The mean is shown.",
+        layer=layer + 1,
+        count=count,
     )
 
 
 def no_head(head: int, count: int) -> str:
     """What is said of a head that there is not, counted from 0."""
-    return say("Head {head} was asked for; this model has {count}. The mean is shown.", head=head + 1, count=count)
+    return say(
+        "Head {head} was requested, but this model has only {count}. The mean is shown.", head=head + 1, count=count
+    )
 
 
 def _no_step(step: int, count: int) -> str:
     if not count:
-        return say("Step {step} was asked for; this model writes nothing, so there are no steps.", step=step + 1)
+        return say(
+            "Step {step} was requested, but this model does not write any output, so there are no steps.",
+            step=step + 1,
+        )
     return say(
-        "Step {step} was asked for; this output has {count}. The last one is shown.", step=step + 1, count=count
+        "Step {step} was requested, but this output has only {count}. The last one is shown.",
+        step=step + 1,
+        count=count,
     )
 
 

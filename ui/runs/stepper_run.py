@@ -57,5 +57,5 @@ def _stop_sentence(trace: Trace) -> str:
     if trace.stop_reason == "end of sentence":
         return say("The model ended the sentence.")
     if trace.stop_reason == "no decoder":
-        return say("This model is an encoder alone: it reads, and writes nothing.")
-    return say_n("Cut at the limit of {n} piece.", "Cut at the limit of {n} pieces.", trace.n_steps)
+        return say("This is an encoder-only model: it reads text but does not write any.")
+    return say_n("Cut off at the limit of {n} piece.", "Cut off at the limit of {n} pieces.", trace.n_steps)

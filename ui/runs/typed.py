@@ -69,18 +69,18 @@ def judge(guess: str, looking: Looking, tokenizer: AnyTokenizer) -> Verdict:
     whole = find_piece(guess, tokenizer, trace.log_probs[step])
     i = first_piece(guess, tokenizer) if whole is None else whole
     if i is None:
-        beginning = say("“{text}” begins with no piece of this model's vocabulary.", text=guess.strip()[:40])
-        again = say("Guess again, or leave the field empty to see what the model says.")
+        beginning = say("“{text}” does not begin with any piece of this model's vocabulary.", text=guess.strip()[:40])
+        again = say("Guess again, or leave the field empty to see the model's choice.")
         return Verdict(None, joined(" ", [beginning, again]))
     piece, right = trace.vocabulary[i], i == trace.tgt_ids[step]
     probability = float(np.exp(trace.log_probs[step, i]))
     found = say(
-        "The model gave “{piece}” a probability of {probability}: rank {rank:,}.",
+        "The model gave “{piece}” a probability of {probability} (rank {rank:,}).",
         piece=piece,
         probability=f"{probability:.3f}" if probability >= 0.001 else "<0.001",
         rank=trace.rank_of(i, step=step),
     )
-    said = [say("Right.") if right else say("The output has another piece."), found]
+    said = [say("Right.") if right else say("The output has a different piece."), found]
     if whole is None:
         said.insert(
             0, say("“{text}” is several pieces; the first, “{piece}”, counts.", text=guess.strip()[:40], piece=piece)

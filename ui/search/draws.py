@@ -41,7 +41,7 @@ def jobs() -> Draws:
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     if run.view.guess:
-        said = say("Draws would give the answer away: switch off that candidates are hidden, in the sidebar.")
+        said = say("Draws would give the answer away. Turn off “Hide candidates until I guess” in the sidebar.")
         st.info(said, icon=":material/visibility_off:")
         return
     with row:
@@ -130,7 +130,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
 
 def _state(seen: Seen, n: int) -> str:
     if seen.state == "waiting":
-        return say("Waiting for the draws of others.")
+        return say("Waiting for other visitors' draws.")
     done = say("{done} of {n} draws.", done=len(seen.so_far or ()), n=n)
     stopped = seen.state in ("cancelled", "failed")
     return joined(" ", [say("Stopped."), done]) if stopped else done
@@ -166,11 +166,15 @@ def said_of(every: Sequence[Outcome], n: int) -> list[str]:
 def _together(p: float) -> str:
     if p < 0.001:
         return say(
-            "Together they have a probability of less than 0.1%; the rest is that of outputs that did not come."
+            "Together these outputs have a probability of less than 0.1%; the rest belongs to outputs that were "
+            "not drawn."
         )
     if p < 0.9995:
-        return say("Together they have a probability of {p:.1%}; the rest is that of outputs that did not come.", p=p)
-    return say("Hardly any other is possible: together they have a probability of {p:.1%}.", p=p)
+        return say(
+            "Together these outputs have a probability of {p:.1%}; the rest belongs to outputs that were not drawn.",
+            p=p,
+        )
+    return say("Hardly any other output is possible: together these have a probability of {p:.1%}.", p=p)
 
 
 def _expected(every: Sequence[Outcome], n: int) -> list[str]:
@@ -180,7 +184,7 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
     if common:
         said.append(
             say(
-                "Of the {k} to be expected at least once, the 95 % interval holds the probability of {fit}.",
+                "For {fit} of the {k} outputs expected at least once, the 95 % interval contains the probability.",
                 k=len(common),
                 fit=sum(one.fits for one in common),
             )
@@ -188,7 +192,8 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
     if len(common) < len(every):
         said.append(
             say(
-                "What is rarer than one in {n} draws is listed as it came, so it looks more frequent than it is.",
+                "An output rarer than one in {n} draws is listed only if it happened to be drawn, so it looks more "
+                "frequent than it is.",
                 n=n,
             )
         )
@@ -208,9 +213,9 @@ def _opened(one: Outcome, seed: int, slot: Slot, checkpoint: Checkpoint, link: L
             listed = joined(", ", others[:_MOST_SEEDS])
             more = len(others) - _MOST_SEEDS
             said.append(
-                say("The same is drawn by seeds {listed}.", listed=listed)
+                say("Other seeds with the same output: {listed}.", listed=listed)
                 if more <= 0
-                else say("The same is drawn by seeds {listed} and {more} more.", listed=listed, more=more)
+                else say("Other seeds with the same output: {listed} and {more} more.", listed=listed, more=more)
             )
         st.markdown(joined("  \n", said))
         how = link.decoding
@@ -234,7 +239,7 @@ def _table(scene: Outputs) -> None:
         column_config={here(name): config for name, config in columns.items()},
         alt=say("The outputs that were drawn, with counts, shares and probabilities."),
     )
-    st.caption(say("Press a number to open its draw."))
+    st.caption(say("Click a number to open its draw."))
 
 
 def _columns(number: Any) -> dict[str, Any]:
@@ -246,11 +251,11 @@ def _columns(number: Any) -> dict[str, Any]:
         say("Draws"): figure(format="%d"),
         say("Share"): figure(format="%.3f", help=here(say("Of all draws."))),
         say("Drawn from"): figure(
-            format="%.3g", help=here(say("Its probability in the distribution that was drawn from."))
+            format="%.3g", help=here(say("Its probability in the distribution used for the draws."))
         ),
         say("Model's own"): figure(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
-        say("From"): figure(format="%.3f", help=here(say("The lower end of the 95 % interval of its probability."))),
-        say("To"): figure(format="%.3f", help=here(say("The upper end of the 95 % interval of its probability."))),
+        say("From"): figure(format="%.3f", help=here(say("Lower end of the 95 % interval for its probability."))),
+        say("To"): figure(format="%.3f", help=here(say("Upper end of the 95 % interval for its probability."))),
         say("Seeds"): kinds.TextColumn(width=120),
     }
 

@@ -28,13 +28,18 @@ def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spr
     piece = trace.vocabulary
     said: list[str] = []
     if raw.best == tempered.best:
-        said.append(say("“{piece}” is the likeliest at every temperature: dividing all scores by one number keeps "
-                        "their order.", piece=piece[tempered.best]))  # fmt: skip
+        said.append(
+            say(
+                "“{piece}” is the likeliest at every temperature: dividing all scores by the same number keeps their "
+                "order.",
+                piece=piece[tempered.best],
+            )
+        )
     else:
         said.append(
             say(
-                "The model's own likeliest, “{closed}”, is closed or scored lower by the rules of its config; of "
-                "what they leave, “{piece}” is the likeliest at every temperature.",
+                "The model's own likeliest piece, “{closed}”, is closed or scored lower by rules of its config. "
+                "Among those that the rules leave, “{piece}” is the likeliest at every temperature.",
                 closed=piece[raw.best],
                 piece=piece[tempered.best],
             )
@@ -46,7 +51,7 @@ def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spr
 
 def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
     if temperature == 1:
-        return say("At temperature 1 the scores stay as they are.")
+        return say("Temperature 1 leaves the scores unchanged.")
     return say(
         "At temperature {temperature:g} the entropy goes from {raw:.2f} to {tempered:.2f} bits.",
         temperature=temperature,
@@ -60,16 +65,21 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
     if not found.how.top_k and found.how.top_p == 1:
         barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
         if len(barred) == 1:
-            return say("Nothing is cut: every piece but “{piece}” may be drawn, which no output may hold.",
+            return say("Nothing is cut: every piece can be drawn except “{piece}”, which no output may contain.",
                        piece=barred[0])  # fmt: skip
         if barred:
-            return say("Nothing is cut: every piece may be drawn but {n:,} that no output may hold, “{piece}” among "
-                       "them.", n=len(barred), piece=barred[0])  # fmt: skip
-        return say("Nothing is cut: every piece may be drawn, however improbable.")
+            return say(
+                "Nothing is cut: every piece can be drawn except {n:,} that no output may contain, “{piece}” among "
+                "them.",
+                n=len(barred),
+                piece=barred[0],
+            )
+        return say("Nothing is cut: every piece can be drawn, however improbable.")
     if cut.left == 1:
-        return say("One piece is left, so that each draw gives it: as greedy decoding does.")
+        return say("Only one piece is left, so every draw gives it, as greedy decoding does.")
     by_k = int((found.by_k > 0).sum())
     if found.how.top_k and found.how.top_p < 1:
-        return say("Top-k leaves {by_k:,} pieces and top-p {n:,} of these; what was cut had {away:.2%} together.",
+        return say("Top-k leaves {by_k:,} pieces and top-p {n:,} of these. What was cut had a total probability of "
+                   "{away:.2%}.",
                    by_k=by_k, n=cut.left, away=away)  # fmt: skip
-    return say("{n:,} pieces are left; what was cut had {away:.2%} together.", n=cut.left, away=away)
+    return say("{n:,} pieces are left. What was cut had a total probability of {away:.2%}.", n=cut.left, away=away)

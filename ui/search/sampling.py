@@ -34,12 +34,18 @@ def sliders(run: OpenRun) -> None:
     columns = st.columns(3, gap="medium")
     with columns[0]:
         kept = _kept(run.slot, "try_temperature", how.temperature)
-        choices.decimal(kept, say("Temperature"), 0.05, 5.0, step=0.05,
-                                      help=say("Below 1 sharpens, above 1 flattens."))  # fmt: skip
+        choices.decimal(
+            kept,
+            say("Temperature"),
+            0.05,
+            5.0,
+            step=0.05,
+            help=say("Below 1 sharpens the distribution, above 1 flattens it."),
+        )
     with columns[1]:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
         kept = _kept(run.slot, "try_k", how.top_k)
-        help = say("At the end of the line all pieces are kept.")
+        help = say("At the right end, all pieces are kept.")
         choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
@@ -64,9 +70,9 @@ def _ways(run: OpenRun, how: Sampling) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         if how != run_draws(run):
-            st.caption(say("Only looked at: the run goes by other settings."))
+            st.caption(say("Preview only: the run uses other settings."))
             st.button(
-                say("Back to those of the run") if samples else say("Back to temperature 1 without cuts"),
+                say("Back to the run's settings") if samples else say("Back to temperature 1 without cuts"),
                 key=run.key(BACK),
                 on_click=partial(session.replace, run.slot, **NOT_TRIED),
                 icon=":material/undo:",
@@ -90,9 +96,7 @@ def take(how: Sampling) -> None:
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the part; it adds no controls to `row`."""
     if run.looking.covered:
-        said = say(
-            "What the model could write here would give the answer away: reveal the step on the Step page first."
-        )
+        said = say("This would give the answer away. Reveal the step on the Step page first.")
         st.info(said, icon=":material/visibility_off:")
         return
     sliders(run)

@@ -37,7 +37,7 @@ def draw(run: OpenRun) -> None:
     """Draw the sentence, the row of parts, to which a part adds its own controls, and the chosen part."""
     sentence(run, compact=True)
     if not anatomy(run.checkpoint.config).writes:
-        said = say("This model is an encoder alone: it reads, and writes no pieces, so that none are chosen.")
+        said = say("This encoder-only model generates no output, so no pieces are chosen.")
         st.info(said, icon=":material/info:")
         return
     row = choices.bar(run.slot)
@@ -70,16 +70,20 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
     """Say that this run is no beam search, and that the tree is of another; of a large model offer that one."""
     slot, size = run.slot, Beam().size
     if not drawn:
-        said = say("This run does not decode by beam search, and a search with this model may take a while.")
+        said = say("This run does not use beam search, and a search with this model may take a while.")
     elif isinstance(run.trace.query.decoding, Sampling):
-        said = say("The run itself samples. This tree is a search with {n} beams of the same sentence.", n=size)
+        said = say(
+            "This run uses sampling. The tree shows a separate search of the same sentence with {n} beams.", n=size
+        )
     else:
-        said = say("The run itself is greedy. This tree is a search with {n} beams of the same sentence.", n=size)
+        said = say(
+            "This run is greedy. The tree shows a separate search of the same sentence with {n} beams.", n=size
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(said, width="content")
         if not drawn:
             st.button(
-                say("Draw a search with {n} beams beside it", n=size),
+                say("Draw a separate search with {n} beams", n=size),
                 key=run.key(DRAW_BESIDE),
                 on_click=partial(session.replace, slot, with_beam=True),
             )
@@ -90,7 +94,7 @@ def _ways(run: OpenRun) -> None:
     """Draw the ways on from what is looked at."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         link = address(run.checkpoint, run.link, step=run.view.step)
-        menu.ways([("step", say("Step through what is shown above"), write_link(link))], at_step=True)
+        menu.ways([("step", say("Step through the output above"), write_link(link))], at_step=True)
         if run.trace.query.forced:
             st.button(
                 say("Search without the forced beginning"),

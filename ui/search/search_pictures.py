@@ -162,10 +162,10 @@ def _leaves(scene: Searched) -> list[Leaf]:
 
 def _how_it_ended(scene: Searched) -> str:
     if not scene.tree.settled:
-        return say("The search ended at the most pieces that may be written.")
+        return say("The search stopped at the maximum output length.")
     if scene.until < scene.last:
-        return say("Until step {n} it went on, and found nothing that came among the results.", n=scene.last + 1)
-    return say("It ended when nothing that was open could come among the results any more.")
+        return say("The search went on to step {n} but found nothing more for the results.", n=scene.last + 1)
+    return say("The search ended when no open beginning could enter the results any more.")
 
 
 # ------------------------------------------------------------------------------------------------ before the draw
@@ -247,7 +247,7 @@ def _row(scene: BeforeDraw, i: int) -> Shares:
     found, drawn = scene.found, i == _drawn_by(scene.run)
     said = [say("drawn by this run")] if drawn else []
     if found.raw[i] > 0 and found.tempered[i] == 0:
-        said.append(say("closed by the model's settings, or too small to be told from 0"))
+        said.append(say("closed by the model's settings, or too small to distinguish from 0"))
     elif found.by_k[i] == 0 < found.tempered[i]:
         said.append(say("cut off by top-k"))
     elif found.cut[i] == 0 < found.by_k[i]:
@@ -334,7 +334,7 @@ def drawn(scene: Outputs) -> Plot:
             title=say("The most frequent of {n} draws", n=scene.n) if several else say("The {n} draws", n=scene.n),
             chosen=chosen,
         ),
-        alt=say("How often each output was drawn, beside its probability; the most frequent is “{text}”.",
+        alt=say("How often each output was drawn, next to its probability; the most frequent is “{text}”.",
                 text=rows[0].text),
         how_to_read=HOW_TO_READ_DRAWS,
         clicked=place_of,

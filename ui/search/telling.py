@@ -45,16 +45,16 @@ def _dropped(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
     if last is None or short is None:
         return ""
     better = joined(" ", [vocabulary[i] for i in tree.ids(last.place)][-3:])
-    return say("Dropped: {short:.2f} short of the last that was kept, “{better}”.", short=short, better=better)
+    return say("Dropped: {short:.2f} below the last one that was kept, “{better}”.", short=short, better=better)
 
 
 def _still_open(tree: SearchTree, node: Node, ends: Sequence[int], until: int) -> str:
     if until < len(tree.rounds) - 1:
-        return say("Kept: place {rank} of its step, and open.", rank=node.rank)
+        return say("Kept: place {rank} at its step, still open.", rank=node.rank)
     if node.place in ends:
         return say("Cut at the limit: place {n} of the results.", n=ends.index(node.place) + 1)
     if tree.settled:
-        return say("Given up at the end: no continuation could have come among the results any more.")
+        return say("Given up at the end: no continuation could have entered the results any more.")
     return say("Cut at the limit, and not among the results.")
 
 
@@ -62,12 +62,12 @@ def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
     """What became of a beginning in the round after the one that kept it."""
     best = tree.best_continuation(node.place)
     if best is not None and best.is_kept:
-        return say("Kept: place {rank} of its step.", rank=node.rank)
+        return say("Kept: place {rank} at its step.", rank=node.rank)
     short = None if best is None else tree.short(best)
     if best is None or short is None:
         return say("Kept at place {rank}; in the next step all of its continuations were dropped.", rank=node.rank)
     return say(
-        "Kept at place {rank}; in the next step its best continuation, “{piece}”, was {short:.2f} short.",
+        "Kept at place {rank}; in the next step its best continuation, “{piece}”, fell {short:.2f} short.",
         rank=node.rank,
         piece=vocabulary[best.piece],
         short=short,
@@ -77,15 +77,15 @@ def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
 def numbers_of(tree: SearchTree, node: Node) -> list[str]:
     """The numbers of a beginning, a line each."""
     said: list[str] = [
-        say("probability given what stands before: {p:.4f}", p=math.exp(node.log_prob)),
+        say("probability given the pieces before it: {p:.4f}", p=math.exp(node.log_prob)),
         say("sum of log-probabilities: {total:.3f}", total=node.total),
     ]
     if abs(node.compared - node.total) > 1e-9:
-        said.append(say("as the rules of the model's config change it: {value:.3f}", value=node.compared))
+        said.append(say("after the rules of the model's config: {value:.3f}", value=node.compared))
     if node.fate == "ended" or node.result is not None:
         said.append(say("divided by the length penalty: score {score:.3f}", score=node.score))
     if node.rank:
-        said.append(say("place {rank} of its step", rank=node.rank))
+        said.append(say("place {rank} at its step", rank=node.rank))
     return said
 
 
@@ -109,8 +109,12 @@ def _weighed(tree: SearchTree, step: int, vocabulary: Sequence[str], until: int)
         ])  # fmt: skip
     note = ""
     if len(one.dropped) < one.n_dropped:
-        note = say("The {n} nearest of {all:,} that were dropped are listed.", n=len(one.dropped), all=one.n_dropped)
-    return Rows(columns=_COLUMNS, rows=rows, fold=say("All that step {n} weighed", n=step + 1), note=note)
+        note = say(
+            "Of {all:,} dropped continuations, the {n} closest to being kept are listed.",
+            n=len(one.dropped),
+            all=one.n_dropped,
+        )
+    return Rows(columns=_COLUMNS, rows=rows, fold=say("Continuations considered at step {n}", n=step + 1), note=note)
 
 
 def _signed(number: float) -> str:
@@ -123,11 +127,11 @@ def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
     if here.forced:
         piece = vocabulary[tree.nodes[here.kept[0]].piece] if here.kept else ""
         return say(
-            "Step {step}: “{piece}” is forced here, so that nothing else was weighed.", step=step + 1, piece=piece
+            "Step {step}: “{piece}” is forced here, so nothing else was considered.", step=step + 1, piece=piece
         )
     n = len(here.kept) + here.n_dropped
     said: list[str] = [
-        say("Step {step}: of {n:,} continuations {kept} were kept.", step=step + 1, n=n, kept=len(here.kept))
+        say("Step {step}: {kept} of {n:,} continuations were kept.", step=step + 1, n=n, kept=len(here.kept))
     ]
     if ended:
         said.append(say("Of these, {n} ended.", n=ended))
@@ -135,7 +139,8 @@ def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
         best, last = tree.nodes[here.dropped[0]], tree.last_kept(step)
         said.append(
             say(
-                "The best that was dropped, “{dropped}” with a sum of {a:.2f}, had to beat “{kept}” with {b:.2f}.",
+                "The best one that was dropped, “{dropped}”, has a sum of {a:.2f}; to be kept, it had to beat "
+                "“{kept}” with {b:.2f}.",
                 dropped=_end_of(tree, best, vocabulary),
                 a=best.compared,
                 kept="" if last is None else _end_of(tree, last, vocabulary),

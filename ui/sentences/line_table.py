@@ -34,20 +34,24 @@ _Numbers = dict[str, tuple[Sentence, Sentence, str]]
 _READ: Final[dict[str, Sentence]] = {"source": say("Source"), "output": say("Output")}
 _NUMBERS: Final[_Numbers] = {
     "chrf": (say("chrF"), say("chrF2 of the output against the reference, 0 to 100."), "%.1f"),
-    "score": (say("Score", about="an output"), say("What beam search ranks results by."), "%.3f"),
+    "score": (say("Score", about="an output"), say("Beam search ranks its results by this number."), "%.3f"),
     "log_prob_per_piece": (
         say("Log-prob."),
-        say("Mean log-probability of a piece, in nats; nearer to 0 is surer."),
+        say("Mean log-probability per piece, in nats. Closer to 0 is more certain."),
         "%.3f",
     ),
     "entropy_bits": (say("Entropy"), say("Mean over the steps, in bits."), "%.2f"),
-    "length_ratio": (say("Ratio"), say("Pieces written for each piece read, without marks around them."), "%.2f"),
-    "repeated": (say("Repeated"), say("Share of pairs of neighbouring pieces that were there before."), "percent"),
-    "unknown": (say("Unknown"), say("Pieces of the source that the model has never seen."), "%d"),
+    "length_ratio": (say("Ratio"), say("Pieces written per piece read, not counting start and end marks."), "%.2f"),
+    "repeated": (
+        say("Repeated"),
+        say("Share of pairs of neighbouring pieces that occurred earlier in the output."),
+        "percent",
+    ),
+    "unknown": (say("Unknown"), say("Unknown pieces in the source: text that the vocabulary lacks."), "%d"),
 }
 _BEHIND: Final[_Numbers] = {
-    "log_prob": (say("Sum"), say("Log-probability of the whole, in nats."), "%.2f"),
-    "pieces": (say("Pieces"), say("That the log-probability is of, the end mark included."), "%d"),
+    "log_prob": (say("Sum"), say("Sum of the log-probabilities of all pieces, in nats."), "%.2f"),
+    "pieces": (say("Pieces"), say("Number of pieces counted in the log-probability, end mark included."), "%d"),
 }
 
 
@@ -55,11 +59,11 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
     """Draw the lines that are listed; `over` says that no others will come."""
     found = _asked_for(results, over=over)
     if not found:
-        st.info(say("No line is listed: choose others above."), icon=":material/filter_list:")
+        st.info(say("No line matches. Change the choices above."), icon=":material/filter_list:")
         return
     _rows(found)
     count = say_n("{n:,} line.", "{n:,} lines.", len(found))
-    how = say("Press a number to open its line; press a heading to sort by it, point at it for what it is.")
+    how = say("Click a number to open its line. Click a heading to sort by it; hover over it for its meaning.")
     st.caption(joined(" ", [count, how]))
     _file(file, found)
 
@@ -92,7 +96,7 @@ def _rows(found: Sequence[LineResult]) -> None:
         hide_index=True,
         height=_HEIGHT if len(found) > _MOST_WITHOUT_SCROLLING else "content",
         column_config=shown,
-        alt=say("The lines, one a row: what was read and written, and numbers of each."),
+        alt=say("One row per line: what was read and written, with its numbers."),
     )
 
 
@@ -101,7 +105,7 @@ def _columns(cells: Mapping[str, object]) -> dict[str, Any]:
     kinds = st.column_config
     found: dict[str, Any] = {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in _READ.items()}
     found |= _numbers(_NUMBERS)
-    said = here(say("Whether the output ended by itself."))
+    said = here(say("Whether the output ended with an end mark."))
     found["ended"] = kinds.CheckboxColumn(here(say("Ended")), help=said, width=_NUMBER_WIDTH)
     found["reference"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
     found |= _numbers(_BEHIND)

@@ -34,21 +34,23 @@ class _Measure:
 
 
 _LOG_PROB = _Measure(
-    say("Log-probability a piece (nats)"),
-    say("Log-probability a piece"),
+    say("Log-probability per piece (nats)"),
+    say("Log-probability per piece"),
     say("Lines by log-probability"),
     lambda one: one.mean_log_prob,
 )
-_CHRF = _Measure(say("chrF"), say("chrF against log-probability a piece"), say("Lines by chrF"), lambda one: one.chrf)
+_CHRF = _Measure(
+    say("chrF"), say("chrF against log-probability per piece"), say("Lines by chrF"), lambda one: one.chrf
+)
 _RATIO = _Measure(
     say("Length ratio"),
-    say("Length ratio against log-probability a piece"),
+    say("Length ratio against log-probability per piece"),
     say("Lines by length ratio"),
     lambda one: one.length_ratio,
 )
 _ENTROPY = _Measure(
     say("Entropy (bits)"),
-    say("Entropy against log-probability a piece"),
+    say("Entropy against log-probability per piece"),
     say("Lines by entropy"),
     lambda one: one.entropy,
 )
@@ -68,14 +70,14 @@ def overview(results: Sequence[LineResult]) -> None:
 
 def _numbers(found: Summary) -> list[tuple[str, str, str | None]]:
     """Label, value and explanation of each number that there is."""
-    surer = say("Mean over all pieces, in nats; nearer to 0 is surer.")
-    unknown = say("Of the sources' pieces; lines with one: {n:,}.", n=found.n_unknown_lines)
+    surer = say("Mean over all pieces, in nats. Closer to 0 is more certain.")
+    unknown = say("Share of all source pieces. Lines with at least one: {n:,}.", n=found.n_unknown_lines)
     every: list[tuple[str, float | None, str, str | None]] = [
-        (say("chrF of all"), found.chrf, ".1f", say("Of all outputs together, 0 to 100.")),
-        (say("Log-probability a piece"), found.log_prob, ".3f", surer),
-        (say("Entropy"), found.entropy, ".2f", say("Mean of the lines, in bits.")),
-        (say("Length ratio"), found.length_ratio, ".2f", say("Pieces written for each piece read.")),
-        (say("Ended"), found.ended, ".1%", say("Outputs that ended by themselves.")),
+        (say("chrF of all"), found.chrf, ".1f", say("For all outputs together, 0 to 100.")),
+        (say("Log-probability per piece"), found.log_prob, ".3f", surer),
+        (say("Entropy"), found.entropy, ".2f", say("Mean over the lines, in bits.")),
+        (say("Length ratio"), found.length_ratio, ".2f", say("Pieces written per piece read.")),
+        (say("Ended"), found.ended, ".1%", say("Share of outputs that ended with an end mark.")),
         (say("Unknown pieces"), found.unknown, ".2%", unknown),
         (say("Not run"), found.n_failed or None, ",", None),
     ]
@@ -104,7 +106,7 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
             title=against.against,
         ),
         key=POINTS,
-        alt=say("{title}, a point a line. The table has the same numbers.", title=against.against),
+        alt=say("{title}, one point per line. The table has the same numbers.", title=against.against),
         how_to_read=HOW_TO_READ_POINTS,
         on_click=on_click(POINTS, place_of, open_line),
         of_sentence=False,
@@ -122,7 +124,7 @@ def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
         charts.line_spread_spec(values, name=measure.name, title=measure.spread),
         key=SPREAD,
         alt=say(
-            "{title}: {n:,} of them, from {low:.2f} to {high:.2f}, half below {middle:.2f}.",
+            "{title}: {n:,} lines, from {low:.2f} to {high:.2f}, half of them below {middle:.2f}.",
             title=measure.spread,
             n=len(values),
             low=values.min(),

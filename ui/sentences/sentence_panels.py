@@ -34,7 +34,7 @@ _LOOK_SECONDS: Final = 1.0
 _ROWS_A_SECOND: Final = 400  # of a table that is drawn again: a long one comes less often
 _MOST_SECONDS: Final = 90  # beyond, minutes are said
 GONE: Final = say(
-    "The file of sentences in this address is not kept any more: the server was started anew, or others took its "
+    "The file of sentences in this address is no longer kept: the server was restarted, or other files took its "
     "place. Run it again."
 )
 
@@ -60,12 +60,16 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
     if TEXT not in st.session_state:  # another tab, or the same one loaded again
         st.session_state[TEXT] = "" if job is None else _as_text(job.about.lines)
     running = job is not None and job.seen.is_under_way
-    with st.container() if job is None else st.expander(say("Other sentences, or the same once more")):
+    with st.container() if job is None else st.expander(say("Other sentences, or the same again")):
         lines, characters = LIMITS.lines, LIMITS.characters
-        most = say("At most {lines:,} lines, {characters:,} characters in each.", lines=lines, characters=characters)
+        most = say(
+            "At most {lines:,} lines, each with at most {characters:,} characters.",
+            lines=lines,
+            characters=characters,
+        )
         st.caption(joined(" ", [_what_is_given(checkpoint), most]))
         st.text_area(
-            say("Sentences, one a line"),
+            say("Sentences, one per line"),
             key=TEXT,
             height=220,
             placeholder=say("source {arrow} reference", arrow=ARROW),
@@ -73,13 +77,13 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         )
         if switch.mode() != "off":
             st.file_uploader(
-                say("Or a text file, which goes before what is typed"),
+                say("Or a text file, used instead of the typed text"),
                 type=["txt", "tsv"],
                 key=FILE,
                 max_upload_size=_MEGABYTES,
             )
         said, about = say("Run them"), checkpoint.content_hash
-        help = say("Cancel those that are being run first.") if running else None
+        help = say("Cancel the sentences that are running first.") if running else None
         with pressed(st.button, said, key=START, about=about, type="primary", disabled=running, help=help) as asked:
             begun = attempt(lambda: jobs().start(checkpoint, _lines(), session.asked())) if asked else None
             if begun is not None:
@@ -107,15 +111,15 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
     parts = anatomy(checkpoint.config)
     if not parts.writes:
         return say(
-            "A text a line. This model writes nothing: each text gets its pseudo-log-likelihood, every piece hidden "
-            "alone."
+            "One text per line. This encoder-only model generates no output: each text gets its "
+            "pseudo-log-likelihood, with one piece hidden at a time."
         )
     if not parts.reads:
         return say(
-            "A prompt a line, which the model goes on with; a reference may follow behind a tab or “{arrow}”.",
+            "One prompt per line, which the model continues. A reference may follow after a tab or “{arrow}”.",
             arrow=ARROW,
         )
-    return say("A source a line; a reference may follow behind a tab or “{arrow}”.", arrow=ARROW)
+    return say("One source per line. A reference may follow after a tab or “{arrow}”.", arrow=ARROW)
 
 
 # ------------------------------------------------------------------------------------------------ results
@@ -125,9 +129,7 @@ def draw(job: Job, checkpoint: Checkpoint) -> None:
     """Draw how far a job is, and what is there; `checkpoint` is the one that is chosen, for the address."""
     file: SentenceFile = job.about
     if file.how.checkpoint != checkpoint.content_hash:
-        said = say(
-            "These lines were run on {name}, not on the checkpoint that is chosen now.", name=file.checkpoint_name
-        )
+        said = say("These lines were run on {name}, not on the checkpoint chosen now.", name=file.checkpoint_name)
         st.info(drawing.plain(said), icon=":material/info:")
     if file.how.interventions:
         st.warning(drawing.plain(told(file.how.interventions)), icon=":material/science:")
@@ -196,7 +198,7 @@ def _state(job: Job, seen: Seen, file: SentenceFile) -> str:
     if seen.state in ("cancelled", "failed"):
         return say("Stopped after {n:,} of {whole:,} lines.", n=n, whole=whole)
     if seen.state == "waiting":
-        return say("Waiting for other files of sentences.")
+        return say("Waiting for other files of sentences to finish.")
     rest = file.rest(job)
     if rest is None:
         return say("{n:,} of {whole:,} lines.", n=n, whole=whole)

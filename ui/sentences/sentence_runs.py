@@ -78,6 +78,6 @@ class SentenceRuns(Jobs[str]):
 
 def _too_many(n: int) -> BusyError:
     return BusyError(
-        "{n} files of sentences are being run, which is all that this server takes. Try again when one has ended.",
+        "{n} files of sentences are running, the most this server allows. Try again when one has finished.",
         n=n,
     )

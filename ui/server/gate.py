@@ -29,9 +29,9 @@ WAIT_SECONDS, TAKE_SECONDS = 120.0, 300.0
 STALE_SECONDS = 300.0
 LOOK_SECONDS = 0.1
 
-_OFF = say("Nothing can be uploaded on this server.")
-_NO_LENGTH = say("The request has to say how long it is.")
-_TOO_MUCH = say("That is more than one page may upload at once.")
+_OFF = say("This server does not accept uploads.")
+_NO_LENGTH = say("The request must state its length.")
+_TOO_MUCH = say("The upload exceeds what one page may upload at once.")
 _FULL = say("Too much is being uploaded at the moment; try again in a minute.")
 _SLOW = say("The file took too long to arrive.")
 

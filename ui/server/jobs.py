@@ -125,7 +125,7 @@ class Job:
             self._seen = replace(self._seen, state="failed", problem=error.sentence)
         except BaseException:  # nobody waits for a thread that is gone
             _LOG.exception("a job failed")
-            said = say("Something went wrong; the server's log says what.")
+            said = say("Something went wrong; see the server's log.")
             self._seen = replace(self._seen, state="failed", problem=said)
         self._work = None
 

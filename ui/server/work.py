@@ -168,8 +168,8 @@ class Runner:
         if own >= self._max_places:
             raise BusyError(
                 say_n(
-                    "{n} request of yours is waiting for the model. Try again in a moment.",
-                    "{n} requests of yours are waiting for the model. Try again in a moment.",
+                    "You have {n} request waiting for the model. Try again in a moment.",
+                    "You have {n} requests waiting for the model. Try again in a moment.",
                     own,
                 )
             )

@@ -67,7 +67,7 @@ def layer_and_head(slot: Slot, layer_label: str, n_layers: int, n_heads: int) ->
         say("Head"),
         {None: ALL, **numbered(n_heads)},
         disabled=layer is None,
-        help=say("Choose a layer to choose among its heads.") if layer is None else None,
+        help=say("Choose a layer first, then one of its heads.") if layer is None else None,
     )
     return layer, head
 
@@ -83,7 +83,7 @@ def menu_of_heads(kept: Kept, n_heads: int, *, all_together: bool = True, disabl
     """Draw the choice of a head likewise."""
     heads: dict[int | None, str] = {place: say("Head {n}", n=place + 1) for place in range(n_heads)}
     every: dict[int | None, str] = {None: say("All heads")} if all_together else {}
-    help = say("Choose a layer to choose among its heads.") if disabled else None
+    help = say("Choose a layer first, then one of its heads.") if disabled else None
     return menu(kept, say("Head"), every | heads, bare=True, disabled=disabled, help=help, width=NARROW)
 
 
@@ -108,7 +108,7 @@ def more(slot: Slot, *names: str) -> Any:
         say("Options · {n}", n=count) if count else say("Options"),
         key=f"{slot}{MORE}",
         icon=":material/tune:",
-        help=say_n("{n} of them is not as at first.", "{n} of them are not as at first.", count) if count else None,
+        help=say_n("{n} changed from the default.", "{n} changed from the default.", count) if count else None,
     )
 
 

@@ -62,7 +62,7 @@ def stands_for(key: str, *, height: int = HEIGHT) -> bool:
 def _why(*, by_link: bool) -> str:
     if by_link:
         follows = in_room.current() and in_room.taught() is None
-        return say("Covered by your teacher") if follows else say("Covered by the link that you opened")
+        return say("Covered by your teacher") if follows else say("Covered by the link you opened")
     if predictions.waits_for_teacher():
         return say("Covered until the teacher shows the answer")
     return say("Covered until you have answered")

@@ -13,7 +13,7 @@ def about_scores(config: ModelConfig) -> list[str]:
     """How scores and masks are made otherwise, positions apart; nothing for the paper's."""
     said: list[str] = []
     if config.qk_norm:
-        said.append(say("Queries and keys go through an RMS norm each."))
+        said.append(say("Queries and keys each go through an RMS norm."))
     if config.score_scale == 1:
         said.append(say("q·k is not divided by √d_head."))
     elif config.score_scale is not None:
@@ -22,9 +22,9 @@ def about_scores(config: ModelConfig) -> list[str]:
         said.append(say("Scores are capped at ±{cap:g}.", cap=config.score_cap))
     if any(config.windows):
         numbers = ", ".join(str(window) if window else "∞" for window in config.windows)
-        said.append(say("By layer, a query of the decoder sees so many keys: {numbers}.", numbers=numbers))
+        said.append(say("Keys that a decoder query can see, by layer: {numbers}.", numbers=numbers))
     if config.mask_fill is not None:
-        said.append(say("Closed scores are replaced by {fill:g} and not by −∞.", fill=config.mask_fill))
+        said.append(say("Closed scores are replaced by {fill:g}, not by −∞.", fill=config.mask_fill))
     return said
 
 

@@ -26,9 +26,7 @@ def draw(run: OpenRun) -> None:
         for place, lane in enumerate(lanes(parts)):
             if place:
                 with st.container(key=run.key("handed_over")):
-                    st.caption(
-                        say("What the encoder made of the source goes to every cross-attention, as keys and values ↓")
-                    )
+                    st.caption(say("The encoder's output goes to every cross-attention, as keys and values ↓"))
             _lane(run, lane)
 
 

@@ -53,7 +53,7 @@ def ways(checkpoint: Checkpoint) -> None:
         menu.link("attention", say("Look at attention"), address(checkpoint, link), icon=":material/visibility:")
         menu.link(
             "checkpoints",
-            say("Examine a checkpoint of your own"),
+            say("Examine your own checkpoint"),
             address(checkpoint, link),
             icon=":material/folder_open:",
         )

@@ -52,7 +52,7 @@ def _blocks(stack: Stack) -> Iterator[Block]:
         "embedding", say("Each piece becomes numbers"), say("Embedding"), "inside", side | {"inside_panel": "pieces"}
     )
     yield Block(
-        "positions", say("Its place is added"), say("Positions"), "positions", side | {"positions_panel": "table"}
+        "positions", say("Its position is added"), say("Positions"), "positions", side | {"positions_panel": "table"}
     )
     layer: dict[str, object] = {"panel": "overview", "layer": None, "head": None}
     if stack.name == "encoder":
@@ -62,7 +62,7 @@ def _blocks(stack: Stack) -> Iterator[Block]:
         )  # fmt: skip
     else:
         yield Block(
-            "mask", say("Nothing is seen ahead of time"), say("Causal mask"), "masks",
+            "mask", say("No looking ahead"), say("Causal mask"), "masks",
             {"masks_panel": "masks", "mask": "causal"}, repeated=True,
         )  # fmt: skip
         yield Block(
@@ -75,7 +75,7 @@ def _blocks(stack: Stack) -> Iterator[Block]:
             layer | {"kind": "cross"}, repeated=True,
         )  # fmt: skip
     yield Block(
-        "ffn", say("Each piece is worked on alone"), say("Feed-forward"), "inside",
+        "ffn", say("Each piece is processed separately"), say("Feed-forward"), "inside",
         side | {"inside_panel": "ffn"}, repeated=True,
     )  # fmt: skip
     if stack.name == "decoder":

@@ -76,12 +76,12 @@ def _shown(run: OpenRun, stack: StackName) -> int:
 
 
 def _embedding(run: OpenRun, stack: StackName) -> Picture | None:
-    alt = say("The first {n} numbers of each piece's embedding, a row for each piece.", n=DIMS)
+    alt = say("The first {n} numbers of each piece's embedding, one row per piece.", n=DIMS)
     return _stripes(_recorded(run, stack, f"{stack}.embedding.tokens"), alt)
 
 
 def _positions(run: OpenRun, stack: StackName) -> Picture | None:
-    alt = say("The first {n} numbers that are added for each position, a row for each position.", n=DIMS)
+    alt = say("The first {n} numbers added at each position, one row per position.", n=DIMS)
     return _stripes(_recorded(run, stack, f"{stack}.embedding.positions"), alt)
 
 
@@ -90,7 +90,7 @@ def _ffn(run: OpenRun, stack: StackName) -> Picture | None:
     if found is None:
         return None
     chosen = neurons.most_active_anywhere(found, NEURONS)
-    alt = say("Activations of the {n} most active neurons of layer 1, a row for each piece.", n=len(chosen))
+    alt = say("Activations of the {n} most active neurons of layer 1, one row per piece.", n=len(chosen))
     return _stripes(np.abs(found[:, chosen]), alt)
 
 
@@ -107,12 +107,12 @@ def _stripes(found: np.ndarray | None, alt: str) -> Picture | None:
 
 def _attention(run: OpenRun, stack: StackName) -> Picture | None:
     n = _shown(run, stack)
-    alt = say("Self-attention, mean of all heads: a row for each query, a column for each key.")
+    alt = say("Self-attention, mean of all heads: one row per query, one column per key.")
     return _map(run, "encoder" if stack == "encoder" else "decoder", n, n, alt)
 
 
 def _cross(run: OpenRun, stack: StackName) -> Picture | None:
-    alt = say("Cross-attention, mean of all heads: a row for each output step, a column for each source piece.")
+    alt = say("Cross-attention, mean of all heads: one row per output step, one column per source piece.")
     return _map(run, "cross", _shown(run, "decoder"), _shown(run, "encoder"), alt)
 
 

@@ -109,7 +109,10 @@ def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
         return found or "changed", ()
     if found is None or (asked != "changed" and any(name in said for name in OF[asked])):
         return asked, ()
-    note = say("The link's second run differs in something else than it says; what it differs in is compared.")
+    note = say(
+        "The link names one comparison, but its second run differs in something else; the actual difference is "
+        "compared."
+    )
     return found, (note,)
 
 

@@ -36,7 +36,7 @@ class Reader:
         if values and len(values[0]) > longest:
             self.notes.append(
                 say(
-                    "“{name}” in the link is {count:,} characters long; it was left out.",
+                    "“{name}” in the link is too long ({count:,} characters) and was ignored.",
                     name=name,
                     count=len(values[0]),
                 )
@@ -58,7 +58,7 @@ class Reader:
         try:
             return check_source(values[0]) if values else None
         except QueryError as error:
-            self.notes.append(say("The link's sentence was left out. {problem}", problem=error.sentence))
+            self.notes.append(say("The link's sentence was ignored. {problem}", problem=error.sentence))
             return None
 
     def reference(self, name: str) -> str | None:
@@ -67,14 +67,14 @@ class Reader:
         try:
             return check_reference(values[0]) or None if values else None
         except QueryError as error:
-            self.notes.append(say("The link's reference was left out. {problem}", problem=error.sentence))
+            self.notes.append(say("The link's reference was ignored. {problem}", problem=error.sentence))
             return None
 
     def ids(self, name: str) -> tuple[int, ...]:
         """Ids joined by dots."""
         ids = _numbers(self.text(name, MAX_FORCED * 8))
         if ids is None or len(ids) > MAX_FORCED:
-            self.notes.append(say("The link's forced pieces could not be read; they were left out."))
+            self.notes.append(say("The link's forced pieces could not be read and were ignored."))
             return ()
         return ids
 
@@ -82,7 +82,7 @@ class Reader:
         """Forced beginnings."""
         found = branches.read(self.text(name, 2 * branches.LONGEST_TEXT) or "", longest=MAX_FORCED)
         if found is None:
-            self.notes.append(say("The link's other branches could not be read; they were left out."))
+            self.notes.append(say("The link's other branches could not be read and were ignored."))
         return found or ()
 
     def choice(self, name: str, options: Sequence[str], default: str) -> str:
@@ -92,7 +92,7 @@ class Reader:
             return text or default
         self.notes.append(
             say(
-                "“{name}” in the link is “{text}”; {default} was taken.",
+                "“{name}” in the link is “{text}”; {default} is used instead.",
                 name=name,
                 text=_short(text),
                 default=default,
@@ -113,7 +113,7 @@ class Reader:
         """Different numbers joined by dots, which the link counts from 1, as ones from 0."""
         numbers = _numbers(self.text(name, count * 8))
         if numbers is None or len(numbers) > count or not all(1 <= number <= most for number in numbers):
-            self.notes.append(say("“{name}” in the link could not be read; it was left out.", name=name))
+            self.notes.append(say("“{name}” in the link could not be read and was ignored.", name=name))
             return ()
         return tuple(dict.fromkeys(number - 1 for number in numbers))
 
@@ -133,14 +133,14 @@ class Reader:
         try:
             return tuple(check_source(line) for line in lines[:most])
         except QueryError as error:
-            self.notes.append(say("The link's further sentences were left out. {problem}", problem=error.sentence))
+            self.notes.append(say("The link's other sentences were ignored. {problem}", problem=error.sentence))
             return None
 
     def _values(self, name: str) -> Sequence[str]:
         values = self._parameters.get(name) or []
         if len(values) > 1:
             self.notes.append(
-                say("The link says “{name}” {count} times; the first was taken.", name=name, count=len(values))
+                say("The link has “{name}” {count} times; only the first is used.", name=name, count=len(values))
             )
         return values
 
@@ -152,14 +152,16 @@ class Reader:
             value = kind(text)
         except ValueError:
             said = say(
-                "“{name}” in the link is “{text}”, which is no number; it was left out.", name=name, text=_short(text)
+                "“{name}” in the link is “{text}”, which is not a number; it was ignored.",
+                name=name,
+                text=_short(text),
             )
             self.notes.append(said)
             return None
         clamped = min(max(value, least), most) if value == value else least  # NaN is not equal to itself
         if clamped != value:
             said = say(
-                "“{name}” in the link is {text}; the limit is {least:g} to {most:g}.",
+                "“{name}” in the link is {text}; the allowed range is {least:g} to {most:g}.",
                 name=name,
                 text=_short(text),
                 least=least,

@@ -41,7 +41,7 @@ def begin() -> None:
     if typed and not code:
         st.session_state[NOTES] = (
             say(
-                "The link names the room “{found}”, which can be none: a code has {n} letters and digits. Ask for "
+                "The link names the room “{found}”, which cannot exist: a code has {n} letters and digits. Ask for "
                 "the whole link, or type the code on the page “A room”.",
                 found=typed[:_LONGEST_SHOWN],
                 n=codes.LENGTH,

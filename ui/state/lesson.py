@@ -68,11 +68,11 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[s
     found = _PLACE.fullmatch(written)
     lesson = known().get(found[1]) if found else None
     if found is None or lesson is None:
-        return None, (say("There is no lesson “{name}”; none is shown.", name=_short(written)),)
+        return None, (say("There is no lesson “{name}”, so no lesson is shown.", name=_short(written)),)
     number = int(found[2])
     if number > len(lesson.steps):
         said = say(
-            "The lesson “{name}” has {n} steps, and the link asks for step {asked}; no lesson is shown.",
+            "The lesson “{name}” has {n} steps, but the link asks for step {asked}; no lesson is shown.",
             name=lesson.name,
             n=len(lesson.steps),
             asked=number,

@@ -68,7 +68,7 @@ def _decoding(reader: Reader, name: str) -> Decoding:
         decoding: Decoding = kind(**{field: value for field, value in found.items() if value is not None})
         return decoding
     if how not in (None, "greedy"):
-        note = say("The link asks for the unknown way of decoding “{how}”; greedy was taken.", how=how[:40])
+        note = say("The link asks for an unknown way of decoding, “{how}”; greedy is used instead.", how=how[:40])
         reader.notes.append(note)
     return Greedy()
 
@@ -93,7 +93,7 @@ def _interventions(reader: Reader, name: str) -> tuple[Intervention, ...]:
         return parse(reader.text(name, MAX_CHARACTERS) or "")
     except QueryError as error:
         note = say(
-            "The link's changes of the model were left out: {problem} The unchanged run is shown.",
+            "The link's changes to the model were ignored: {problem} The unchanged run is shown.",
             problem=error.sentence,
         )
         reader.notes.append(note)
@@ -103,14 +103,14 @@ def _interventions(reader: Reader, name: str) -> tuple[Intervention, ...]:
 def _beside(reader: Reader, name: str) -> str:
     said = nested.read(reader.text(name, nested.LONGEST) or "")
     if said is None:
-        reader.notes.append(say("What the link says of a second run could not be read; it was left out."))
+        reader.notes.append(say("The link's second run could not be read and was ignored."))
     return nested.write(said or {})
 
 
 def _answers(reader: Reader, name: str) -> Answers | None:
     found = answers.read(reader.text(name, answers.LONGEST) or "")
     if found is None:
-        reader.notes.append(say("The link's answers about the model could not be read; they were left out."))
+        reader.notes.append(say("The link's answers about the model could not be read and were ignored."))
     return found
 
 
@@ -181,5 +181,5 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         link = replace(link, hypothesis=result)
     if len(link.forced) > link.max_new:
         link = replace(link, forced=())
-        reader.notes.append(say("The link forces more pieces than the output may have; they were left out."))
+        reader.notes.append(say("The link forces more pieces than the output may have; they were ignored."))
     return link, tuple(reader.notes)

@@ -26,11 +26,12 @@ from words import joined, say, say_n
 CANDIDATES = "hidden_candidates"
 TURNS = "hidden_turns"
 CHOICE = "hidden_choice"
-WRITES_NOTHING = say("This model writes nothing, so there are no steps; the page Attention shows how it reads.")
-NO_HEAD = say("It has no head that says which piece fits at a token, so no piece can be hidden here.")
+WRITES_NOTHING = say(
+    "This encoder-only model generates no output, so there are no steps. The page Attention shows how it reads."
+)
+NO_HEAD = say("The model has no head that predicts masked pieces, so no piece can be hidden here.")
 HOW_TO_READ_CANDIDATES = say(
-    "Each bar is one piece that the model could write in the gap, and how likely it finds it; ✓ marks the one that "
-    "was hidden."
+    "Each bar is one piece that the model could write in the gap, with its probability. ✓ marks the hidden piece."
 )
 
 
@@ -62,7 +63,7 @@ def draw(run: OpenRun) -> None:
     if gap is None:
         st.info(
             say(
-                "This model can say which piece fits in a gap, but its tokenizer has no piece that stands for one "
+                "This model can predict which piece fits in a gap, but its tokenizer has no piece that marks a gap "
                 "(such as [MASK]), so nothing can be hidden."
             )
         )
@@ -72,7 +73,7 @@ def draw(run: OpenRun) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         choices.menu(kept, say("Hidden piece"), pieces, bare=True, width=240)
         st.markdown(
-            say("The model is not shown the piece chosen here. Click another one above, or a bar, to hide that one."),
+            say("The model does not see the piece chosen here. To hide another one, click it above, or click a bar."),
             width="content",
         )
     drawing.beside(partial(_gap, run, gap, place), partial(_turns, run, gap, place))
@@ -101,7 +102,7 @@ def _gap(run: OpenRun, gap: int, place: int) -> None:
     drawing.chart(
         figure,
         key=run.key(CANDIDATES),
-        alt=say("The most probable pieces in the place of token {n}, {piece}.", n=place + 1, piece=piece),
+        alt=say("The most probable pieces at token {n}, {piece}.", n=place + 1, piece=piece),
         how_to_read=HOW_TO_READ_CANDIDATES,
         fit=True,
     )
@@ -138,21 +139,21 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
     drawing.chart(
         figure,
         key=key,
-        alt=say("The loss of each piece of the text when it alone is hidden, one bar a piece."),
+        alt=say("The loss of each piece of the text when only that piece is hidden, one bar per piece."),
         how_to_read=HOW_TO_READ_TURNS,
         fit=True,
         on_click=on_click(key, place_of, partial(take_place, run.slot)),
     )
     first = int((found.ranks == 1).sum())
     written = say_n(
-        "Of the {all} pieces of the text the model would write {n} itself.",
-        "Of the {all} pieces of the text the model would write {n} itself.",
+        "The model itself would write {n} of the {all} pieces of the text.",
+        "The model itself would write {n} of the {all} pieces of the text.",
         first,
         all=len(places),
     )
     perplexity = say(
-        "The mean loss is {mean:.3f} nats; e to that power is the pseudo-perplexity, {value:.4g}: as unsure as "
-        "between so many pieces alike.",
+        "The mean loss is {mean:.3f} nats. e to that power is the pseudo-perplexity, {value:.4g}: like choosing "
+        "among that many equally likely pieces.",
         mean=float(found.losses.mean()),
         value=found.pseudo_perplexity,
     )

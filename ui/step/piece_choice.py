@@ -94,7 +94,9 @@ def by_name(run: OpenRun) -> None:
             key=key,
             on_change=take,
             placeholder=say("Click a bar above, or type a piece"),
-            help=say("The output goes on from that piece. Both outputs are then listed below, one click apart."),
+            help=say(
+                "The output continues from that piece. Both outputs are then listed below; click one to switch."
+            ),
         )
         said = refusal(text, run.view.step, run.trace.log_probs[run.view.step])
         if said is not None and was_refused(run):
@@ -115,10 +117,10 @@ def _refusals(run: OpenRun) -> Callable[[str, int, np.ndarray], str | None]:
         i = find_piece(text, tokenizer, log_probs)
         shown = text.strip()[:40]
         if i is None:
-            return say("“{text}” is not one piece of this model's vocabulary.", text=shown) if shown else None
+            return say("“{text}” is not a single piece of this model's vocabulary.", text=shown) if shown else None
         if i in config.never_written:
             return PADDING if i == config.pad_id else BANNED
-        return say("The output has “{text}” here already.", text=shown) if i == written[step] else None
+        return say("The output already has “{text}” here.", text=shown) if i == written[step] else None
 
     return refusal
 
@@ -127,7 +129,7 @@ def _refused(run: OpenRun, text: str, said: str, take: Callable[[int], None]) ->
     """Say why a text cannot be forced, and offer the pieces that it begins with or that begin with it."""
     tokenizer, log_probs = run.checkpoint.tgt_tokenizer, run.trace.log_probs[run.view.step]
     found = [i for i in pieces_like(text, tokenizer, log_probs) if i != run.trace.tgt_ids[run.view.step]]
-    st.caption(drawing.plain(joined(" ", [said, say("Force one that begins like it:")]) if found else said))
+    st.caption(drawing.plain(joined(" ", [said, say("Force one with the same beginning:")]) if found else said))
     if not found:
         return
     with st.container(horizontal=True, gap="small"):
@@ -135,7 +137,7 @@ def _refused(run: OpenRun, text: str, said: str, take: Callable[[int], None]) ->
             st.button(
                 drawing.plain(run.trace.vocabulary[i]),
                 key=run.key(f"{FORCE_OFFER}_{i}"),
-                help=say("Place {rank:,} at this step", rank=run.trace.rank_of(i, step=run.view.step)),
+                help=say("Rank {rank:,} at this step", rank=run.trace.rank_of(i, step=run.view.step)),
                 on_click=take,
                 args=(i,),
             )
@@ -156,7 +158,7 @@ def guess(run: OpenRun) -> None:
                     is_over = True
     if is_over:
         st.rerun()
-    st.caption(say("The candidates appear when you press Reveal; an empty guess is fine."))
+    st.caption(say("Click Reveal to see the candidates. The guess may stay empty."))
 
 
 def verdict(run: OpenRun) -> None:
@@ -211,7 +213,7 @@ def _choose(run: OpenRun, name: str, label: str, options: Mapping[_Output, str],
         key=key,
         format_func=lambda option: options.get(option, ""),
         on_change=go,
-        help=say("Force a candidate, and the output branches; each branch is listed under the candidates."),
+        help=say("If you force a candidate, the output branches. Each branch is listed under the candidates."),
     )
 
 

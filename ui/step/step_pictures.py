@@ -58,7 +58,7 @@ def candidates(run: Seen) -> Plot | None:
             title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
         ),
         alt=say(
-            "The most probable pieces after {read}, from {best} down; the output has {chosen}.",
+            "The most probable pieces after {read}, starting with {best}; the output has {chosen}.",
             read=run.trace.row_label(run.looking.row).reads,
             best=listed.pieces[0],
             chosen=listed.pieces[listed.chosen or 0],
@@ -120,9 +120,11 @@ def cross_map(run: Seen) -> Plot:
     title = say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose)
     figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, looking.kind))
     drawn.mark(figure)
-    alt = say("Cross-attention weights, one row a decoding step, one column a source piece, {whose}.", whose=whose)
+    alt = say(
+        "Cross-attention weights, one row per decoding step, one column per source piece, {whose}.", whose=whose
+    )
     if looking.kind != "cross":
-        alt = say("Self-attention weights, one row and one column a piece that was read, {whose}.", whose=whose)
+        alt = say("Self-attention weights, one row and one column per piece that was read, {whose}.", whose=whose)
     parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, looking.kind) is not None)
     return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed, *parted]), fit=True)
 
@@ -158,7 +160,7 @@ MEASURES: Final[dict[Unsureness, Measure]] = {
         say("1 − p"),
         say("1 − p of the likeliest"),
         "",
-        say("Probability of all pieces but the likeliest at each step."),
+        say("Total probability of all pieces except the likeliest, at each step."),
     ),
 }
 
@@ -174,29 +176,32 @@ def _meaning(run: Seen) -> list[str]:
     name, smoothing, n_pieces = run.view.unsure, run.checkpoint.card.label_smoothing(), len(run.trace.vocabulary)
     if name == "entropy":
         said = say(
-            "Entropy is −Σ p·log₂ p over all {n:,} pieces: 0 bits is certain, and a coin tossed between two pieces "
-            "is 1 bit. Many tiny probabilities can add up to as much.",
+            "Entropy is −Σ p·log₂ p over all {n:,} pieces. 0 bits is certain; a coin toss between two pieces is 1 "
+            "bit. Many tiny probabilities can add up to as much.",
             n=n_pieces,
         )
         return [said, *([_smoothed(smoothing, n_pieces)] if smoothing else [])]
     if name == "ten":
         return [
             say(
-                "Entropy among the {n} likeliest pieces alone, their probabilities scaled to sum to 1: 0 bits is "
-                "certain, and a coin tossed between two pieces is 1 bit.",
+                "Entropy among the {n} likeliest pieces only, with their probabilities scaled to sum to 1. 0 bits "
+                "is certain; a coin toss between two pieces is 1 bit.",
                 n=min(N_BEST, n_pieces),
             )
         ]
-    said = say("1 − p is the probability of all pieces but the likeliest: 0 is certain.")
-    wanted = say("Trained with label smoothing {share:g}, this model was never asked to come below {least:.2g}.",
-                 share=smoothing or 0, least=(smoothing or 0) * (1 - 1 / n_pieces))  # fmt: skip
+    said = say("1 − p is the total probability of all pieces except the likeliest: 0 is certain.")
+    wanted = say(
+        "This model was trained with label smoothing {share:g}, so training never asked for less than {least:.2g}.",
+        share=smoothing or 0,
+        least=(smoothing or 0) * (1 - 1 / n_pieces),
+    )
     return [said, *([wanted] if smoothing else [])]
 
 
 def _smoothed(smoothing: float, n_pieces: int) -> str:
     return say(
-        "This model was trained with label smoothing {share:g}: where one piece was right it was still to leave that "
-        "share to all pieces alike, which alone is {bits:.1f} bits.",
+        "This model was trained with label smoothing {share:g}: even where one piece was right, it had to spread "
+        "that share evenly over all pieces. Such a target alone has {bits:.1f} bits.",
         share=smoothing,
         bits=entropy_of_smoothed(smoothing, n_pieces),
     )

@@ -28,8 +28,8 @@ def draw(checkpoint: Checkpoint) -> None:
     """Draw the lists, and one question as it is on the sentence at hand."""
     st.caption(
         say(
-            "An oracle knows the answer; a pick finds what the step looks at. Both give values, which texts and "
-            "links name in braces. What is listed is what the app's own lessons use of each."
+            "An oracle computes the answer; a pick chooses what the step looks at. Both supply values, which texts "
+            "and links name in braces. The tables list what the app's own lessons use of each."
         )
     )
     st.dataframe(oracles(), hide_index=True, height=260)
@@ -70,7 +70,7 @@ def picks() -> Any:
         steps = ", ".join(f"{lesson.name}.{n}" for lesson, n, _ in used)
         asked = ", ".join(dict.fromkeys(step.ask.oracle for _, _, step in used))
         rows.append((name, ", ".join(found), asked, steps, inspect.getdoc(pick)))
-    columns = [say("pick"), say("values, with those of the oracle"), say("oracles that need it")]
+    columns = [say("pick"), say("values, including the oracle's"), say("oracles that need it")]
     return frame(rows, columns=[*columns, say("used in"), say("in the code")])
 
 

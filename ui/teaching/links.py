@@ -28,7 +28,7 @@ PAGE, STEP, COVERED, GUESS, PASTED = "teach_page", "teach_step", "teach_cover", 
 NONE: Final = ""
 LONGEST: Final = 8000  # characters of an address
 PARTS: Final[Mapping[str, str]] = {
-    ALL: say("everything below the sentence, the output too"),
+    ALL: say("everything below the sentence, including the output"),
     PART: say("everything below the output"),
     "candidates": say("the likeliest next pieces"),
     "entropy": say("how unsure each step was"),
@@ -54,8 +54,9 @@ def draw(checkpoint: Checkpoint) -> None:
     st.subheader(say("A link for the class"), divider=False)
     st.caption(
         say(
-            "It opens with the sentence above, the checkpoint that is chosen in the sidebar, and all that you look "
-            "at: layer, head, part, token and step. Come here from the page that you mean, or paste its address."
+            "The link opens with the sentence above, the checkpoint chosen in the sidebar, and everything you have "
+            "selected: layer, head, part, token and step. Come here from the page you want to share, or paste its "
+            "address."
         )
     )
     start = _start()
@@ -76,7 +77,10 @@ def draw(checkpoint: Checkpoint) -> None:
     _show(path, parameters)
     if hidden:
         st.caption(
-            say("What is covered is not sent to the browser. A reader can show it in the sidebar: it is no lock.")
+            say(
+                "Covered parts are not sent to the browser. Readers can still show them in the sidebar, so a cover "
+                "is not a lock."
+            )
         )
 
 
@@ -119,11 +123,12 @@ def read_pasted(address: str) -> Start | Sentence:
         split = urlsplit(address.strip())
         said = parse_qsl(split.query, max_num_fields=200)
     except ValueError:
-        return say("This is no address of a page; copy it whole from the address bar.")
+        return say("This is not the address of a page. Copy the whole address from the address bar.")
     page = split.path.rstrip("/").rpartition("/")[2]
     if page not in PAGES:
         return say(
-            "The address names the page “{page}”, and links lead to one of {pages}; copy it whole.",
+            "The address names the page “{page}”, but a link can only lead to one of {pages}. Copy the whole "
+            "address.",
             page=page[:40],
             pages=", ".join(PAGES),
         )
@@ -154,12 +159,12 @@ def _covered(page: str, start: Start) -> list[str]:
         list(named),
         key=COVERED,
         format_func=lambda key: named.get(key, key),
-        placeholder=say("Nothing; choose parts that are not shown"),
+        placeholder=say("Nothing; choose parts to cover"),
         max_selections=covering.MOST,
     )
     if not met:
         name = PAGES.get(page, page)
-        st.caption(say("Open “{page}” once in this tab, and all that it draws can be chosen here.", page=name))
+        st.caption(say("Open “{page}” once in this tab; then everything it shows can be chosen here.", page=name))
     return hidden
 
 

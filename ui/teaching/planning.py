@@ -58,7 +58,7 @@ def draw() -> None:
         first = st.selectbox(
             say("Begin with"), list(known), key=FIRST, format_func=lambda name: known[name].title.said({})
         )
-        votes = st.segmented_control(say("Votes a lesson"), [0, 1, 2, 3, 4], key=VOTES, default=2, required=True)
+        votes = st.segmented_control(say("Votes per lesson"), [0, 1, 2, 3, 4], key=VOTES, default=2, required=True)
     found = plan(known, minutes=minutes or LENGTHS[0], first=first, votes=2 if votes is None else votes)
     if found:
         rows = [
@@ -67,11 +67,11 @@ def draw() -> None:
         ]
         st.table(frame(rows, columns=[say("Time"), say("Lesson"), say("Votes")]), hide_index=True)
     else:
-        st.caption(say("This lesson takes longer with so many votes; take fewer."))
+        st.caption(say("With this many votes, the lesson does not fit into the time. Choose fewer."))
     st.caption(
         say(
-            "A lesson's minutes are for a reader alone; {vote} more are counted for each vote with its talk, and "
-            "{around} for coming into the room.",
+            "A lesson's minutes are for one person reading alone. Each vote with its discussion adds {vote} "
+            "minutes, and coming into the room adds {around}.",
             vote=VOTE_MINUTES,
             around=AROUND,
         )

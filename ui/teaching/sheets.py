@@ -40,7 +40,7 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
         if step.on not in ("", checkpoint.name):
             checkpoint = loading.open_checkpoint(loading.usable()[step.on])
             source = checkpoint.card.first_example()
-            about = say("On the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
+            about = say("With the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
         found = lesson_questions.posed(place, checkpoint, source)
         if not isinstance(found, Posed):
             return Sheet(posed=found, about=about)

@@ -34,8 +34,8 @@ def _handout(checkpoint: Checkpoint) -> None:
     st.subheader(say("A handout"), divider=False)
     st.caption(
         say(
-            "A lesson on the sentence above as one file: it opens without a network and prints well. The answers, "
-            "with the charts that show them, stand in a file of its own."
+            "A lesson on the sentence above as a single file that opens offline and prints well. The answers, with "
+            "the charts that show them, are in a separate file."
         )
     )
     known = lesson.known()
@@ -45,7 +45,7 @@ def _handout(checkpoint: Checkpoint) -> None:
     )
     source = st.session_state.get(session.SOURCE) or ""
     if not source.strip():
-        st.caption(say("Type a sentence above the page, or take one of the examples."))
+        st.caption(say("Type a sentence above the page, or choose an example."))
         return
     st.download_button(
         say("Handout as HTML"),
@@ -63,27 +63,27 @@ def _file(one: Lesson, checkpoint: Checkpoint, source: str, language: str, app: 
 
 
 def _own(checkpoint: Checkpoint) -> None:
-    st.subheader(say("Lessons in your own words"), divider=False)
+    st.subheader(say("Your own lessons"), divider=False)
     where, (found, problems) = own_lessons.folder(), own_lessons.read()
     if where is None:
         st.markdown(
             say(
-                "Start the app with a folder of lessons, and they stand in the list of lessons: "
-                '`make run ARGS="-- --lessons DIR"`'
+                'To add your own lessons to the list, start the app with a folder of them: `make run ARGS="-- '
+                '--lessons DIR"`'
             )
         )
     else:
-        said = say_n("{n} lesson opens from the folder.", "{n} lessons open from the folder.", len(found))
+        said = say_n("{n} lesson was loaded from the folder.", "{n} lessons were loaded from the folder.", len(found))
         titles = [one.title.said({}) for one in found.values()]
         st.markdown(drawing.plain(joined(" ", [said, *([joined(", ", titles)] if titles else [])])))
         for problem in problems:
             st.warning(drawing.plain(problem), icon=":material/error:")
-    with st.expander(say("What such a file looks like")):
+    with st.expander(say("What a lesson file looks like")):
         st.caption(
             say(
-                "A lesson is a TOML file. It takes its questions from those that the app can answer on any run, or "
-                "says itself what is right, and steps from other lessons; the texts are yours, in one language or "
-                "more."
+                "A lesson is a TOML file. Its questions are ones that the app can answer for any run, or ones "
+                "whose right answer the file gives itself. It can also take steps from other lessons. The texts "
+                "are yours, in one or more languages."
             )
         )
         st.code(EXAMPLE, language="toml")

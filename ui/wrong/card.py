@@ -151,22 +151,22 @@ def happened(found: Found) -> Sentence:
     """What became of the output, in a sentence."""
     match found.outcome:
         case "same":
-            return say("The output is the same, piece by piece: the mistake does not show in what is written here.")
+            return say("The output is the same, piece by piece: here the mistake does not show.")
         case "nothing":
-            return say("It writes nothing: the first piece that it chooses is the end.")
+            return say("The model writes nothing: the first piece it chooses is the end mark.")
         case "endless":
             n = found.wrong.n_steps if found.wrong else 0
             return say_n(
-                "It does not end: it was stopped after {n} piece.",
-                "It does not end: it was stopped after {n} pieces.",
+                "The output does not end: it was stopped after {n} piece.",
+                "The output does not end: it was stopped after {n} pieces.",
                 n,
             )
         case "not_finite":
             return say(
-                "It writes nothing: “{site}” is the first site where something is not a number (NaN) or infinite, "
-                "and whatever is computed from it is lost, too.",
+                "The model writes nothing: “{site}” is the first site with NaN (not a number) or infinite values, "
+                "and everything computed from it is lost, too.",
                 site=found.site,
             )
         case "refused":
             return say("It cannot be run: {problem}", problem=found.problem)
-    return say("The output is another one from piece {n} on.", n=(found.first or 0) + 1)
+    return say("From piece {n} on, the output is different.", n=(found.first or 0) + 1)

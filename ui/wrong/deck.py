@@ -25,7 +25,7 @@ from ui.wrong.card import LEAK, Card, Measure, Side, Sides
 from words import Sentence, say
 
 HEALTHY: Final = "reverse"
-SEEN: Final = say("Without the mask, as in its training")
+SEEN: Final = say("Without the mask, as in training")
 UNSEEN: Final = say("With the mask, as in use")
 PADS: Final = 4
 MOST_SCALE: Final = 1000.0  # that an intervention takes
@@ -64,7 +64,7 @@ def _two_models(side: Side) -> Sides:
 def _of(name: str, query: Query) -> Side:
     entry = loading.usable().get(name)
     if entry is None:
-        raise QueryError("{name} is no checkpoint here any more.", name=name)
+        raise QueryError("{name} is no longer a checkpoint here.", name=name)
     checkpoint = loading.open_checkpoint(entry)
     here = Query(
         checkpoint=checkpoint.content_hash, source=query.source, decoding=query.decoding, max_new=query.max_new
@@ -78,11 +78,15 @@ def _of(name: str, query: Query) -> Side:
 def _no_leak(checkpoint: Checkpoint) -> Sentence | None:
     """Only two models of one task tell the leak from everything else."""
     if {HEALTHY, LEAK} - loading.usable().keys():
-        return say("The two checkpoints that this takes, {healthy} and {leak}, are not both here.", healthy=HEALTHY,
-                   leak=LEAK)  # fmt: skip
+        return say(
+            "This mistake needs the two checkpoints {healthy} and {leak}, which are not both available here.",
+            healthy=HEALTHY,
+            leak=LEAK,
+        )
     if checkpoint.name not in (HEALTHY, LEAK):
         return say(
-            "A leak is made in training, and this model was not trained with one: “{leak}” was, on letters.",
+            "A leak arises in training, and this model was trained without one. “{leak}”, which works on letters, "
+            "was trained with a leak.",
             leak=LEAK,
         )
     return None
@@ -90,7 +94,9 @@ def _no_leak(checkpoint: Checkpoint) -> Sentence | None:
 
 def _no_padding(checkpoint: Checkpoint) -> Sentence | None:
     if not anatomy(checkpoint.config).reads:
-        return say("This model reads one text without padding, so that no padding mask can be on the wrong axis.")
+        return say(
+            "This model reads one text without padding, so it has no padding mask that could be on the wrong axis."
+        )
     if checkpoint.config.pad_id is None:
         return say("This model has no padding piece, and so no padding mask.")
     return None
@@ -98,19 +104,21 @@ def _no_padding(checkpoint: Checkpoint) -> Sentence | None:
 
 def _is_unscaled(checkpoint: Checkpoint) -> Sentence | None:
     if checkpoint.config.score_scale == 1.0:
-        return say("This model does not divide its scores: it was trained so, and nothing can be left out.")
+        return say("This model was trained without dividing its scores, so there is no division to leave out.")
     return None
 
 
 def _counts_distances(checkpoint: Checkpoint) -> Sentence | None:
     if checkpoint.config.placing.adds in ("turn", "bias"):
-        return say("Positions of this model act inside attention and count distances only: a shift changes nothing.")
+        return say(
+            "This model's positions act inside attention and count only distances, so a shift changes nothing."
+        )
     return None
 
 
 def _has_no_table(checkpoint: Checkpoint) -> Sentence | None:
     if checkpoint.config.placing.adds != "table":
-        return say("No vectors of positions are added in this model, so that none can drown.")
+        return say("This model adds no position vectors, so there are none to drown.")
     return None
 
 
@@ -174,7 +182,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "nan",
         Measure(
-            say("Pieces of the right output whose probability is not a number"),
+            say("Share of the right output's pieces whose probability is NaN"),
             figures.lost,
             form=".0%",
             finite=False,
@@ -187,7 +195,10 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "residual",
         Measure(
-            say("Mean cosine between the vectors of two tokens after the last layer: 1 if all are alike"),
+            say(
+                "Mean cosine between the vectors of two tokens after the last layer; 1 if all point in the same "
+                "direction"
+            ),
             figures.likeness,
         ),
         figures.likeness_by_layer,
@@ -197,7 +208,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "embedding",
         Measure(
-            say("How many times as large as its position a token’s embedding is, on average over all tokens"),
+            say("Size of a token’s embedding divided by the size of its position vector, averaged over all tokens"),
             figures.ratio,
             form=".1f",
         ),

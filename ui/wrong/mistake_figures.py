@@ -17,11 +17,11 @@ from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
 from words import Sentence, say
 
 LOSS: Sentence = say(
-    "Loss of the right output when it is read at once, in nats a piece: 0 is to be sure of all of it"
+    "Loss of the right output when it is read at once, in nats per piece; 0 means certain of all of it"
 )
 HOW_TO_READ_MEAN = say(
-    "Decoder self-attention, the mean of its heads: each row is one query, the stronger a cell, the more of its "
-    "weight of 1 it gives to that key; hatched cells are closed, plain grey ones are no numbers."
+    "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "
+    "a cell's colour, the larger the weight of that key. Hatched cells are closed; plain grey cells are NaN."
 )
 LAYER = say("Layer")
 OUTPUT = say("Output piece")
@@ -123,7 +123,7 @@ def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
         rows_sum_to_one=False,
     )
     alt = say(
-        "{side}: a map of {n} rows; in {closed} of them every key is closed, in {lost} the weights are no numbers.",
+        "{side}: a map of {n} rows. In {closed} of them every key is closed, in {lost} the weights are NaN.",
         side=label,
         n=len(queries),
         closed=int((~allowed).all(axis=1).sum()),
@@ -230,7 +230,7 @@ def likeness(found: Found, read: AtOnce) -> float:
 
 likeness_by_layer = _by_depth(
     mistakes.likeness,
-    title=say("How alike the tokens’ vectors are"),
+    title=say("How similar the tokens’ vectors are"),
     value_name=say("Mean cosine between two tokens"),
     alt=say("The mean cosine between the vectors of two tokens after each layer, on both sides, as lines."),
     limits=(-0.1, 1.02),
@@ -260,12 +260,14 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
     figure = two_bars_spec(
         _source(found, found.read_right)[0],
         _both(found, lambda read: _ratios(found, read)),
-        title=say("How many times as large as its position a token’s embedding is"),
+        title=say("Size of a token’s embedding relative to its position vector"),
         value_name=say("Size of embedding ÷ size of position"),
         token_axis=say("Source token"),
         form=".2f",
     )
-    alt = say("The size of each token’s embedding divided by that of its position, on both sides, as bars.")
+    alt = say(
+        "The size of each token’s embedding divided by the size of its position vector, on both sides, as bars."
+    )
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
 
@@ -280,4 +282,4 @@ def lost(found: Found, read: AtOnce) -> float:
 
 
 LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
-LARGEST = Measure(say("Largest weight of a row, on average over all rows of all heads"), largest_weight, form=".1%")
+LARGEST = Measure(say("Largest weight of a row, averaged over all rows of all heads"), largest_weight, form=".1%")

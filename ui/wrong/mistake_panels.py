@@ -84,7 +84,7 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
                 _number(of, number)
     if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
         with st.container(border=True, key=run.key(LOSSES)):
-            st.caption(say("Both losses are those of “{model}”", model=of.model))
+            st.caption(say("Both losses are from “{model}”", model=of.model))
             st.caption(of.name)
             for column, label, number in zip(st.columns(2, gap="small"), of.labels, numbers, strict=True):
                 with column:
@@ -137,7 +137,7 @@ def _charts(card: Card, found: Found, run: OpenRun) -> None:
     elif drawn:
         one(0)
     else:
-        st.info(say("There is nothing to draw: no finite numbers came of it."), icon=":material/info:")
+        st.info(say("There is nothing to draw: the result has no finite numbers."), icon=":material/info:")
 
 
 def _code(card: Card, run: OpenRun) -> None:
@@ -146,8 +146,8 @@ def _code(card: Card, run: OpenRun) -> None:
         st.code(code, language="python", wrap_lines=True)
 
     drawing.beside(
-        partial(one, say("As a learner writes it"), card.said.wrong),
-        partial(one, say("As it has to be"), card.said.right),
+        partial(one, say("A beginner's version"), card.said.wrong),
+        partial(one, say("The correct version"), card.said.right),
         gap="medium",
     )
     st.caption(card.said.source)

@@ -66,16 +66,16 @@ def meaning(card: Card, found: Found) -> Sentence | None:
     if found.outcome in outcomes:
         return outcomes[found.outcome]
     if found.outcome == "not_finite":
-        return say("What is not a number spreads to whatever is computed from it, so that no probability is left.")
+        return say("NaN spreads to everything computed from it, so no probability is left.")
     return None if found.outcome == "refused" else outcomes["changed"]
 
 
 def why_not(card: Card, side: Side) -> Sentence | None:
     """Why a card cannot be shown on a model, in a sentence; None if it can."""
     if not anatomy(side.checkpoint.config).writes:
-        return say("This model writes nothing, so that no output could go wrong.")
+        return say("This encoder-only model generates no output, so there is no output that could go wrong.")
     if card.mistake != "leak" and side.checkpoint.name == LEAK:
-        return say("This model was trained on a leak and writes nothing right, so that nothing more could go wrong.")
+        return say("This model was trained with a leak and writes nothing right, so nothing more could go wrong.")
     if (unfit := card.unfit(side.checkpoint)) is not None:
         return unfit
     for one in card.change(side.checkpoint.config):

@@ -27,7 +27,7 @@ def test_a_source_is_composed_as_a_query_is():
 def test_what_is_wrong_with_a_line_is_said_of_that_line():
     fine, long, wide = read_text("a\tb\n123456789\na\tb\tc\td", SMALL, label="x")
     assert fine.problem is None
-    assert long.problem == "It has 9 characters; at most 8 are taken. Shorten it."
+    assert long.problem == "The line has 9 characters; the limit is 8. Shorten it."
     assert long.source == "12345678"
     assert wide.problem == "Expected a source, or source TAB reference; found 4 columns."
 
@@ -35,10 +35,10 @@ def test_what_is_wrong_with_a_line_is_said_of_that_line():
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "x: holds no sentences. Give one a line."),
+        (b"", "x: has no sentences. Write one per line."),
         (b" \n\t\n", "x: holds no sentences"),
-        (b"a\nb\nc\n\nd", "x: has 4 lines with text; at most 3 are taken. Split it."),
-        (b"a" * 61, "x: is larger than 60 bytes, which is the limit. Split it."),
+        (b"a\nb\nc\n\nd", "x: has 4 lines with text; the limit is 3. Split it."),
+        (b"a" * 61, "x: is larger than the limit of 60 bytes. Split it."),
         (b"ab\n\xff", "x: not UTF-8 (byte 3: 0xff); save it as UTF-8."),
     ],
 )

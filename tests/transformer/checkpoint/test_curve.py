@@ -82,7 +82,7 @@ def test_a_number_that_cannot_be_drawn_is_a_gap_and_said(cell):
     curve = read(f"epoch,loss,dev_loss\n1,{cell},2\n2,3,2\n")
     assert math.isnan(curve.columns["loss"][0])
     assert curve.columns["loss"][1] == 3
-    assert curve.notes == ("1 number is missing in training.csv or not finite; the curves have gaps there.",)
+    assert curve.notes == ("1 number in training.csv is missing, NaN or infinite; the curves have gaps there.",)
 
 
 def test_a_line_that_is_being_written_has_gaps():

@@ -79,7 +79,7 @@ def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
     printed = capsys.readouterr()
     assert "source_language" in printed.out
     assert "target_language" in printed.out
-    assert "2 fields are asked" in printed.err
+    assert "2 fields need answers" in printed.err
     assert not out.exists()
 
 
@@ -141,7 +141,7 @@ def test_a_tutorials_file_is_asked_about_scored_answered_and_runs(reverse, tmp_p
     command = ["import", str(reverse / "reverse.pt"), "--out", str(out), *pieces]
     assert main([*command, "--pairs", str(reverse / "pairs.tsv"), *as_arguments(told)]) == 2
     printed = capsys.readouterr()
-    assert "2 fields are asked" in printed.err
+    assert "2 fields need answers" in printed.err
     assert not out.exists()
     assert "--set n_heads=4 --set norm=pre" in printed.out
     assert re.search(r"--set n_heads=\.\.\.  4 \(\d\.\d{3}\), ", printed.out)

@@ -20,7 +20,7 @@ def file(tmp_path):
 def test_the_lines_are_printed_and_summed_up(file, capsys):
     assert main(["sentences", REVERSE, str(file)]) == 0
     first, second, *rest = capsys.readouterr().out.splitlines()
-    assert first.startswith("1\tabc\tcba\tlog-probability a piece -0.1")
+    assert first.startswith("1\tabc\tcba\tlog-probability per piece -0.1")
     assert first.endswith("chrF 100.00")
     assert second.startswith("3\tglass\tssalg\t")
     assert rest[:2] == ["2 of 2 lines.", "  chrF of all: 100.00"]

@@ -199,7 +199,7 @@ def test_tensors_of_unknown_names_are_asked_about_with_those_of_their_shape(tmp_
         ({"ignored": 3}, "ignored: found 3, expected names"),
         (
             {"src_table": "criterion.weight", "ignored": "words_in.w"},
-            r"'criterion.weight' has the shape \[19\]; expected 2 lengths",
+            "'criterion.weight' has the shape \\[19\\]; expected 2 axes",
         ),
         ({"output_table": "words_in.w", "ignored": "*"}, r"'words_in.w' \(found \[17, 16\], expected \[19, 16\]\)"),
     ],

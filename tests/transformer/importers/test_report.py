@@ -37,7 +37,7 @@ def test_a_report_in_which_everything_is_accounted_for():
         "  l.0.mask  BOOL [1]  ignored  it is a mask",
         "Fields of config.json:",
         "  d_model  3  inferred  It has 3 columns.",
-        "Everything is accounted for: it can be written.",
+        "Everything is accounted for: the model can be imported.",
     ]
 
 
@@ -46,7 +46,7 @@ def test_a_report_in_which_everything_is_accounted_for():
     [
         ({"file_tensors": (FileTensor("x", "F32", (1,), "unknown"),)}, "1 tensor is left over"),
         ({"model_tensors": (ModelTensor("a", None), ModelTensor("b", (1,)))}, "2 tensors are missing"),
-        ({"fields": (Field("n_heads", "asked", None, WHY, (Choice(4, 0.5), Choice(8))),)}, "1 field is asked"),
+        ({"fields": (Field("n_heads", "asked", None, WHY, (Choice(4, 0.5), Choice(8))),)}, "1 field needs an answer"),
     ],
 )
 def test_what_is_in_the_way_of_writing_is_named(changes, problem):
@@ -60,7 +60,7 @@ def test_a_question_shows_its_choices_with_their_scores_until_it_is_answered():
     report = a_report(fields=(asked,))
     assert report.field_rows() == [("n_heads", "4 (0.500), 8 (1.250), 1", "asked", "Nothing says so.")]
     answered = report.answered({"n_heads": 8, "other": 1})
-    assert answered.field_rows() == [("n_heads", "8", "answered", "You said so.")]
+    assert answered.field_rows() == [("n_heads", "8", "answered", "Your answer.")]
     assert answered.can_be_written
     assert a_report(fields=(Field("bias", "read", True, WHY),)).field_rows()[0][1] == "true"
 

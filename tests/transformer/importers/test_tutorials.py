@@ -139,7 +139,7 @@ def test_numbers_saved_beside_the_weights_answer(tmp_path):
     report, _ = understood(tmp_path / "m.pt", content, {})
     fields = {one.name: one for one in report.fields}
     assert (fields["n_heads"].how, fields["n_heads"].value) == ("read", 2)
-    assert str(fields["n_heads"].evidence) == "Saved beside the weights as 'args.num_heads'."
+    assert str(fields["n_heads"].evidence) == "Saved with the weights as 'args.num_heads'."
     assert (fields["pad_id"].value, fields["activation"].value, fields["eos_id"].how) == (1, "gelu", "asked")
 
 
@@ -177,7 +177,7 @@ def test_gaps_doubles_and_impossible_shapes_are_refused(tmp_path):
         understood(path, state | {"encoder.layers.0.self_attn.W_q.weight": torch.ones(16, 16)})
     with pytest.raises(CheckpointError, match="cannot be split into queries, keys and values by rows"):
         understood(path, {"encoder.layers.0.self_attn.in_proj_weight": torch.ones(16, 16)})
-    with pytest.raises(CheckpointError, match=r"has the shape .*; expected 2 lengths"):
+    with pytest.raises(CheckpointError, match=r"has the shape .*; expected 2 axes"):
         understood(path, {"encoder.layers.0.self_attn.w_q.weight": torch.ones(16)})
 
 

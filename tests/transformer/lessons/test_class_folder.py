@@ -57,10 +57,10 @@ def test_a_lesson_in_chinese_alone_opens(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (('oracle = "read_piece"', 'oracle = "read_minds"'), "`oracle` is 'read_minds'; known are "),
-        (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps'; known are "),
+        (('oracle = "read_piece"', 'oracle = "read_minds"'), "`oracle` is 'read_minds', expected one of "),
+        (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
         (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three', expected a int"),
-        (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; known are "),
+        (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
         (("{start}", "{start.__class__}"), "asks for 'start.__class__'; a value is a name"),
         (("{start}", "{start"), "is no template"),
         (('question = "What does it read first?"', 'question = ""'), "`question` lacks a text"),
@@ -171,10 +171,10 @@ def test_a_plain_question_needs_no_oracle(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan'; known are bengio, vaswani."),
+        (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan', expected one of bengio, vaswani."),
         (('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'), "and asks no oracle; drop oracle."),
         (('right = "vaswani"', 'right = "vaswani"\nform = "number"'), "and asks no oracle; drop form."),
-        (('bengio = "Bengio and others"\n', ""), "a question has 2 to 8 choices, found 1."),
+        (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
         (("Bengio and others", "Vaswani and others"), "two choices of a question read the same."),
         (("misled]\nbengio", "misled]\nvaswani"), "`misled` is about a wrong choice, found 'vaswani'"),
         (("always", "sometimes"), "Step 1: `reveal` lacks a text for always."),
@@ -204,10 +204,10 @@ def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_pat
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (('"masks.1"', '"masks"'), "Step 1: `from` is 'masks'; known are one-piece.1 to "),
-        (('"masks.1"', '"mask.1"'), "`from` is 'mask.1'; known are one-piece.1 to "),
-        (('"masks.1"', '"masks.99"'), "`from` is 'masks.99'; known are "),
-        (('"masks.1"', '"path.2"'), "`from` is 'path.2'; known are "),
+        (('"masks.1"', '"masks"'), "Step 1: `from` is 'masks', expected one of one-piece.1 to "),
+        (('"masks.1"', '"mask.1"'), "`from` is 'mask.1', expected one of one-piece.1 to "),
+        (('"masks.1"', '"masks.99"'), "`from` is 'masks.99', expected one of "),
+        (('"masks.1"', '"path.2"'), "`from` is 'path.2', expected one of "),
         (('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'), "taken `from` another lesson has no other keys."),
         (('from = "masks.1"', "from = 3"), "`from` is 3, expected a str"),
     ],

@@ -180,7 +180,7 @@ def test_the_command_scores_records_and_writes(checkpoint_folder, pairs_file, tm
     printed = capsys.readouterr().out
     for text in (
         "greedy: BLEU",
-        "beam 5, length penalty 0.6: BLEU",
+        "beam 5, axis penalty 0.6: BLEU",
         "nrefs:1|",
         "Best head: decoder layer",
         "6 of 6 pairs",

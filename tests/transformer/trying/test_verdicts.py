@@ -34,8 +34,8 @@ def test_a_verdict_says_loss_or_probability_and_what_is_close():
     choices = [("4", best), ("8", other)]
     assert verdict(choices, guessing=5.0, written=False) == "4 fits best (loss 0.12 on 3 texts); next is 8 (2.31)."
     assert verdict(choices, guessing=5.0, written=True) == (
-        "With 4, what it writes for 3 texts has a mean probability of 88.69%; next is 8 (9.93%). A wrong model may "
-        "be certain of what it writes, too: only pairs would tell."
+        "With 4, the pieces the model writes for 3 texts have a mean probability of 88.69%; next is 8 (9.93%). A "
+        "wrong model may also be certain of what it writes: only pairs can decide."
     )
     close = [("4", best), ("8", a_loss(0.33, 0.11, 0.14))]
     assert "8 cannot be told from it (0.193). More texts may tell." in verdict(close, guessing=5.0, written=False)
@@ -49,7 +49,10 @@ def test_a_verdict_says_where_either_will_do_and_where_none_fits():
     assert verdict(sure, guessing=2.8, written=False) == "4 fits best (loss 0.00006 on 3 texts); next is 8 (0.375)."
     alike = [("relu", a_loss(0.001, 0.002, 0.003)), ("gelu", a_loss(0.002, 0.001, 0.004))]
     said = verdict(alike, guessing=2.8, written=False)
-    assert said == "relu fits best (loss 0.002 on 3 texts); gelu cannot be told from it (0.00233): either will do."
+    assert (
+        said
+        == "relu fits best (loss 0.002 on 3 texts), but not clearly better than gelu (0.00233): any of them will do."
+    )
     poor = [("4", a_loss(1.6, 1.8, 1.8)), ("8", a_loss(2.1, 2.3, 2.2))]
     said = verdict(poor, guessing=2.8, written=False)
     assert said.startswith(

@@ -40,7 +40,7 @@ LEFT_OUT = (
     "One head's parameters were copied over another's while a file was converted",
     "decoding: found {found}, expected Greedy, Beam or Sampling.",
     "one number has no unbiased deviation; choose layer",
-    "q comes from the output so far, k and v from the encoder's last vectors (the memory).",
+    "q comes from the output so far, k and v from the memory (the encoder's last vectors).",
     "{file}: is read by the library tokenizers",
     "tokenizers cannot use it",
     "tokenizers could not load it",

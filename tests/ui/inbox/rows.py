@@ -209,7 +209,7 @@ def config_rows():
         "T17-null": (with_config(d_model=None), "d_model: found None"),
         "T17-string": (with_config(max_len="13"), "max_len: found '13'"),
         "T17-heads": (with_config(n_heads=7), "n_heads"),
-        "T18-nan": (with_text_of_config('{"d_model": NaN}'), "config.json: NaN is not a number that JSON knows"),
+        "T18-nan": (with_text_of_config('{"d_model": NaN}'), "config.json: NaN is not a valid number in JSON"),
         "T18-1e999": (with_text_of_config('{"d_model": 1e999}'), "the number '1e999' is too large"),
         "T18-digits": (with_text_of_config('{"d_model": ' + "9" * 5000 + "}"), "a number of 5,000 digits"),
         "T18-brackets": (with_text_of_config("[" * 200_000), "nests brackets more than"),

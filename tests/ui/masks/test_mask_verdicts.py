@@ -15,8 +15,8 @@ def moved(*kept, elsewhere=0.0):
 @pytest.mark.parametrize(
     ("found", "place", "said"),
     [
-        (moved(0, 0, 2.5), 2, "Rows 1 to 2 moved by exactly 0, row 3 by 2.5. "),
-        (moved(0, 1.5, 2.5), 1, "Row 1 moved by exactly 0, rows 2 to 3 by 1.5 to 2.5. "),
+        (moved(0, 0, 2.5), 2, "Rows 1 to 2 changed by exactly 0, row 3 by 2.5. "),
+        (moved(0, 1.5, 2.5), 1, "Row 1 changed by exactly 0, rows 2 to 3 by 1.5 to 2.5. "),
         (moved(0, 1.501, 1.502), 1, "rows 2 to 3 by 1.5. "),
     ],
 )
@@ -36,4 +36,4 @@ def test_an_earlier_row_that_moved_is_a_fault():
 def test_another_sentence_that_moved_is_a_fault():
     held, sentence = causality_verdict(moved(0, 2.5, elsewhere=1.0), place=1, n_rows=2, n_sentences=2)
     assert not held
-    assert "Rows of the other sentences moved by 1." in sentence
+    assert "Rows of the other sentences changed by 1." in sentence

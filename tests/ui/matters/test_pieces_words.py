@@ -41,5 +41,7 @@ def test_all_steps_are_counted():
     assert "same piece at 2 of 5 steps" in said
     assert "differ at steps 2, 4." in said
     assert "At 1 step no piece alone" in said
-    assert str(in_all_steps([SAME])) == "In this sentence both name the same piece at 1 of 1 step."
+    assert (
+        str(in_all_steps([SAME])) == "In this sentence, attention and hiding point to the same piece at 1 of 1 step."
+    )
     assert "1, 2, 3, 4, 5, 6, 7, 8…" in str(in_all_steps([DIFFER] * 9))

@@ -223,13 +223,13 @@ def test_html_of_a_command_steps(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--out", "map.gif"], "'map.gif': a picture is .svg, .png or .html."),
+        (["--out", "map.gif"], "'map.gif': a picture must be .svg, .png or .html."),
         (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
         (["layr=1", "--out", "map.svg"], "an address has no 'layr'; it has layer"),
         (["--panel", "x", "--out", "map.svg"], "'x' is no picture"),
-        (["--width", "9", "--out", "map.svg"], "9.0 mm is no size for a picture; take 30 to 1000 mm."),
-        (["--dpi", "9", "--out", "map.png"], "9.0 dpi: take 96 to 1200."),
-        (["--language", "xx", "--out", "map.svg"], "'xx' is no language; take en, zh."),
+        (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),
+        (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200."),
+        (["--language", "xx", "--out", "map.svg"], "'xx' is not an available language; choose from en, zh."),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, arguments, says):

@@ -117,8 +117,8 @@ def test_a_long_run_is_not_starved_by_short_ones(visitors):
     model = Model(rounds=30, round=round)
     names = iter(range(10**6))
     work = runner(model, visitor=lambda: next(names))  # each asks once only, as a class of newcomers
-    assert work.trace(CHECKPOINT, query("a beam of some length", decoding=Beam(size=16))).query
-    assert 0 < model.finished.index("a beam of some length") < 12  # about its own cost in short runs, no more
+    assert work.trace(CHECKPOINT, query("a beam of some axis", decoding=Beam(size=16))).query
+    assert 0 < model.finished.index("a beam of some axis") < 12  # about its own cost in short runs, no more
     assert {answer.result(WAIT).query.source for answer in asked} == {f"new {n}" for n in range(30)}
 
 

@@ -128,7 +128,7 @@ def test_an_empty_value_is_the_default():
 def test_a_second_run_that_cannot_be_read_is_said_and_left_out(text):
     link, notes = read(b=text, src="abc")
     assert (link.beside, link.source) == ("", "abc")
-    assert notes == ("What the link says of a second run could not be read; it was left out.",)
+    assert notes == ("The link's second run could not be read and was ignored.",)
 
 
 def test_a_long_second_run_is_said_and_left_out():
@@ -144,7 +144,7 @@ def test_a_long_second_run_is_said_and_left_out():
         ("do=nonsense", "The link's changes of the model were left out"),
         ("forced=1.x", "forced pieces could not be read"),
         ("how=guessing", "unknown way of decoding “guessing”"),
-        ("kind=sideways", "“kind” in the link is “sideways”; cross was taken."),
+        ("kind=sideways", "“kind” in the link is “sideways”; cross is used instead."),
         ("src=" + "a" * 4_001, "The link's sentence was left out."),
     ],
 )
@@ -164,7 +164,10 @@ def test_a_link_that_contradicts_itself_compares_what_differs(compared):
     assert not notes
     found, notes = settled(link)
     assert found == "heads"
-    assert notes == ("The link's second run differs in something else than it says; what it differs in is compared.",)
+    assert notes == (
+        "The link names one comparison, but its second run differs in something else; the actual difference is "
+        "compared.",
+    )
 
 
 @given(st.text(max_size=60))

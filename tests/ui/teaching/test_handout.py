@@ -116,7 +116,7 @@ def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
         "ffn_map": "most active anywhere",
         "ffn_shares": "Silent neurons",
         "ffn_tokens": "What drives neuron",
-        "cost_curves": "by length",
+        "cost_curves": "by axis",
         "training_losses": "Loss by epoch",
     }
     assert all(any(text in title for title in drawn.get(key, [])) for key, text in expected.items())

@@ -78,8 +78,7 @@ def _with_gradients(model: Transformer) -> Iterator[None]:
     """A place where gradients can be taken, also inside of `torch.inference_mode`."""
     if any(parameter.is_inference() for parameter in model.parameters()):
         raise QueryError(
-            "this model was loaded inside of torch.inference_mode, so that no gradients can be taken; "
-            "load it outside."
+            "this model was loaded inside torch.inference_mode, so gradients cannot be computed; load it outside."
         )
     with torch.inference_mode(False), torch.enable_grad():
         yield
@@ -120,7 +119,7 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
             if "Inference tensors" not in str(error):
                 raise
             raise QueryError(
-                "this run takes values from another run in a way through which no gradients can be taken."
+                "this run takes values from another run in a way that gradients cannot pass through."
             ) from error
     return values.detach(), slopes
 

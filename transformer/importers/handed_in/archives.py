@@ -72,7 +72,7 @@ def _check_end(file: BinaryIO, label: str, limits: Limits) -> None:
     tail = file.read()
     place = tail.rfind(_END)
     if place < 0 or len(tail) - place < _END_BYTES:
-        raise CheckpointError("{label}: is no zip archive, or is cut off; pack or copy it again.", label=label)
+        raise CheckpointError("{label}: is not a zip archive, or is cut off; pack or copy it again.", label=label)
     n_entries, n_bytes = struct.unpack("<H", tail[place + 10 : place + 12]) + struct.unpack(
         "<I", tail[place + 12 : place + 16]
     )
@@ -92,7 +92,7 @@ def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> No
     total = sum(entry.file_size for entry in entries)
     if total > limits.unpacked:
         raise CheckpointError(
-            "{label}: would be {found:,} bytes unpacked; at most {most:,} are taken.",
+            "{label}: would be {found:,} bytes when unpacked; the limit is {most:,}.",
             label=label,
             found=total,
             most=limits.unpacked,
@@ -101,7 +101,7 @@ def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> No
 
 def _too_many(found: int, label: str, limits: Limits) -> CheckpointError:
     return CheckpointError(
-        "{label}: holds {found:,} files; at most {most} are taken. Pack the model's files alone.",
+        "{label}: contains {found:,} files; the limit is {most}. Pack only the model's files.",
         label=label,
         found=found,
         most=limits.files,
@@ -143,7 +143,7 @@ def _check_kind(entry: zipfile.ZipInfo, label: str) -> None:
 def _check_size(entry: zipfile.ZipInfo, label: str, limits: Limits) -> None:
     if entry.file_size > limits.file:
         raise CheckpointError(
-            "{label}: {name} would be {found:,} bytes unpacked; a file may have {most:,}.",
+            "{label}: {name} would be {found:,} bytes when unpacked; the limit for one file is {most:,}.",
             label=label,
             name=shown(entry.filename),
             found=entry.file_size,
@@ -151,8 +151,8 @@ def _check_size(entry: zipfile.ZipInfo, label: str, limits: Limits) -> None:
         )
     if entry.file_size > max(SMALL, limits.ratio * entry.compress_size):
         raise CheckpointError(
-            "{label}: {name} would become {found:,} bytes from {packed:,}, more than {ratio} times as many, which no "
-            "file of a model does.",
+            "{label}: {name} would unpack from {packed:,} bytes to {found:,}, more than {ratio} times as many; no "
+            "file of a model does that.",
             label=label,
             name=shown(entry.filename),
             found=entry.file_size,
@@ -163,12 +163,12 @@ def _check_size(entry: zipfile.ZipInfo, label: str, limits: Limits) -> None:
 
 def _refused_entry(label: str, name: str, why: str) -> CheckpointError:
     problems = {
-        "path": say("leads out of the archive or is no plain path; pack the folder again"),
+        "path": say("points outside the archive or is not a plain path; pack the folder again"),
         "link": say("is a link; pack the file itself"),
-        "special": say("is no ordinary file; leave it out"),
+        "special": say("is not an ordinary file; remove it"),
         "encrypted": say("is encrypted; pack it without a password"),
-        "method": say("is packed in a way that is not read here; pack it with the usual method (deflate)"),
-        "archive": say("is an archive in the archive; unpack it first"),
+        "method": say("is compressed in a way that cannot be read here; use the usual method (deflate)"),
+        "archive": say("is an archive inside the archive; unpack it first"),
     }
     return CheckpointError("{label}: {name} {problem}.", label=label, name=shown(name), problem=problems[why])
 
@@ -178,11 +178,11 @@ def _folder_of(names: Sequence[str], label: str) -> str:
     holding = {_parent(name) for name in names if PurePosixPath(name).suffix.lower() in SUFFIXES}
     folders = sorted(holding or {_parent(name) for name in names}, key=lambda folder: (_depth(folder), folder))
     if not folders:
-        raise CheckpointError("{label}: holds no files.", label=label)
+        raise CheckpointError("{label}: contains no files.", label=label)
     beside = [folder for folder in folders if _depth(folder) == _depth(folders[0])]
     if len(beside) > 1:
         raise CheckpointError(
-            "{label}: holds several models, in {folders}; pack one of them.",
+            "{label}: contains several models, in {folders}; pack only one of them.",
             label=label,
             folders=", ".join(map(shown, beside[:5])),
         )
@@ -199,7 +199,7 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, label: 
             file.write(part)
     if written != entry.file_size:
         raise CheckpointError(
-            "{label}: {name} has another size than the archive's list says; pack it again.",
+            "{label}: {name} has a different size than the archive's list says; pack it again.",
             label=label,
             name=shown(entry.filename),
         )

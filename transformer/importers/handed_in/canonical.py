@@ -101,7 +101,7 @@ def _anew(file: BinaryIO, header: tensorfile.Header, target: Path) -> None:
 def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
     if target.exists():
         raise CheckpointError(
-            "{name}: there is a {other} beside it, which holds the same weights; upload one of them.",
+            "{name}: {other} next to it holds the same weights; upload only one of them.",
             name=name,
             other=target.name,
         )
@@ -155,7 +155,7 @@ def _text(name: str, source: Path, target: Path) -> None:
     except UnicodeDecodeError:
         is_text = False
     if not is_text:
-        raise CheckpointError("{name}: is no text in UTF-8; save it as such, or leave it out.", name=name)
+        raise CheckpointError("{name}: is not UTF-8 text; save it as UTF-8, or remove it.", name=name)
     target.write_bytes(content)
 
 
@@ -163,6 +163,9 @@ def _content(name: str, source: Path, most: int) -> bytes:
     size = source.stat().st_size
     if size > most:
         raise CheckpointError(
-            "{name}: has {size:,} bytes; a file of this kind may have {most:,}.", name=name, size=size, most=most
+            "{name}: has {size:,} bytes; the limit for this kind of file is {most:,}.",
+            name=name,
+            size=size,
+            most=most,
         )
     return source.read_bytes()

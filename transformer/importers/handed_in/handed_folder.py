@@ -90,12 +90,12 @@ def _files(received: Sequence[Received], work: Path, limits: Limits) -> tuple[di
 def _check_sizes(files: Mapping[str, Path], limits: Limits) -> None:
     if len(files) > limits.files:
         raise CheckpointError(
-            "{found:,} files are uploaded together; at most {most} are taken.", found=len(files), most=limits.files
+            "{found:,} files were uploaded together; at most {most} are allowed.", found=len(files), most=limits.files
         )
     total = sum(path.stat().st_size for path in files.values())
     if total > limits.unpacked:
         raise CheckpointError(
-            "The files have {found:,} bytes together; at most {most:,} are taken.",
+            "The files have {found:,} bytes in total; at most {most:,} are allowed.",
             found=total,
             most=limits.unpacked,
         )
@@ -107,7 +107,7 @@ def _check_kinds(chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles
     refused = [name for name in weights if canonical.kind(name) in canonical.PICKLED]
     if refused and not pickles:
         raise CheckpointError(
-            "{name}: files of torch.save are not taken on this server; save the weights as safetensors.",
+            "{name}: this server does not accept torch.save files; save the weights as safetensors.",
             name=shown(refused[0]),
         )
     if weights:
@@ -115,7 +115,7 @@ def _check_kinds(chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles
     names = [*chosen, *left_out]
     there = _named(names) if names else say("nothing")
     raise CheckpointError(
-        "There are no weights among the files ({names}); upload a file that ends in {endings} with them, or a zip "
+        "None of the files contains weights ({names}); also upload a file that ends in {endings}, or upload a zip "
         "archive with all of them.",
         names=there,
         endings=", ".join(canonical.WEIGHTS[:-1]),

@@ -41,8 +41,8 @@ def check_name(name: str) -> None:
         or any("\ud800" <= mark <= "\udfff" for mark in name)
     ):
         raise CheckpointError(
-            "{name}: cannot be the name of a file here; expected 1 to {most} bytes of printable letters without "
-            "slashes. Rename it.",
+            "{name}: cannot be used as a file name here; expected 1 to {most} bytes of printable characters "
+            "without slashes. Rename it.",
             name=shown(name),
             most=NAME_BYTES,
         )
@@ -55,7 +55,7 @@ def check_all_differ(names: Iterable[str]) -> None:
         key = unicodedata.normalize("NFKC", name).casefold()
         if key in seen:
             raise CheckpointError(
-                "{name} and {other}: two files with one name; leave one of them out, or rename it.",
+                "{name} and {other}: two files with the same name; remove one of them, or rename it.",
                 name=shown(seen[key]),
                 other=shown(name),
             )

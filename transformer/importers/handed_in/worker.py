@@ -33,9 +33,11 @@ MADE, WORK = "made", "work"
 LOOK_SECONDS = 0.02
 _SUBREAPER = 36
 
-CRASHED = say("The process that read the files was ended, so one of them is damaged; copy or download it again.")
+CRASHED = say(
+    "The process that read the files stopped unexpectedly, so one of them is damaged; copy or download it again."
+)
 TOO_LARGE = say(
-    "Reading the files takes more memory than one upload may; put them into a folder of checkpoints instead."
+    "Reading the files needs more memory than one upload may use; put them into a folder of checkpoints instead."
 )
 
 

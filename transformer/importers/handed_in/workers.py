@@ -141,7 +141,7 @@ class Worker:
         if self._line(START_SECONDS) != "ready":
             self.end()
             raise CheckpointError(
-                "The process that reads uploads could not be started; ask whoever runs this server."
+                "The process that reads uploads could not be started; ask the person who runs this server."
             )
         return self._process
 
@@ -172,8 +172,8 @@ def _clear(folder: Path, *, keep: Sequence[Received]) -> None:
 def _taken(how: str, folder: Path, title: str, limits: Limits) -> Read:
     if how == "time":
         raise CheckpointError(
-            "Reading the files takes longer than the {seconds} seconds that one upload may; put them into a folder "
-            "of checkpoints instead.",
+            "Reading the files takes longer than the {seconds} seconds allowed for one upload; put them into a "
+            "folder of checkpoints instead.",
             seconds=limits.seconds,
         )
     record = _result(folder)

@@ -15,7 +15,7 @@ from words import Sentence, say
 
 LAYER = "encoder.layers.{n}"
 POSITIONS = "encoder.embedding.positions.table"
-NUMBERS = say("they are the numbers of positions")
+NUMBERS = say("it only numbers the positions")
 
 BERT_BODY = {
     "embeddings.word_embeddings.weight": INPUT,

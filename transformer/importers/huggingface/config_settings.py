@@ -59,7 +59,7 @@ _REQUIRED = _Missing()
 
 def fixed(value: Any) -> Known:
     """What all models of a family have, and no config says."""
-    return Known(value, say("all models of this family have it"))
+    return Known(value, say("the same in all models of this family"))
 
 
 def always(**values: Any) -> Fields:
@@ -145,14 +145,15 @@ class Settings:
         read = self.flag if flag else self.whole
         found, second = read(key, absent), read(other, absent)
         if found.value != second.value:
-            expected = say("{value}, as {other} says", value=found.value, other=key)
+            expected = say("{value}, as in {other}", value=found.value, other=key)
             raise self.refused(other, second.value, expected)
         return Known(found.value, self.where(f"{key}, {other}"))
 
     def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
         """The error for a value that this program has no arithmetic for."""
         return CheckpointError(
-            "{label}: {key}: found {found}, expected {expected}; this program would compute something else.",
+            "{label}: {key}: found {found}, expected {expected}; this program would not compute the same as the "
+            "original model.",
             label=self.label,
             key=key,
             found=shown(found),
@@ -168,8 +169,8 @@ class Settings:
         ]
         if unknown:
             raise CheckpointError(
-                "{label}: has keys of unknown meaning ({keys}); this program might compute something else. Remove "
-                "them if they have no effect.",
+                "{label}: has keys of unknown meaning ({keys}); this program might not compute the same as the "
+                "original model. Remove them if they have no effect.",
                 label=self.label,
                 keys=first(unknown),
             )
@@ -180,7 +181,7 @@ class Settings:
 
     def nowhere(self, key: str) -> Sentence:
         """That nothing was found, and what it is then."""
-        return say("config.json has no {key}, which means this", key=key)
+        return say("default value, because config.json has no {key}", key=key)
 
     def _read(self, key: str, value: Any) -> Known:
         return Known(value, self.where(key))

@@ -84,8 +84,8 @@ def _family(files: FolderFiles, record: Mapping[str, Any]) -> Family:
         )
     if record.get("quantization_config") is not None:
         raise CheckpointError(
-            "{label}: quantization_config: the weights are stored as small integers, expected floating point; save "
-            "the model without it.",
+            "{label}: quantization_config: the weights are stored as small integers, but floating point is "
+            "expected; save the model without quantisation.",
             label=label,
         )
     return FAMILIES[kind]
@@ -126,7 +126,7 @@ class _Import:
         read = reported(said)
         fields = [*(one for one in read if one.name not in names), *asked]
         code = [
-            say("{key} in config.json is ignored: no code out of the folder is run.", key=key)
+            say("{key} in config.json is ignored: no code from the folder is run.", key=key)
             for key in self.record
             if key in ASKS_FOR_CODE
         ]
@@ -143,8 +143,8 @@ class _Import:
         forced = ids["forced_ids"].value
         if forced and not said["n_encoder_layers"].value:
             raise CheckpointError(
-                "{label}: forced_bos_token_id: found {found}, expected null: its own program writes that piece "
-                "after a prompt of one piece, and this program goes on with every prompt alike.",
+                "{label}: forced_bos_token_id: found {found}, expected null: after a prompt of one piece, the "
+                "original program always writes this piece, but this program treats all prompts alike.",
                 label=self.files.name,
                 found=forced[0],
             )
@@ -155,8 +155,8 @@ class _Import:
             return []
         return [
             say(
-                "Rotary positions are scaled dynamically: beyond {n:,} tokens its own program turns queries and keys "
-                "by other angles, which this program does not do; an output ends there.",
+                "Rotary positions are scaled dynamically: beyond {n:,} tokens the original program turns queries "
+                "and keys by different angles. This program does not, so an output ends there.",
                 n=said["max_len"].value,
             )
         ]
@@ -190,7 +190,7 @@ class _Import:
             rows = self.weights.tensors[name].shape[:1] if name else (size.value,)
             if rows != (size.value,):
                 raise CheckpointError(
-                    "{label}: tensor {tensor} has {rows} rows, expected {expected}, as {evidence} says.",
+                    "{label}: tensor {tensor} has {rows} rows, expected {expected} ({evidence}).",
                     label=self.weights.label,
                     tensor=shown(name),
                     rows=sum(rows),
@@ -211,8 +211,8 @@ class _Import:
         for name, value in self.answers.items():
             if name not in needed:
                 raise CheckpointError(
-                    "{label}: {field}: found the answer {found}, but this folder leaves no such question open; leave "
-                    "the answer out.",
+                    "{label}: {field}: found the answer {found}, but this folder leaves no such question open; "
+                    "remove the answer.",
                     label=self.files.name,
                     field=name,
                     found=shown(value),
@@ -221,7 +221,7 @@ class _Import:
     def _end(self, said: Fields, asked: list[Field]) -> Known:
         """The id that ends an output, which nothing says."""
         if "eos_id" in self.answers:
-            return Known(self.answers["eos_id"], say("You said so."), "answered")
+            return Known(self.answers["eos_id"], say("Your answer."), "answered")
         why = say("neither config.json nor the tokenizer says which piece ends an output")
         asked.append(Field("eos_id", "asked", None, why))
         return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
@@ -253,7 +253,9 @@ def at_most(length: Known) -> Known:
     """A length, cut at the most that this program reads."""
     if length.value <= MAX_LENGTH:
         return length
-    return Known(MAX_LENGTH, say("its own is {n:,}; this program reads no longer texts", n=length.value))
+    return Known(
+        MAX_LENGTH, say("the model's own limit is {n:,}; this program cannot read longer texts", n=length.value)
+    )
 
 
 def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
@@ -261,7 +263,7 @@ def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
     said = dict(ids)
     ends = (ids["eos_id"].value, *ids["further_eos_ids"].value)
     if ids["pad_id"].value in ends and ids["pad_id"].value is not None:
-        why = say("its id ends outputs too, and what ends an output is no padding")
+        why = say("its id also ends outputs, and a piece that ends outputs cannot be padding")
         said["pad_id"] = Known(None, why, "inferred")
     banned = tuple(i for i in ids["banned_ids"].value if i != said["pad_id"].value)
     said["banned_ids"] = replace(ids["banned_ids"], value=banned)

@@ -85,7 +85,7 @@ def choose(
         source_language, target_language = (answers.get(key) for key in LANGUAGES)
         codes = _codes(name, names, options, content)
         if codes and not (source_language and target_language):
-            why = say("the files know many languages, and the text does not say which it is in")
+            why = say("the files know many languages, and the text does not say which language it is in")
             choices = tuple(Choice(code) for code in codes)
             questions = tuple(Field(key, "asked", None, why, choices) for key in LANGUAGES)
             return Chosen(None, None, questions, codes)
@@ -200,4 +200,6 @@ def end_of(fields: Fields, *, writes: bool) -> Known | None:
         return fields["eos_id"]
     if writes:
         return None
-    return inferred(int(fields["pad_id"].value == 0), say("nothing: an encoder alone writes nothing that could end"))
+    return inferred(
+        int(fields["pad_id"].value == 0), say("none: an encoder-only model generates no output that could end")
+    )

@@ -182,7 +182,7 @@ def _evidence(key: str, own: Mapping[str, Any], config: Mapping[str, Any]) -> Se
         return say("{key} in {file}", key=key, file=FILE)
     if key in config:
         return say("{key} in {file}", key=key, file="config.json")
-    return say("all models of this family have it")
+    return say("the same in all models of this family")
 
 
 def _notes(record: Mapping[str, Any], file: str, *, whole: bool) -> Iterator[Sentence]:
@@ -195,7 +195,7 @@ def _notes(record: Mapping[str, Any], file: str, *, whole: bool) -> Iterator[Sen
         ]
     if asked:
         yield say(
-            "{file} asks for {names}, which is not carried out here: outputs of its own program may be others.",
+            "{file} asks for {names}, which this program does not do; outputs of the original program may differ.",
             file=file,
             names=", ".join(dict.fromkeys(asked)),
         )

@@ -145,7 +145,7 @@ def _switched(settings: Settings, said: Fields, *, within: Collection[int] | Non
     default = [SLIDING if on.value and window and i in within else FULL for i in range(n)]
     kinds = _layer_types(settings, n, default)
     if SLIDING in kinds and not (on.value and window):
-        expected = say("no {kind}, as use_sliding_window is false or sliding_window is null", kind=SLIDING)
+        expected = say("no {kind}, because use_sliding_window is false or sliding_window is null", kind=SLIDING)
         raise settings.refused("layer_types", list(kinds), expected)
     return _windows(settings, kinds, window) if on.value else Known((), on.evidence)
 
@@ -168,7 +168,7 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
     """
     if window == 1 and SLIDING in kinds:
         raise settings.refused(
-            "sliding_window", window, say("2 or more, as transformers itself takes 1 for no window")
+            "sliding_window", window, say("2 or more, because transformers itself treats 1 as no window")
         )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
     return Known(found if any(found) else (), say("sliding_window and the kinds of layers in config.json"))
@@ -203,7 +203,7 @@ def _gemma(settings: Settings, _: Present) -> Fields:
     activation = settings.word("hidden_act", APPROXIMATE, names=TANH)
     second = settings.raw("hidden_activation")
     if second is not None and TANH.get(str(second)) != activation.value:
-        raise settings.refused("hidden_activation", second, say("what hidden_act says"))
+        raise settings.refused("hidden_activation", second, say("the same value as hidden_act"))
     return {**_gemma_alike(settings), "activation": activation, "rotary": rotary(settings)}
 
 

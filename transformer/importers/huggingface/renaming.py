@@ -27,11 +27,11 @@ INPUT, SOURCE, TARGET, OUTPUT = "?input", "?source", "?target", "?output"
 BIAS, OUTPUT_BIAS = "?bias", "?output_bias"  # a bias of the logits that is stored alone, or beside the output's table
 ROLES = {INPUT: "src_table", SOURCE: "src_table", TARGET: "tgt_table", OUTPUT: "output_table", BIAS: "output_bias"}
 
-MASK = say("it is a mask, made anew for each text")
-FORMULA = say("a formula gives it")
+MASK = say("it is a mask, rebuilt for each text")
+FORMULA = say("a formula computes it")
 CLASSES = say("it is a head for another task")
 
-ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("as one row"))
+ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("flattened into one row"))
 TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
@@ -84,19 +84,17 @@ def settle_tables(
         (targets if own else copies)[OUTPUT] = "output_table"
     elif not tie.value:
         raise CheckpointError(
-            "{label}: has no table of the output ({names}), and config.json says tie_word_embeddings = false; save "
-            "the whole model.",
+            "{label}: has no output table ({names}), but config.json says tie_word_embeddings = false; save the "
+            "whole model.",
             label=weights.label,
             names=_sought(found, OUTPUT),
         )
-    why = (
-        say("the file has a table of its own for the output") if own else say("the file has no other for the output")
-    )
+    why = say("the file has a separate output table") if own else say("the file has no separate output table")
     biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
     targets |= dict.fromkeys(biases[:1], "output_bias")
     copies |= dict.fromkeys(biases[1:], "output_bias")
     bias = inferred(
-        bool(biases), say("its bias is in the file") if biases else say("the file has no bias of the output")
+        bool(biases), say("the output bias is in the file") if biases else say("the file has no output bias")
     )
     fields = {"shared_vocab": shared, "tie_output": inferred(not own, why), "output_bias": bias}
     return _with(found, names, targets, copies), fields
@@ -109,25 +107,25 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
         for role in copies:
             if not _equal(names[role], names[INPUT], weights):
                 raise CheckpointError(
-                    "{label}: {copy} differs from {table}, of which it should be a copy; save the model again.",
+                    "{label}: {copy} should be a copy of {table} but differs from it; save the model again.",
                     label=weights.label,
                     copy=shown(names[role]),
                     table=shown(names[INPUT]),
                 )
-        return {INPUT: "src_table"}, copies, inferred(True, say("the file has one table of embeddings"))
+        return {INPUT: "src_table"}, copies, inferred(True, say("the file has one embedding table"))
     if SOURCE in names and TARGET in names:
         if _equal(names[TARGET], names[SOURCE], weights):
             return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("both tables are equal"))
         two = {SOURCE: "src_table", TARGET: "tgt_table"}
-        return two, {}, inferred(False, say("the file has two tables of embeddings"))
+        return two, {}, inferred(False, say("the file has two embedding tables"))
     only = next((role for role in (SOURCE, TARGET) if role in names), None)
     if only is None:
         raise CheckpointError(
-            "{label}: has no table of embeddings ({names}); save the whole model.",
+            "{label}: has no embedding table ({names}); save the whole model.",
             label=weights.label,
             names=_sought(found, INPUT),
         )
-    return {only: "src_table"}, {}, inferred(True, say("the file has one table of embeddings"))
+    return {only: "src_table"}, {}, inferred(True, say("the file has one embedding table"))
 
 
 def _sought(found: Match, role: str) -> str:
@@ -174,7 +172,7 @@ def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Matc
     if not apart.any():
         return found.without(there, FORMULA), {}
     why = say(
-        "the file holds sinusoids that differ from the formula's by up to {most:.1g}, and they are used",
+        "the sinusoids in the file differ from the formula by up to {most:.1g}; those in the file are used",
         most=float(apart.max()),
     )
     return found, {"positions": inferred("learned", why), "sinusoid_layout": inferred("interleaved", why)}

@@ -71,7 +71,9 @@ def of_record(
         raise settings.refused(f"{key}.rope_type", kind, say("one of {names}", names=", ".join(KINDS)))
     for name in said:
         if name not in READ[kind] | ALWAYS and said[name] is not None:
-            raise settings.refused(f"{key}.{name}", said[name], say("nothing, as {kind} does not read it", kind=kind))
+            raise settings.refused(
+                f"{key}.{name}", said[name], say("nothing, because {kind} does not read it", kind=kind)
+            )
     if whole and said.get("partial_rotary_factor") not in (None, 1.0):
         raise settings.refused(f"{key}.partial_rotary_factor", said["partial_rotary_factor"], "1.0")
     values = {name: value for name, value in said.items() if value is not None}

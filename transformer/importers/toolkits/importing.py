@@ -62,8 +62,8 @@ def import_toolkit(
     said = toolkit.fields(options, frozenset(found.sources), pieces)
     if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
         raise CheckpointError(
-            "{label}: has no table of the output, and its options do not say that the embeddings are one; save the "
-            "whole model.",
+            "{label}: has no output table, and its options do not say that the embedding table is used instead; "
+            "save the whole model.",
             label=weights.label,
         )
     found, tables = settle_tables(found, weights, options, tied=True, has_output=True)
@@ -72,7 +72,7 @@ def import_toolkit(
     shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
     sizes = _sizes(shapes, label=weights.label)
     said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
-    said |= {name: inferred(size, say("the rows of its table")) for name, size in sizes.items()}
+    said |= {name: inferred(size, say("the number of rows of its table")) for name, size in sizes.items()}
     special = [said[name].value for name in IDS if said[name].value is not None]
     tokenizers = _tokenizers(lists, said, place, special)
     config = config_of(said, label=weights.label)
@@ -87,8 +87,8 @@ def import_toolkit(
 def _check_alone(toolkit: Toolkit, label: str, answers: Mapping[str, Any], also: Given) -> None:
     for name, value in answers.items():
         raise CheckpointError(
-            "{label}: {field}: found the answer {found}, but a file of {toolkit} leaves no such question open; leave "
-            "the answer out.",
+            "{label}: {field}: found the answer {found}, but files of {toolkit} leave no such question open; "
+            "remove the answer.",
             label=label,
             field=name,
             found=shown(value),
@@ -96,8 +96,8 @@ def _check_alone(toolkit: Toolkit, label: str, answers: Mapping[str, Any], also:
         )
     if also.has_tokenizer:
         raise CheckpointError(
-            "{label}: a file of {toolkit} is read with the list of pieces beside it or in it, which says the ids; "
-            "leave the tokenizer out.",
+            "{label}: files of {toolkit} are read with their own list of pieces, inside the file or next to it, "
+            "which gives the ids; remove the tokenizer.",
             label=label,
             toolkit=toolkit.name,
         )
@@ -107,7 +107,7 @@ def _sizes(shapes: Mapping[str, tuple[int, ...]], *, label: str) -> dict[str, in
     """The rows of both tables of embeddings."""
     rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
     if not all(len(shape) == 2 for shape in rows):
-        raise CheckpointError("{label}: a table of embeddings is no matrix; save the model again.", label=label)
+        raise CheckpointError("{label}: an embedding table is not a matrix; save the model again.", label=label)
     return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
 
 
@@ -127,10 +127,7 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
         content |= {own: place.files.read(name, limit=MAX_TOKENIZER) for own, name in names}
     else:
         notes = (
-            say(
-                "What splits a text into pieces is not among the files: a text is typed as pieces with spaces "
-                "between them."
-            ),
+            say("The files do not say how a text is split into pieces; type the pieces with spaces between them."),
         )
     options = text_options.Options(
         size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special})),
@@ -147,16 +144,16 @@ def _check_lists(lists: Pieces, sizes: tuple[int, int], *, shared: bool, label: 
     for names, rows in zip((lists.source, lists.target), sizes, strict=True):
         if len(names) > rows:
             raise CheckpointError(
-                "{label}: a list of pieces has {n:,}, and its table of embeddings {rows:,} rows; put the lists that "
-                "the model was trained with beside it.",
+                "{label}: a list of pieces has {n:,} pieces, but its embedding table has {rows:,} rows; put the "
+                "lists that the model was trained with next to it.",
                 label=label,
                 n=len(names),
                 rows=rows,
             )
     if shared and lists.source != lists.target:
         raise CheckpointError(
-            "{label}: has one table of embeddings for both sides, and two lists of pieces that differ; put the lists "
-            "that the model was trained with beside it.",
+            "{label}: has one embedding table for both sides, but two different lists of pieces; put the lists "
+            "that the model was trained with next to it.",
             label=label,
         )
 

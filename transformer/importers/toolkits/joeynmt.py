@@ -68,15 +68,14 @@ def _rules() -> Iterator[Rule]:
         yield Rule.of(f"{stack}.pe.pe", f"{stack}.embedding.positions.table", reshape=FLATTENED)
 
 
-TABLE = Table(say("A Transformer of Joey NMT."), tuple(_rules()))
+TABLE = Table(say("A Joey NMT Transformer."), tuple(_rules()))
 
 
 def _options(place: Place) -> dict[str, Any]:
     """The config's part about the model, flat, with what its part about data says of special pieces."""
     if not place.files.has(CONFIG):
         raise CheckpointError(
-            "{label}: is a model of Joey NMT, and {config} is not beside it; put the one there that lies in the "
-            "model's folder.",
+            "{label}: is a Joey NMT model, but {config} is not next to it; copy it there from the model's folder.",
             label=place.weights.label,
             config=CONFIG,
         )
@@ -86,7 +85,7 @@ def _options(place: Place) -> dict[str, Any]:
     for stack in ("encoder", "decoder"):
         own = part(record, stack)
         if not own:
-            raise CheckpointError("{label}: expected model with encoder and decoder in it.", label=label)
+            raise CheckpointError("{label}: expected a section model that contains encoder and decoder.", label=label)
         flat |= {f"{stack}.{key}": value for key, value in own.items() if key != "embeddings"}
         flat |= {f"{stack}.embeddings.{key}": value for key, value in part(own, "embeddings").items()}
         del record[stack]
@@ -113,7 +112,9 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         "d_decoder_ff": options.whole("decoder.ff_size", least=1),
         "activation": _one(options, "activation", FUNCTIONS, "relu"),
         "norm": norm,
-        "final_norm": Known("encoder.final_norm.weight" in present, say("its tensors are in the file"), "inferred"),
+        "final_norm": Known(
+            "encoder.final_norm.weight" in present, say("whether the file has its tensors"), "inferred"
+        ),
         **always(norm_eps=1e-6, bias=True),
         "scale_embedding": _scale(options),
         **always(positions="sinusoidal", sinusoid_layout="interleaved", max_len=LENGTH),
@@ -163,7 +164,7 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
 def _pieces(_: Options, place: Place) -> Pieces | Sentence:
     names = ("src_vocab.txt", "trg_vocab.txt")
     if not all(map(place.files.has, names)):
-        return say("Its lists of pieces, src_vocab.txt and trg_vocab.txt, are not beside it.")
+        return say("Its lists of pieces, src_vocab.txt and trg_vocab.txt, are not in the same folder.")
     source, target = (tuple(lines(place, name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]
     return Pieces(source, target, (models[0], models[0]) if len(models) == 1 else None)

@@ -43,16 +43,14 @@ def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
     """A YAML file of settings; refused if it is damaged, or nested too deeply."""
     if len(content) > MAX_SETTINGS:
         raise CheckpointError(
-            "{label}: has {n:,} bytes of settings; at most {most:,} are read.",
+            "{label}: has {n:,} bytes of settings; the limit is {most:,}.",
             label=label,
             n=len(content),
             most=MAX_SETTINGS,
         )
     found = _parsed(content, _Loader, label=label)
     if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
-        raise CheckpointError(
-            "{label}: expected settings as YAML has them, found {found}.", label=label, found=shown(found)
-        )
+        raise CheckpointError("{label}: expected settings in YAML, found {found}.", label=label, found=shown(found))
     return {str(key): value for key, value in found.items()}
 
 
@@ -62,7 +60,7 @@ def _parsed(content: bytes | str, loader: Any, *, label: str) -> Any:
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
         problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
         raise CheckpointError(
-            "{label}: is no YAML that is read here: {problem}.", label=label, problem=problem
+            "{label}: cannot be read as YAML here: {problem}.", label=label, problem=problem
         ) from None
 
 
@@ -83,7 +81,7 @@ def lines(place: Place, name: str) -> list[str]:
     count = text.count("\n") + (text[-1:] not in ("", "\n"))
     if not 1 <= count <= MAX_PIECES:
         raise CheckpointError(
-            "{label}: has {n:,} lines; a list of 1 to {most:,} pieces is expected.",
+            "{label}: has {n:,} lines; expected a list of 1 to {most:,} pieces.",
             label=label,
             n=count,
             most=MAX_PIECES,
@@ -92,7 +90,7 @@ def lines(place: Place, name: str) -> list[str]:
     longest = max(range(count), key=lambda place: len(found[place]))
     if len(found[longest]) > MAX_LINE:
         raise CheckpointError(
-            "{label}: line {line:,} has {n:,} characters; at most {most:,} are read.",
+            "{label}: line {line:,} has {n:,} characters; the limit is {most:,}.",
             label=label,
             line=longest + 1,
             n=len(found[longest]),
@@ -119,7 +117,7 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
         piece, i = known or _piece(line, number, label=label)
         if i in found:
             raise CheckpointError(
-                "{label}: {piece} has the id {i}, as {other} has already.",
+                "{label}: {piece} has the id {i}, which {other} already has.",
                 label=label,
                 piece=shown(piece),
                 i=i,
@@ -129,7 +127,9 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
     try:
         "".join(found.values()).encode()
     except UnicodeEncodeError:
-        raise CheckpointError("{label}: it holds half of a surrogate pair, which is no text.", label=label) from None
+        raise CheckpointError(
+            "{label}: it contains half of a surrogate pair, which is not text.", label=label
+        ) from None
     return in_order(found, label=label)
 
 
@@ -138,7 +138,7 @@ def in_order(found: dict[int, str], *, label: str) -> tuple[str, ...]:
     missing = next((i for i in range(len(found)) if i not in found), None)
     if missing is not None or not found:
         raise CheckpointError(
-            "{label}: lists {n:,} pieces, and none has the id {i}.", label=label, n=len(found), i=missing or 0
+            "{label}: lists {n:,} pieces, but none has the id {i}.", label=label, n=len(found), i=missing or 0
         )
     return tuple(found[i] for i in range(len(found)))
 

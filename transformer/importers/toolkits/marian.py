@@ -74,14 +74,17 @@ def _rows(place: Place) -> int:
 
 
 def _rules(options: Options, rows: int) -> Iterator[Rule]:
-    table = Reshape(partial(_with_zeros, rows=rows), say("with rows of zeros behind it"), exact=False)
+    table = Reshape(partial(_with_zeros, rows=rows), say("rows of zeros added at the end"), exact=False)
     turned = Reshape(
-        partial(_with_zeros, rows=rows, turned=True), say("transposed, with rows of zeros behind it"), exact=False
+        partial(_with_zeros, rows=rows, turned=True),
+        say("transposed, then rows of zeros added at the end"),
+        exact=False,
     )
     bias = Reshape(
-        partial(_with_zeros, rows=rows, value=FAR_BELOW), say("as one row, with {value:,.0f} for the further rows",
-                                                             value=FAR_BELOW), exact=False
-    )  # fmt: skip
+        partial(_with_zeros, rows=rows, value=FAR_BELOW),
+        say("flattened into one row, with {value:,.0f} in the added rows", value=FAR_BELOW),
+        exact=False,
+    )
     for name, role in TABLES.items():
         yield Rule.of(name, role, reshape=table)
     yield Rule.of("decoder_ff_logit_out_W", OUTPUT, reshape=turned)
@@ -121,8 +124,8 @@ def _options(place: Place) -> dict[str, Any]:
     label = place.weights.label
     if CONFIG not in place.weights.evidence:
         raise CheckpointError(
-            "{label}: has no {array}, which says what the model computes; Marian writes it into its files from "
-            "version 1.0 on.",
+            "{label}: has no {array}, which says how the model computes; Marian has written it into its files "
+            "since version 1.0.",
             label=label,
             array=CONFIG,
         )
@@ -135,8 +138,8 @@ def _table(options: Options, place: Place) -> Table:
     options.refuse(*REFUSED)
     sizes, rows = options.raw("dim-vocabs"), _rows(place)
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
-        raise options.refused("dim-vocabs", sizes, say("two numbers, of which the larger is {n:,}", n=rows - 1))
-    return Table(say("A Transformer of Marian."), tuple(_rules(options, rows)))
+        raise options.refused("dim-vocabs", sizes, say("two numbers, the larger of which is {n:,}", n=rows - 1))
+    return Table(say("A Marian Transformer."), tuple(_rules(options, rows)))
 
 
 def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
@@ -186,8 +189,9 @@ def _check_norms(options: Options) -> None:
     """Norms stand behind the sums; dropout is no matter here."""
     if str(options.raw("transformer-preprocess", "") or "").strip("d"):
         raise CheckpointError(
-            "{label}: transformer-preprocess: found {found}; keys and values of a pre-norm model go through the norm "
-            "in some versions of Marian and not in others, and never while it writes, so nothing says what is meant.",
+            "{label}: transformer-preprocess: found {found}. In a pre-norm model, some versions of Marian "
+            "normalise keys and values and others do not, and none does while generating, so it is unclear which "
+            "is meant.",
             label=options.label,
             found=shown(options.raw("transformer-preprocess")),
         )
@@ -208,13 +212,13 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     """The vocabularies that `model.npz.decoder.yml` names, or else those beside the model that are called so."""
     names = _named(place) or _found(place)
     if not names:
-        return say("Its vocabularies, such as vocab.src.yml and vocab.trg.yml, are not beside it.")
+        return say("Its vocabularies, such as vocab.src.yml and vocab.trg.yml, are not in the same folder.")
     read = {name: _vocabulary(place, name) for name in dict.fromkeys(names)}
     for name, pieces in read.items():
         if pieces[:1] != (END,):
             raise CheckpointError(
-                "{label}: its piece of id 0 is not {end}, as in every vocabulary of Marian; factored vocabularies "
-                "are not read.",
+                "{label}: its piece with the id 0 is not {end}, as it is in every Marian vocabulary; factored "
+                "vocabularies cannot be read.",
                 label=place.files.label(name),
                 end=END,
             )

@@ -79,9 +79,7 @@ def _forward(gated: bool) -> Iterator[Rule]:
             yield Rule.of(f"{forward}.w_3.{{p}}", f"{ours}.up_proj.{{p}}")
 
 
-_TABLES = {
-    gated: Table(say("A Transformer of OpenNMT-py."), (*_rules(), *_forward(gated))) for gated in (False, True)
-}
+_TABLES = {gated: Table(say("An OpenNMT-py Transformer."), (*_rules(), *_forward(gated))) for gated in (False, True)}
 
 
 def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields:
@@ -129,7 +127,7 @@ def _alike(options: Options, *keys: str) -> Known:
     first = next(iter(said), keys[0])
     for key, value in said.items():
         if value != said[first]:
-            raise options.refused(key, value, say("{value}, as {other} says", value=str(said[first]), other=first))
+            raise options.refused(key, value, say("{value}, as in {other}", value=str(said[first]), other=first))
     return options.whole(first, least=1)
 
 
@@ -137,7 +135,7 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     """The ids of special pieces; the source of versions 1 and 2 has no start and no end."""
     if pieces is None:
         raise CheckpointError(
-            "{label}: has no vocabulary, which says the ids of its special pieces; save the whole checkpoint.",
+            "{label}: has no vocabulary, which gives the ids of its special pieces; save the whole checkpoint.",
             label=options.label,
         )
     label = options.label
@@ -156,7 +154,7 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     vocabulary = place.weights.evidence.get("vocab")
     sides = {side: _list(vocabulary, side) for side in ("src", "tgt")}
     if not (sides["src"] and sides["tgt"]):
-        return say("The file holds no vocabulary that is read here.")
+        return say("The file contains no vocabulary that can be read here.")
     models = [options.raw(f"{side}_subword_model") for side in ("src", "tgt")]
     kind = [options.raw(f"{side}_subword_type") for side in ("src", "tgt")]
     names = [str(one).rsplit("/", 1)[-1] for one in models]

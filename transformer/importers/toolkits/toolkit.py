@@ -20,18 +20,18 @@ class Options(Settings):
 
     def where(self, key: str) -> Sentence:
         """Where a value was found."""
-        return say("{key} in the options of its training", key=key)
+        return say("{key} in its training options", key=key)
 
     def nowhere(self, key: str) -> Sentence:
         """That nothing was found, and what it is then."""
-        return say("the options of its training do not have {key}, which means this", key=key)
+        return say("default value, because its training options have no {key}", key=key)
 
     def refuse(self, *keys: str) -> None:
         """Refuse what each of these keys asks for, unless it says that it is not used."""
         for key in keys:
             found = self.raw(key)
             if found not in NOTHING:
-                raise self.refused(key, found, say("nothing, or that it is not used"))
+                raise self.refused(key, found, say("nothing, or a value that turns it off"))
 
     def check_asked(self, prefixes: tuple[str, ...], without_effect: Collection[str] = ()) -> None:
         """Refuse keys of unknown meaning among those that begin so."""
@@ -77,7 +77,7 @@ class Pieces:
         if found[0] is None or found[0] != found[1]:
             raise CheckpointError(
                 "{label}: {piece} has the id {source} in the source's list of pieces and {target} in the target's; "
-                "one id for both is expected.",
+                "expected the same id in both.",
                 label=label,
                 piece=shown(piece),
                 source=shown(found[0]),

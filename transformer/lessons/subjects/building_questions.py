@@ -45,10 +45,10 @@ def _cut(case: Case) -> tuple[int, int]:
 
 def _two_or_more(n_heads: int) -> None:
     if n_heads < 2:
-        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+        raise NotHere("This model has one head per layer; choose a checkpoint with more heads.")
 
 
-_NO_SHARES = say("In this model the heads are no equal shares of d_model; choose another checkpoint.")
+_NO_SHARES = say("In this model the heads are not equal shares of d_model; choose another checkpoint.")
 
 
 def cost_of_heads(case: Case) -> Answer:

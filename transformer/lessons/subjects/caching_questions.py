@@ -45,9 +45,9 @@ def write_again(case: Case, *, cached: bool) -> Written:
     """
     n_steps, config, trace = written(case, least=2), case.checkpoint.config, case.trace
     if n_steps > MOST_STEPS:
-        raise NotHere("The output is too long to be written twice for a question; try a shorter sentence.")
+        raise NotHere("The output is too long to write twice for this question; try a shorter sentence.")
     if not anatomy(config).reads:
-        raise NotHere("This step counts what is read of a source, too; choose a checkpoint with an encoder.")
+        raise NotHere("This step also counts what is read from a source; choose a checkpoint with an encoder.")
     counted: Counter[str] = Counter()
     tap = tap_of(Replacer({name: _counting(counted, word) for word, name in _SITES.items()}, causal=True))
     cache = KVCache(config.n_decoder_layers) if cached else None

@@ -42,7 +42,7 @@ def sharpened(case: Case) -> Answer:
     """What half the temperature makes of the favourite."""
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     if abs(cold.top - warm.top) < SEEN:
-        raise NotHere("One piece has all the probability here, or all have the same; try another sentence.")
+        raise NotHere("Here one piece has all the probability, or all pieces have the same; try another sentence.")
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
     values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
     return Answer(right=right, options=worded("surer", "less", "other"), values=values)
@@ -103,7 +103,7 @@ def one_beam(case: Case) -> Answer:
     beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise NotHere("Two pieces are equally probable here up to rounding; try another sentence.")
+        raise NotHere("Two pieces are equally probable here, up to rounding; try another sentence.")
     right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
     return Answer(right=right, options=worded("more", "same", "less"), values=values)
@@ -122,6 +122,6 @@ def draws_like_greedy(case: Case) -> Answer:
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}
     if len(set(shown.values())) < len(shown):
-        raise NotHere("Every draw of this sentence is about the same; try a longer or a harder one.")
+        raise NotHere("Every draw for this sentence is about the same; try a longer or harder one.")
     values = {"n": shown["product"], "draws": N_DRAWS, "n_steps": len(at_steps), "mean": mean, "least": least}
     return Answer(right="product", options=numbered(shown), values=values)

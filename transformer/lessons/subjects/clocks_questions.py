@@ -33,7 +33,7 @@ def two_clocks(case: Case) -> dict[str, Any]:
     waves = _waves(case)
     fast, slow = (int(np.abs(np.log(waves / length)).argmin()) for length in (FAST, SLOW))
     if fast == slow:
-        raise NotHere("This model's positions have too few dimensions to compare two.")
+        raise NotHere("This model's position vectors have too few dimensions to compare two pairs.")
     return {"fast": fast, "slow": slow, "dims": f"{2 * fast + 1}.{2 * slow + 1}", "d": table_of(case).shape[1]}
 
 
@@ -53,7 +53,7 @@ def two_pairs(case: Case) -> dict[str, Any]:
     n = min(len(table_of(case)), MOST_POSITIONS)
     second = n - 2 * APART
     if second <= 1 + APART:
-        raise NotHere("This model has {n} positions, too few for two pairs of them.", n=n)
+        raise NotHere("This model has {n} positions, too few to compare two pairs.", n=n)
     return {"p": 1, "q": 1 + APART, "p2": second, "q2": second + APART}
 
 
@@ -97,7 +97,7 @@ def _waves(case: Case) -> np.ndarray:
     """Wavelengths by pair, of a table that is the formula."""
     table = table_of(case)
     if study.difference_from_formula(table) >= FOLLOWS:
-        raise NotHere("The positions of this model are no sines and cosines of the paper's; choose zh-en or en-fr.")
+        raise NotHere("This model's positions are not the sines and cosines of the paper; choose zh-en or en-fr.")
     return study.wavelengths(table.shape[1])[: table.shape[1] // 2]
 
 
@@ -146,7 +146,7 @@ def shift_map(case: Case) -> Answer:
     fit = study.fit_shift(table, k)
     right = "one" if missed < FOLLOWS else "none"
     if right == "none" and fit.held_out_error < 0.1:
-        raise NotHere("Another map than the formula's rotation shifts this table, which the choices do not name.")
+        raise NotHere("This table is shifted by something other than the formula's rotation, and no choice names it.")
     values = {"missed": amount(missed), "held_out": fit.held_out_error}
     return Answer(right=right, options=worded("one", "each", "none"), values=values, variant=right)
 
@@ -155,7 +155,7 @@ def where_from(case: Case) -> Answer:
     """Whether a table of positions was computed or learned."""
     learned, table = bool(case.checkpoint.config.placing.parameters), table_of(case)
     if not learned and study.difference_from_formula(table) >= FOLLOWS:
-        raise NotHere("This table is computed by another formula than the paper's.")
+        raise NotHere("This table follows a formula other than the paper's.")
     right = "learned" if learned else "formula"
     values = {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))}
     return Answer(right=right, options=worded("formula", "learned", "random"), values=values, variant=right)
@@ -165,7 +165,7 @@ def shifted_output(case: Case) -> Answer:
     """Whether the output stays the same when all tokens stand some positions further on."""
     k, longest = int(case.picked["k"]), max(len(case.trace.src_ids), len(case.trace.read_ids))
     if longest + k > len(table_of(case)):  # behind the last row comes the first again
-        raise NotHere("The table has no {n} further positions for this sentence; try a shorter one.", n=k)
+        raise NotHere("The table does not have {n} more positions after this sentence; try a shorter one.", n=k)
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = amount(abs(other.log_prob - case.trace.log_prob))
@@ -179,7 +179,7 @@ def longest_word(case: Case) -> Answer:
     tokenizer = case.checkpoint.src_tokenizer
     marks = sum(tokenizer.is_special(i) for i in trace.src_ids)
     if not case.checkpoint.config.placing.parameters or not marks:
-        raise NotHere("This step is about a learned table of positions and a source with an end mark.")
+        raise NotHere("This step needs a learned table of positions and a source with an end mark.")
     numbers = {"half": rows // 2, "pieces": rows - marks, "rows": rows}
     options = tuple(Option(word, f"{n:,}") for word, n in numbers.items())
     values = {"k": rows - marks, "next": rows}

@@ -27,7 +27,7 @@ def sentence_lengths(case: Case) -> dict[str, Any]:
     """How many tokens each stack reads."""
     parts = anatomy(case.checkpoint.config)
     if not (parts.reads and parts.writes):
-        raise NotHere("This model has one stack alone; the step compares parts of an encoder and a decoder.")
+        raise NotHere("This model has only one stack; this step compares parts of an encoder and a decoder.")
     return {"n_source": len(case.trace.src_ids), "n_target": len(case.trace.read_ids)}
 
 
@@ -35,9 +35,9 @@ def parts_to_take(case: Case) -> dict[str, Any]:
     """How many pieces of the output are looked at while parts are taken away."""
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
     if not (parts.reads and parts.writes):
-        raise NotHere("This model has one stack alone; the step takes parts of an encoder and a decoder away.")
+        raise NotHere("This model has only one stack; this step removes parts of an encoder and a decoder.")
     if config.placing.adds != "table":
-        raise NotHere("This model adds no positions to its embeddings, which this step takes away.")
+        raise NotHere("This step removes the positions added to the embeddings, and this model adds none.")
     return {"pieces": min(written(case, least=2), MOST_PIECES)}
 
 
@@ -131,7 +131,7 @@ def most_missed(case: Case) -> Answer:
     order = sorted(found, key=lambda word: found[word].log_prob)
     worst, second = (found[word].log_prob for word in order[:2])
     if second - worst < CLEAR:
-        raise NotHere("Two of the parts are missed about equally here; try another sentence.")
+        raise NotHere("Two of the parts matter about equally here; try another sentence.")
     values = {**_told(own, found), "change": str(PARTS[order[0]])}
     return Answer(right=order[0], options=worded(*found), values=values, variant=order[0])
 
@@ -142,7 +142,7 @@ def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]
     own = case.another(forced=forced, max_new=len(forced))
     found = {word: case.another(forced=forced, max_new=len(forced), interventions=(PARTS[word],)) for word in parts}
     if not all(np.isfinite(trace.log_prob) for trace in found.values()):
-        raise NotHere("Without one of the parts this model computes no finite numbers.")
+        raise NotHere("Without one of the parts, this model's numbers are not finite.")
     return own, found
 
 

@@ -25,12 +25,12 @@ def read_piece(case: Case) -> Answer:
     trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
     written(case, least=1)
     if trace.first_row:
-        raise NotHere("A decoder alone reads the prompt first; it begins with no mark of its own.")
+        raise NotHere("A decoder-only model reads the prompt first; it has no start mark of its own.")
     start = trace.read_pieces[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_pieces, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
-        raise NotHere("The source has no piece of its own to confuse the start mark with; type a sentence.")
+        raise NotHere("The source has no piece that could be confused with the start mark; type a sentence.")
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
@@ -81,7 +81,7 @@ def hardest_step(case: Case) -> Answer:
         chosen = [int(one) for one in order[: MOST_CHOICES - 1]]
         right = "equal"
     else:
-        raise NotHere("Two steps are about equally hard here, so there is no one answer; try another sentence.")
+        raise NotHere("Two steps are about equally hard here, so there is no single answer; try another sentence.")
     options = [Option(f"step-{one + 1}", f"{one + 1} · {trace.tgt_pieces[one]}") for one in sorted(chosen)]
     smoothed = bool(case.checkpoint.card.label_smoothing())
     clear = "clear_sure" if surest >= ROUNDS_TO_ALL else "clear"
@@ -123,7 +123,7 @@ def beam_against_greedy(case: Case) -> Answer:
     ours, theirs = case.trace.log_prob, beam.log_prob
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(ours, theirs, abs_tol=SAME_NATS):
-        raise NotHere("Both ways are equally probable here up to rounding; try another sentence.")
+        raise NotHere("Both outputs are equally probable here, up to rounding; try another sentence.")
     right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""

@@ -57,7 +57,7 @@ def wrong_heads(case: Case) -> dict[str, Any]:
     config = case.checkpoint.config
     told = 1 if config.n_heads > 1 else next((n for n in (2, 4, 3) if config.d_head % n == 0), 1)
     if told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads:
-        raise NotHere("The heads of this model cannot be cut in another way; choose another checkpoint.")
+        raise NotHere("The heads of this model cannot be cut differently; choose another checkpoint.")
     return {"told": told, "own": config.n_heads}
 
 
@@ -108,7 +108,7 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
     if not 0 < len(places) <= MOST_REPLACED:
         raise NotHere(
-            "This step replaces each piece of the source; try a sentence with 1 to {most} of them.",
+            "This step replaces each piece of the source; try a sentence with 1 to {most} pieces.",
             most=MOST_REPLACED,
         )
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
@@ -177,7 +177,7 @@ def evidence_for_heads(case: Case) -> Answer:
     config = case.checkpoint.config
     own, width = config.n_heads, config.n_heads * config.d_head
     if config.n_kv_heads != own or config.n_decoder_heads:
-        raise NotHere("The heads of this model cannot be cut in another way; choose another checkpoint.")
+        raise NotHere("The heads of this model cannot be cut differently; choose another checkpoint.")
     tried = sorted({n for n in (max(1, own // 4), max(1, own // 2), own, 2 * own) if width % n == 0})
     texts: list[tuple[str, Reference]] = [*_given(case)]
     given = len(texts)
@@ -188,7 +188,7 @@ def evidence_for_heads(case: Case) -> Answer:
     losses = {n: sum(_loss(case, *text, *changes[n]) for text in texts) / len(texts) for n in tried}
     others = [loss for n, loss in losses.items() if n != own]
     if not others or min(others) - losses[own] < CLEAR_NATS:
-        raise NotHere("On so few sentences another number of heads does as well here; try another sentence.")
+        raise NotHere("With so few sentences, another number of heads does just as well; try another sentence.")
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
     values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}
     options = worded("loss", "shapes", "count", "fluent")
@@ -228,10 +228,10 @@ def pads_until_it_shows(case: Case) -> Answer:
     _writes(case)
     config, trace = case.checkpoint.config, case.trace
     if config.pad_id is None:
-        raise NotHere("This model has no padding piece, so no batch of it is ever padded.")
+        raise NotHere("This model has no padding piece, so its batches are never padded.")
     tried = [n for n in COUNTS if len(trace.src_ids) + n <= config.max_len]
     if len(tried) < 2:
-        raise NotHere("This sentence leaves too little room for pads; try a shorter one.")
+        raise NotHere("This sentence leaves too little room for padding; try a shorter one.")
     right, shown, other = "never", tried[-1], trace
     for n in tried:
         other = case.changed(Pads(n), PaddingMask("all", "off"))
@@ -240,7 +240,7 @@ def pads_until_it_shows(case: Case) -> Answer:
             break
     kept = case.changed(Pads(shown))
     if kept.tgt_ids != trace.tgt_ids:
-        raise NotHere("Here the output changes with the mask as well, by rounding; try another sentence.")
+        raise NotHere("Here the output changes even with the mask, through rounding; try another sentence.")
     values = {
         **_changed(trace, other),
         "k": shown,

@@ -80,7 +80,7 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
         raise NotHere("The maps of this run are too large to be kept; try a shorter sentence.")
     n = case.trace.n_tokens("encoder" if kind == "encoder" else "decoder")
     if n < 3:
-        raise NotHere("This takes three tokens or more; try a longer sentence.")
+        raise NotHere("This step needs at least three tokens; try a longer sentence.")
     return case.trace.maps(kind)[:, :, :n, :n]
 
 
@@ -100,7 +100,7 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     Layer and heads count from 0; at most `MOST_HEADS` heads are measured.
     """
     if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
-        raise NotHere("This sentence is too long to take heads away at once; try a shorter one.")
+        raise NotHere("This sentence is too long to remove heads one by one while you wait; try a shorter one.")
     measured = list(heads)[:MOST_HEADS]
     reading = Reading.of(case.checkpoint, case.trace)
     rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
@@ -112,7 +112,7 @@ def _at_least_two(case: Case, kind: Kind) -> int:
     config = case.checkpoint.config
     n_heads = config.of(anatomy(config).attention(kind).stack).n_heads
     if n_heads < 2:
-        raise NotHere("This model has one head in each layer; choose a checkpoint with more of them.")
+        raise NotHere("This model has one head per layer; choose a checkpoint with more heads.")
     return n_heads
 
 
@@ -148,9 +148,7 @@ def entropy_of_mean(case: Case) -> Answer:
     maps = _layer(case).astype(np.float64)
     own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
     if mixed - own < CLEAR_BITS:
-        raise NotHere(
-            "The heads of this layer look alike here, so that their mean shows nothing; try another sentence."
-        )
+        raise NotHere("The heads of this layer look alike here, so their mean shows nothing; try another sentence.")
     values = {"own": own, "mixed": mixed, "more": mixed - own}
     return Answer(right="above", options=worded("above", "same", "below"), values=values)
 
@@ -204,7 +202,7 @@ def random_key_bias(case: Case) -> Answer:
     written(case, least=1)
     config, bias = case.checkpoint.config, KeyBias()
     if config.placing.adds == "turn" or config.qk_norm:
-        raise NotHere("This model turns or norms its keys behind W_K, so that a bias there does not cancel.")
+        raise NotHere("This model turns or normalises its keys after W_K, so a bias there does not cancel.")
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
     values = {"do": str(bias), "size": bias.size, "moved": moved.by}
     return Answer(right=moved.verdict, options=worded("rounding", "visible"), values=values, variant=moved.verdict)

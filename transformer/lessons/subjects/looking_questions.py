@@ -59,7 +59,7 @@ def own_pieces(case: Case) -> tuple[int, ...]:
     places = range(trace.n_tokens("encoder"))
     own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
     if not own:
-        raise NotHere("The source has no piece of text; type a sentence.")
+        raise NotHere("The source has only special pieces; type a sentence.")
     return own
 
 
@@ -127,7 +127,7 @@ def weight_on_end(case: Case) -> Answer:
     weights, config = cross_maps(case), case.checkpoint.config
     n_keys = weights.shape[-1]
     if not config.source_end or case.trace.src_ids[n_keys - 1] != config.source_end[-1]:
-        raise NotHere("The source of this model ends with no mark; choose another checkpoint.")
+        raise NotHere("This model's source has no end mark; choose another checkpoint.")
     if n_keys < 3:
         raise NotHere("The source has too few tokens to share the weight among; try a longer sentence.")
     share, even = float(weights[..., -1].mean()), 1 / n_keys

@@ -59,14 +59,12 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
     if not (parts.reads and parts.writes):
-        raise NotHere("This model has one stack alone; the step needs a source and a target to pad.")
+        raise NotHere("This model has only one stack; this step needs a source and a target to pad.")
     if config.pad_id is None:
-        raise NotHere("This model has no padding piece, so no batch of it is ever padded.")
+        raise NotHere("This model has no padding piece, so its batches are never padded.")
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
     if room < 1:
-        raise NotHere(
-            "This sentence fills all the {n} positions that the model has; try a shorter one.", n=config.max_len
-        )
+        raise NotHere("This sentence fills all {n} positions of the model; try a shorter one.", n=config.max_len)
     return {"pads": min(PADS, room)}
 
 
@@ -75,7 +73,7 @@ def closed_key(case: Case) -> dict[str, Any]:
     n = positions_read(case)
     config, trace = case.checkpoint.config, case.trace
     if config.mask_fill is not None:
-        raise NotHere("This model puts {fill:g} in the place of closed scores; it adds no −∞.", fill=config.mask_fill)
+        raise NotHere("This model replaces closed scores with {fill:g}; it does not add −∞.", fill=config.mask_fill)
     found = record_attention(case.checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="decoder", layer=0)
     scores = found.scores[0]  # [H, T, T]
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True)).astype(np.float64)
@@ -95,7 +93,7 @@ def closed_key(case: Case) -> dict[str, Any]:
 def positions_read(case: Case) -> int:
     """How many tokens the decoder reads."""
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This model is an encoder alone; it has no causal mask.")
+        raise NotHere("This is an encoder-only model; it has no causal mask.")
     n = len(case.trace.read_ids)
     if n < LEAST_READ:
         raise NotHere(
@@ -128,7 +126,7 @@ def rows_moved(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
     if not beyond[at + 1 :].any():
-        raise NotHere("No row after the changed one moves visibly here; try another sentence.")
+        raise NotHere("No later row changes visibly here; try another sentence.")
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
     if before > moved.rounding:
@@ -145,7 +143,7 @@ def rows_moved_without_mask(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
     if taken <= moved.rounding:
-        raise NotHere("Even without the mask no earlier row moves visibly here; try another sentence.")
+        raise NotHere("Even without the mask, no earlier row changes visibly here; try another sentence.")
     values = {"taken": amount(taken), "before": at}
     return Answer(right="earlier", options=worded("same", "earlier", "none"), values=values)
 
@@ -169,7 +167,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     found = _padding(case)
     moves = {side: bool(one.taken.max() > one.rounding) for side, one in found.items()}
     if not moves["source"]:
-        raise NotHere("Even without the mask the pads move nothing visibly here; try another sentence.")
+        raise NotHere("Even without the mask, the padding changes nothing visibly here; try another sentence.")
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     variant = "source_alone" if found["target"].taken.max() == 0 else right

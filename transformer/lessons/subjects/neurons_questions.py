@@ -31,7 +31,7 @@ def ffn_alone(case: Case) -> Answer:
     place, trace = place_of(case, case.picked), case.trace
     n_tokens = trace.n_tokens(place.stack)
     if n_tokens < 3:
-        raise NotHere("It takes three tokens to have others on both sides; try a longer sentence.")
+        raise NotHere("A token needs others on both sides; try a sentence of at least three tokens.")
     layer = case.at("layer")
     output = neurons.site(place.stack, layer, "output")
     moved = {}
@@ -96,7 +96,7 @@ def active_elsewhere(case: Case) -> Answer:
 def pushes(case: Case) -> Answer:
     """Whether the most active neuron raises the logit of the piece that is written."""
     if case.picked["side"] != "target":
-        raise NotHere("An encoder's neuron writes into vectors, not to logits; choose a model with a decoder.")
+        raise NotHere("A neuron of an encoder changes vectors, not logits; choose a model with a decoder.")
     model, trace, config = case.checkpoint.model, case.trace, case.checkpoint.config
     place, layer, neuron = place_of(case, case.picked), case.at("layer"), case.at("neuron")
     inputs = replay(case.checkpoint, trace, neurons.effect_sites(config, layer))
@@ -118,7 +118,7 @@ def pushes(case: Case) -> Answer:
 def without_ffn(case: Case) -> Answer:
     """What becomes of the output if the last layer's feed-forward writes nothing."""
     if case.picked["side"] != "target":
-        raise NotHere("This model writes nothing, so that no output can change.")
+        raise NotHere("This model writes nothing, so no output can change.")
     change, trace = NoFeedForward(stack="decoder", layer=case.at("layer")), case.trace
     other = case.changed(change)
     same = sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
@@ -138,7 +138,7 @@ def nearest_piece(case: Case) -> Answer:
     """Which piece's embedding has the largest cosine with that of a piece."""
     own, found, piece = _near(case)
     if found.cosine[0] - found.cosine[1] < CLEAR:
-        raise NotHere("Two pieces are about equally near; try another sentence.")
+        raise NotHere("Two pieces are about equally close; try another sentence.")
     nearest = int(found.ids[0])
     beside = [case.trace.src_ids[place] for place in own_pieces(case)]
     alike = [int(i) for i in found.ids[1:] if spelled_alike(piece(own), piece(int(i)))]
@@ -168,5 +168,5 @@ def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]
     norms = neighbours.row_norms(table)
     found = neighbours.nearest(table, norms, own, count=FAR, by="cosine", allowed=allowed)
     if len(found.ids) < FAR:
-        raise NotHere("This table has too few pieces with a direction to compare.")
+        raise NotHere("This table has too few pieces with a non-zero vector to compare.")
     return own, found, tokenizer.piece

@@ -34,7 +34,7 @@ def added_positions(case: Case) -> dict[str, Any]:
     """The stack that reads the sentence, where vectors of positions are added to it."""
     config = case.checkpoint.config
     if config.placing.adds != "table":
-        raise NotHere("This model adds no vectors of positions to its embeddings; choose another checkpoint.")
+        raise NotHere("This model adds no position vectors to its embeddings; choose another checkpoint.")
     stack = anatomy(config).stacks[0].name
     return {"stack": stack, "side": "source" if stack == "encoder" else "target"}
 
@@ -52,7 +52,7 @@ def shuffled(case: Case) -> dict[str, Any]:
     shuffles = (Shuffle(seed) for seed in range(1, MOST_SEEDS + 1))
     found = next((one for one in shuffles if one.edited(ids, config) != ids), None)
     if found is None:
-        raise NotHere("The source has no two different pieces to change places; type a longer sentence.")
+        raise NotHere("The source has no two different pieces to swap; type a longer sentence.")
     both = write((NoPositions("encoder"), found))
     beside = urlencode({"do": both})  # the second run of a comparison, as an address says it
     return {"shuffle": str(found), "unplaced": str(NoPositions("encoder")), "seed": found.seed, "beside": beside}
@@ -82,7 +82,7 @@ def two_tokens(case: Case) -> dict[str, Any]:
     trace, stack = case.trace, anatomy(case.checkpoint.config).stacks[0].name
     n = trace.n_tokens(stack)
     if n < 3:
-        raise NotHere("This takes three tokens or more; try a longer sentence.")
+        raise NotHere("This step needs at least three tokens; try a longer sentence.")
     side, pieces = ("source", trace.src_pieces) if stack == "encoder" else ("target", trace.read_pieces)
     return {"stack": stack, "side": side, "a": 1, "b": n, "piece_a": pieces[0], "piece_b": pieces[n - 1]}
 
@@ -91,9 +91,11 @@ def _bag_of_words(case: Case) -> None:
     """An encoder without positions reads a bag of words; a causal mask would still give order."""
     config = case.checkpoint.config
     if not anatomy(config).reads:
-        raise NotHere("A decoder alone knows order by its causal mask, too; choose a checkpoint with an encoder.")
+        raise NotHere(
+            "A decoder-only model also knows the order from its causal mask; choose a checkpoint with an encoder."
+        )
     if NoPositions.unfit(config) is not None:
-        raise NotHere("This model has no positions that could be taken away; choose another checkpoint.")
+        raise NotHere("This model has no positions to remove; choose another checkpoint.")
 
 
 _WORD: Final = re.compile(r"\w+")

@@ -32,7 +32,7 @@ def made_word(case: Case) -> dict[str, Any]:
     letters = [sign for sign in "".join(pieces) if sign.isalpha() and tokenizer.id_of(sign) is not None]
     made = "".join(reversed(letters))[:LETTERS]
     if len(set(made)) < 2 or tokenizer.id_of(SPACE_MARK + made) is not None or tokenizer.id_of(made) is not None:
-        raise NotHere("The sentence has too few different letters to make a word of; try a longer one.")
+        raise NotHere("The sentence has too few different letters to make up a word; try a longer one.")
     return {"made": made, "size": tokenizer.size}
 
 

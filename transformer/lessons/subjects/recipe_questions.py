@@ -22,7 +22,7 @@ def rate_at_the_end(case: Case) -> Answer:
     rates = _column(case, "learning_rate")
     first, last = float(rates[0]), float(rates[-1])
     if not 0 < last < NEARLY_NOTHING * float(rates.max()):
-        raise NotHere("The rate of this training went another way than the choices name.")
+        raise NotHere("The learning rate of this training did something that no choice describes.")
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
     return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
@@ -45,7 +45,7 @@ def training_above_dev(case: Case) -> Answer:
     loss, dev = (float(_column(case, name)[_kept(case)]) for name in ("loss", "dev_loss"))
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     if loss <= dev:
-        raise NotHere("In this training the loss on the training file was the lower one.")
+        raise NotHere("In this training, the loss on the training file was lower than on the dev file.")
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
     options = worded("recipe", "seen", "easy", "overfitting")
     return Answer(right="recipe", options=options, values=values, variant="both" if dropout else "smoothing")
@@ -68,7 +68,7 @@ def half_that_taught_more(case: Case) -> Answer:
     """In which half of the training the loss on the dev file fell more."""
     dev = _column(case, "dev_loss")
     if len(dev) < 3:
-        raise NotHere("This training has too few epochs to be cut in halves.")
+        raise NotHere("This training has too few epochs to split into halves.")
     middle = len(dev) // 2
     first, second = float(dev[0] - dev[middle]), float(dev[middle] - dev[-1])
     values = {"begin": float(dev[0]), "middle": float(dev[middle]), "end": float(dev[-1])}

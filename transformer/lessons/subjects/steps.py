@@ -41,7 +41,7 @@ def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This model is an encoder alone and writes nothing; choose one with a decoder.")
+        raise NotHere("This encoder-only model writes nothing; choose one with a decoder.")
     if n_steps < least:
         raise NotHere(
             say_n(

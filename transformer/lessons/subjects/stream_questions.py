@@ -57,14 +57,14 @@ def first_norm(case: Case) -> dict[str, Any]:
 def lens_step(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure."""
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This model writes nothing, so that no depth can be read as a prediction.")
+        raise NotHere("This model writes nothing, so no depth can be read as a prediction.")
     return stream_row(case)
 
 
 def source_token(case: Case) -> dict[str, Any]:
     """A piece of text in the middle of what the encoder reads."""
     if not anatomy(case.checkpoint.config).reads:
-        raise NotHere("This model has no encoder; choose one that reads a source as a whole.")
+        raise NotHere("This model has no encoder; choose one that reads the whole source at once.")
     key = _middle(case)
     return {"key": key + 1, "token": case.trace.src_pieces[key]}
 
@@ -73,7 +73,10 @@ def longest_piece(case: Case) -> dict[str, Any]:
     """The piece of the source with the longest text, the first of those: most likely a word with a meaning."""
     trace, size = case.trace, case.checkpoint.config.src_vocab_size
     if size < SMALL_VOCABULARY:
-        raise NotHere("The {n:,} pieces of this vocabulary are letters and marks; choose a model with words.", n=size)
+        raise NotHere(
+            "The {n:,} pieces of this vocabulary are letters and marks; choose a model whose vocabulary has words.",
+            n=size,
+        )
     key = max(own_pieces(case), key=lambda place: (len(trace.src_pieces[place].strip("▁")), -place))
     return {"key": key + 1, "token": trace.src_pieces[key], "pieces": size}
 
@@ -147,7 +150,7 @@ def largest_addition(case: Case) -> Answer:
     order = sorted(largest, key=lambda part: -largest[part][0])
     (most, layer), (second, _) = largest[order[0]], largest[order[1]]
     if most < CLEAR * second:
-        raise NotHere("Two kinds of sub-layers add about equally much here; try another sentence.")
+        raise NotHere("Two kinds of sub-layers add about the same amount here; try another sentence.")
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
     return Answer(right=order[0], options=worded(*largest), values=values, variant=order[0])
 
@@ -171,10 +174,10 @@ def standardised(case: Case) -> Answer:
     """Over which numbers a norm takes its mean and its deviation."""
     config, place = case.checkpoint.config, place_of(case, case.picked)
     if config.norm_kind in ("none", "rms"):
-        raise NotHere("This model has no layer norm, which takes off a mean; choose another checkpoint.")
+        raise NotHere("This model has no layer norm that subtracts a mean; choose another checkpoint.")
     n_tokens = case.trace.n_tokens(place.stack)
     if n_tokens < 3:
-        raise NotHere("It takes three tokens to compare; try a longer sentence.")
+        raise NotHere("The comparison needs at least three tokens; try a longer sentence.")
     norm = stream.norm_places(config, place.stack)[case.at("norm")]
     recorded = replay(case.checkpoint, case.trace, stream.sites(config, place.stack))
     found = stream.normed(recorded, case.checkpoint.model, place.stack, norm, n_tokens=n_tokens)
@@ -201,7 +204,7 @@ def settled_depth(case: Case) -> Answer:
     lens = logit_lens(case.checkpoint, case.trace, top=1).by_layer()
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
-        raise NotHere("The piece that was written here is not the model's own favourite; try another sentence.")
+        raise NotHere("The piece written here is not the model's own first choice; try another sentence.")
     if not last:
         raise NotHere("This decoder has no layers.")
     among = [*dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])][:MOST_CHOICES]
@@ -226,11 +229,11 @@ def _depth(depth: int) -> Option:
 def stream_or_sublayer(case: Case) -> Answer:
     """What harms more in the decoder's first layer: no feed-forward, or nothing but feed-forward."""
     if case.picked["side"] != "target":
-        raise NotHere("This model writes nothing, so that no output can suffer.")
+        raise NotHere("This model writes nothing, so no output can get worse.")
     alone = NoResidual(stack="decoder", layer=0, sublayer="ffn")
     lost = {"skip": _cost(case, Skip(stack="decoder", layer=0, part="ffn")), "alone": _cost(case, alone)}
     if not all(np.isfinite(cost) for cost in lost.values()):
-        raise NotHere("Without one of them the numbers of this model are not finite; try another sentence.")
+        raise NotHere("Without one of the two, this model's numbers are not finite; try another sentence.")
     equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
     right = "equal" if equal else max(lost, key=lambda which: lost[which])
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
@@ -267,7 +270,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
     trace, checkpoint = case.trace, case.checkpoint
     others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
     if len(others) < 2:
-        raise NotHere("The sentence has too few other pieces to exchange; try a longer one.")
+        raise NotHere("The sentence has too few other pieces to replace; try a longer one.")
     for sentence in reversed(checkpoint.card.examples):
         ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
         pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []
@@ -306,7 +309,7 @@ def _path(case: Case) -> tuple[str, list[str], int]:
     """The site of the stream after the last layer, the sites of all that was added to it, and the token's row."""
     config, place = case.checkpoint.config, place_of(case, case.picked)
     if config.norm != "pre":
-        raise NotHere("In this model the norm stands after the sum; choose a checkpoint in which it stands before.")
+        raise NotHere("This is not a pre-norm model; choose a checkpoint with its norms before the sub-layers.")
     stack = anatomy(config).stack(place.stack)
     added = [f"{stack.name}.{layer}.{part}.output" for layer in range(stack.n_layers) for part in stack.sublayers]
     return f"{stack.name}.{stack.n_layers - 1}.output", added, place.row

@@ -50,7 +50,9 @@ def reference(case: Case) -> dict[str, Any]:
                 "right": score.pieces[missed],
                 "own": score.own_pieces[missed],
             }
-    raise NotHere("No output was found that is near the model's own and differs early enough; try a longer sentence.")
+    raise NotHere(
+        "No output was found that is close to the model's own but differs early enough; try a longer sentence."
+    )
 
 
 def _texts(case: Case) -> Iterator[str]:
@@ -98,7 +100,7 @@ def curve_of(case: Case) -> Curve:
         curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
     except CheckpointError as error:
         raise NotHere(
-            "No learning curve of this checkpoint can be read: {problem}", problem=error.sentence
+            "The learning curve of this checkpoint cannot be read: {problem}", problem=error.sentence
         ) from error
     if curve is None:
         raise NotHere("The folder of this checkpoint has no training.csv; choose another checkpoint.")
@@ -120,7 +122,7 @@ def kept_epoch(case: Case) -> Answer:
     if kept not in epochs or len(epochs) < MOST_CHOICES:
         raise NotHere("The card and training.csv of this checkpoint do not say which epoch was kept.")
     if kept != curve.best_epoch() or "loss" not in curve.columns:
-        raise NotHere("This checkpoint was not kept for its score on a dev file, as far as training.csv says.")
+        raise NotHere("According to training.csv, this checkpoint was not kept for its score on a dev file.")
     row, last = epochs.index(kept), epochs[-1]
     losses = curve.columns["loss"]
     others = [epochs[int(np.nanargmin(losses))], epochs[0], epochs[len(epochs) // 2], *epochs]
@@ -160,7 +162,9 @@ def _measure(curve: Curve, kept: int) -> str:
         last = kept == len(curve.epochs) - 1
         if column is not None and (column[kept] != column[-1] or (last and column[kept] > 0)):
             return name
-    raise NotHere("By training.csv the last epoch of this checkpoint did as well as the one that was kept.")
+    raise NotHere(
+        "According to training.csv, the last epoch of this checkpoint was as good as the one that was kept."
+    )
 
 
 def _score(curve: Curve, measure: str, row: int) -> Sentence:
@@ -175,7 +179,7 @@ def _score(curve: Curve, measure: str, row: int) -> Sentence:
 def guessing(case: Case) -> Answer:
     """What the loss of a model is that gives all pieces the same probability."""
     if not anatomy(case.checkpoint.config).gives_logits:
-        raise NotHere("This model gives no probabilities, and so has no loss.")
+        raise NotHere("This model gives no probabilities, so it has no loss.")
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
     if n < 8:
         raise NotHere("The vocabulary of this model is too small to tell the choices apart.")
@@ -201,7 +205,7 @@ def costliest_piece(case: Case) -> Answer:
     if len(order) < 3:
         raise NotHere("The output that was found has too few pieces to choose from; try a longer sentence.")
     if score.losses[top] - score.losses[order[1]] < CLEAR_NATS:
-        raise NotHere("Two pieces cost nearly the same here; try another sentence.")
+        raise NotHere("Two pieces have nearly the same loss here; try another sentence.")
     chosen = list(dict.fromkeys([top, least, order[1], order[len(order) // 2]]))[:MOST_CHOICES]
     options = tuple(Option(f"piece-{place + 1}", f"{place + 1} · {score.pieces[place]}") for place in sorted(chosen))
     values = {

@@ -75,7 +75,7 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
     if not trace.keeps_maps:
         raise NotHere("This sentence is too long for its maps to be kept; try a shorter one.")
     if not plain_scores(case.checkpoint.config):
-        raise NotHere("This model makes its scores in another way than q · k / √d_head, which this step is about.")
+        raise NotHere("This step is about scores computed as q · k / √d_head; this model computes them differently.")
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
         raise NotHere("The row sees fewer than three keys, so there is little to share out; try a longer sentence.")
@@ -132,7 +132,7 @@ def best_key(case: Case) -> Answer:
     order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
     best, second = order[0], order[1]
     if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
-        raise NotHere("Two keys fit about equally well here, so there is no one answer; try another sentence.")
+        raise NotHere("Two keys fit about equally well here, so there is no single answer; try another sentence.")
     straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
     chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
     chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
@@ -160,7 +160,7 @@ def scaling_effect(case: Case) -> Answer:
     kept = np.array_equal(order, divided)
     before, after = float(raw.max()), float(scaled.max())
     if abs(before - after) < ROUNDED:
-        raise NotHere("All keys fit this query about equally well, so that dividing changes too little to be seen.")
+        raise NotHere("All keys fit this query about equally well, so dividing changes too little to be seen.")
     right = "changes" if not kept else ("falls" if after < before else "rises")
     return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
 
@@ -283,7 +283,7 @@ def divided_by_d_model(case: Case) -> Answer:
     """Whether the output stays the same if all attentions divide by √d_model."""
     config = case.checkpoint.config
     if all(config.of(stack.name).n_heads == 1 for stack in anatomy(config).stacks):
-        raise NotHere("This model has one head, so that d_model and d_head are the same number.")
+        raise NotHere("This model has one head, so d_model and d_head are the same number.")
     return _output(case, ScoreScale(how="model"))
 
 
@@ -293,7 +293,10 @@ def _output(case: Case, change: Intervention) -> Answer:
         raise NotHere("This model writes nothing, so there is no output to compare.")
     same_ids, same_text = trace.tgt_ids == other.tgt_ids, trace.output_text == other.output_text
     if same_text and not same_ids:
-        raise NotHere("The text stays, but other pieces spell it, so there is no one answer; try another sentence.")
+        raise NotHere(
+            "The text stays the same but is spelled with different pieces, so there is no single answer; try "
+            "another sentence."
+        )
     longer = max(trace.n_steps, other.n_steps)
     differ = longer - sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
     values = {**outputs(trace, other), "do": str(change), "differ": differ, "longer": longer}
@@ -320,7 +323,7 @@ def nearest_similarity(case: Case) -> Answer:
     apart = {how: float(np.abs(_softmax(made[is_open]) - trained).sum() / 2) for how, made in scores.items()}
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     if apart[second] - apart[first] < CLEARLY:
-        raise NotHere("Two of these similarities are about equally near here; try another sentence.")
+        raise NotHere("Two of these similarities come about equally close here; try another sentence.")
     do = str(OtherSimilarity(*place, how=first, sigma=sigma))
     values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}
     return Answer(right=first, options=worded(*apart), values=values, variant=first)

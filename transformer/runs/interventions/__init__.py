@@ -82,15 +82,15 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
     if len(interventions) > MAX_INTERVENTIONS:
         raise QueryError(
             say_n(
-                "{n:,} intervention was asked for; at most {most} can be.",
-                "{n:,} interventions were asked for; at most {most} can be.",
+                "{n:,} intervention was requested; the limit is {most}.",
+                "{n:,} interventions were requested; the limit is {most}.",
                 len(interventions),
                 most=MAX_INTERVENTIONS,
             )
         )
     if (length := len(write(interventions))) > MAX_CHARACTERS:
         raise QueryError(
-            "these changes take {length:,} characters in an address; {most:,} is the limit. Make fewer of them.",
+            "these changes take {length:,} characters in an address; the limit is {most:,}. Make fewer changes.",
             length=length,
             most=MAX_CHARACTERS,
         )

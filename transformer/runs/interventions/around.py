@@ -45,7 +45,9 @@ class _OfSublayer(LayerChange):
         if self.sublayer == "crossattn" and (
             "decoder" not in self.stacks(config) or "cross" not in anatomy(config).kinds
         ):
-            raise ChangeError("{change} names cross-attention; there is none there in this model.", change=str(self))
+            raise ChangeError(
+                "{change} names cross-attention, which this model does not have there.", change=str(self)
+            )
 
     def around(self, config: ModelConfig) -> list[str]:
         """Patterns of what stands around the sub-layers that are named."""
@@ -56,8 +58,8 @@ class NoResidual(_OfSublayer):
     word = "noresidual"
     title = say("No residual connection")
     about = say(
-        "What a sub-layer computes takes the place of the residual stream instead of being added to it, so that a "
-        "token's own vector is gone; He et al. (2016), section 3.1."
+        "A sub-layer's output replaces the residual stream instead of being added to it, so a token's own vector "
+        "is lost; He et al. (2016), section 3.1."
     )
 
     @classmethod
@@ -89,8 +91,9 @@ class NoNorm(_OfSublayer):
     word = "nonorm"
     title = say("No norm")
     about = say(
-        "Vectors go on as they are, neither brought to one size nor scaled by what the norm has learned. All norms "
-        "of all layers include the final norm, and that of the embedding where there is one."
+        "Vectors pass through unchanged: they are not brought to one size and not scaled by the norm's learned "
+        "parameters. All norms of all layers include the final norm and, if there is one, the norm of the "
+        "embedding."
     )
 
     @classmethod
@@ -125,8 +128,8 @@ class SwapNorms(StackChange):
     word = "swapnorms"
     title = say("Pre-norm and post-norm swapped")
     about = say(
-        "A norm before the sub-layer stands after the sum, or the other way round, as when trained weights are put "
-        "into a program of the other kind. A final norm stays, and none comes to it; Xiong et al. (2020), section 3."
+        "Pre-norm becomes post-norm, or the other way round, as when trained weights are loaded into a program of "
+        "the other kind. A final norm stays, and none is added. Xiong et al. (2020), section 3."
     )
 
     @classmethod
@@ -137,13 +140,13 @@ class SwapNorms(StackChange):
             return say("This model has norms before and after its sub-layers; there is no other place for them.")
         if config.parallel_residual:
             return say(
-                "Both sub-layers of a layer of this model read the same vectors, so that there is no sum between "
-                "them for a norm to stand after."
+                "In each layer of this model, both sub-layers read the same vectors, so there is no sum between "
+                "them to put a norm after."
             )
         return None
 
     def told(self) -> str:
-        return say("{stack}: norms stand in the other place, pre for post", stack=self.name)
+        return say("{stack}: pre-norm and post-norm swapped", stack=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         return (
@@ -160,7 +163,7 @@ class NoFeedForward(LayerChange):
     word = "noffn"
     title = say("No feed-forward")
     about = say(
-        "What the feed-forward network writes is 0, its bias included; norms and the stream stay. Vaswani et al. "
+        "The feed-forward network writes 0, its bias included; norms and the stream stay unchanged. Vaswani et al. "
         "(2017), section 3.3."
     )
 
@@ -175,11 +178,11 @@ class EmbeddingScale(StackChange):
     by: float = number(say("Factor"), 0, 1000, 1)  # the number
 
     word = "embed"
-    title = say("Another scale of embeddings")
+    title = say("Another embedding scale")
     about = say(
-        "Token embeddings are multiplied by this number before positions are added to them: by √d_model in Vaswani "
-        "et al. (2017), section 3.4, by 1 where there is no scale. Too large, and positions drown; too small, and "
-        "the tokens do."
+        "Token embeddings are multiplied by this number before positions are added: by √d_model in Vaswani et al. "
+        "(2017), section 3.4, or by 1 in models without a scale. Too large, and the positions are drowned out; too "
+        "small, and the tokens are."
     )
 
     def told(self) -> str:
@@ -207,7 +210,10 @@ class Skip(PartChange):
 
     word = "skip"
     title = say("A layer or a sub-layer is skipped")
-    about = say("The stream passes by it as it came, without the norm around it. Veit et al. (2016), section 4.1.")
+    about = say(
+        "The stream passes the part unchanged, and the norm of the part is skipped too. Veit et al. (2016), "
+        "section 4.1."
+    )
 
     @property
     def sublayer(self) -> Sublayer | None:

@@ -93,7 +93,7 @@ class Intervention:
         if len(parts) != len(fields):
             expected = ".".join(str(spelling.label).lower() for _, spelling in fields.values())
             raise QueryError(
-                "found the change {text}, expected {word} and what it is about: {fields}.",
+                "found the change {text}, expected {word} with these fields: {fields}.",
                 text=shown(f"{cls.word}-{text}"),
                 word=cls.word,
                 fields=expected or "-",

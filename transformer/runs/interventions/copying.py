@@ -50,8 +50,8 @@ def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
     """See that another run's values [1, ..., tokens, width] have as many heads as those here, or raise an error."""
     if other.shape[1:-2] != here.shape[1:-2]:
         raise ChangeError(
-            "{change} takes {there} heads from a run of the unchanged model; here are {here}. Leave the change of "
-            "their number out.",
+            "{change} takes {there} heads from a run of the unchanged model, but this run has {here}. Remove the "
+            "change to the number of heads.",
             change=str(change),
             there=other.size(1),
             here=here.size(1),
@@ -65,12 +65,12 @@ class CopyMap(HeadChange, kw_only=True):
     group = "rows"
     title = say("A head's map is taken from another sentence")
     about = say(
-        "Maps over the source need a sentence with as many tokens; a decoder's rows that the other run does not have "
-        "stay. Vig et al. (2020), section 3."
+        "Maps over the source need a sentence with the same number of tokens. Decoder rows that the other run does "
+        "not have stay unchanged. Vig et al. (2020), section 3."
     )
 
     def told(self) -> str:
-        return say("{head}: its map is that of “{text}”", head=self.name, text=self.text)
+        return say("{head}: map taken from “{text}”", head=self.name, text=self.text)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         one = self.attention(ground.config)
@@ -101,7 +101,8 @@ class CopyMap(HeadChange, kw_only=True):
         wrong = [n for n in here.tolist() if n != n_keys]
         if wrong:
             raise ChangeError(
-                "{change} takes a map over {there} tokens; this source has {here}. Choose a sentence with as many.",
+                "{change} takes a map over {there} tokens; this source has {here}. Choose a sentence with the same "
+                "number.",
                 change=str(self),
                 there=n_keys,
                 here=wrong[0],
@@ -115,13 +116,13 @@ _ATTENTION: Final = {
     "values": say("values", about="a patched value"),
     "heads": say("heads", about="a patched value"),
     "output": say("output", about="a patched value"),
-    "residual": say("stream behind it", about="a patched value"),
+    "residual": say("stream after it", about="a patched value"),
 }
 _FEED_FORWARD: Final = {
     "norm": say("norm", about="a patched value"),
     "activation": say("hidden neurons", about="a patched value"),
     "output": say("output", about="a patched value"),
-    "residual": say("stream behind it", about="a patched value"),
+    "residual": say("stream after it", about="a patched value"),
 }
 _SUBLAYERS: Final[dict[str, tuple[Sublayer, Sentence, dict[str, Sentence]]]] = {
     "self": ("self_attn", say("Self-attention"), _ATTENTION),
@@ -132,7 +133,7 @@ _OF_STACK: Final = {"tokens": "embedding.tokens", "embedding": "embedding.output
 """What a stack has once, and not in each layer."""
 
 PATCHED: Final[dict[str, str]] = {
-    "layer": say("Stream behind the layer"),
+    "layer": say("Stream after the layer"),
     **{
         part + name: say("{part}: {value}", part=label, value=value)
         for part, (_, label, names) in _SUBLAYERS.items()
@@ -164,14 +165,14 @@ class Patch(PartChange, kw_only=True):
     group = "rows"
     title = say("A value is taken from another sentence")
     about = say(
-        "Activation patching: of all tokens what both runs have is taken, and the rest stays. Meng et al. (2022), "
-        "section 2.1."
+        "Activation patching: for all tokens that both runs have, the values come from the other run; the rest "
+        "stays unchanged. Meng et al. (2022), section 2.1."
     )
 
     def agree(self) -> None:
         if self.value in _OF_STACK and self.layer is not None:
             raise QueryError(
-                "{value} is not in a layer; found layer {layer}, expected all.",
+                "{value} does not belong to a layer; found layer {layer}, expected all.",
                 value=PATCHED[self.value],
                 layer=self.layer + 1,
             )

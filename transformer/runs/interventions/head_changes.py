@@ -38,7 +38,7 @@ class ZeroHead(HeadChange):
 
     word = "zero"
     title = say("A head writes nothing")
-    about = say("Its part of the joined heads is 0 before W_O. Michel et al. (2019), section 2.3.")
+    about = say("Its part of the joined heads is set to 0 before W_O. Michel et al. (2019), section 2.3.")
 
     def told(self) -> str:
         return say("{head}: writes nothing", head=self.name)
@@ -60,7 +60,7 @@ class MeanHead(HeadChange):
     word = "mean"
     title = say("A head writes its mean")
     about = say(
-        "The same at every token: its mean over the source, or over what the decoder has read so far. Wang et al. "
+        "At every token it writes its mean over the source, or over what the decoder has read so far. Wang et al. "
         "(2022), section 2."
     )
 
@@ -92,11 +92,11 @@ def _mean_so_far(heads: Tensor, offset: int) -> Tensor:
 
 class Uniform(HeadChange):
     word = "uniform"
-    title = say("A head looks everywhere alike")
-    about = say("Every key that may be seen has the same weight, so that the head writes the mean of their values.")
+    title = say("A head looks at all keys equally")
+    about = say("Every key that may be seen has the same weight, so the head writes the mean of their values.")
 
     def told(self) -> str:
-        return say("{head}: looks at all keys alike", head=self.name)
+        return say("{head}: looks at all keys equally", head=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         return (UnderMask(self.where(ground.config), "weights", _alike, head=self.head),)

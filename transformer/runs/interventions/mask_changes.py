@@ -60,17 +60,17 @@ class CausalMask(Intervention):
 
     word = "causal"
     group = "masks"
-    title = say("The causal mask wrong")
+    title = say("A wrong causal mask")
     about = say(
-        "The causal mask lets a token see itself and what came before it; Vaswani et al. (2017), section 3.2.3. "
-        "While a model writes there is nothing after the last token, but all tokens before it see what they would "
-        "not."
+        "The causal mask lets a token see only itself and what came before it; Vaswani et al. (2017), section "
+        "3.2.3. While the model writes, nothing follows the last token, but the tokens before it see what they "
+        "normally could not."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if not config.n_decoder_layers:
-            return say("An encoder alone has no causal mask: each of its tokens sees all others anyway.")
+            return say("An encoder-only model has no causal mask: each token sees all others anyway.")
         return None
 
     def told(self) -> str:
@@ -99,11 +99,12 @@ class PaddingMask(AttentionChange):
 
     word = "padding"
     group = "masks"
-    title = say("The padding mask wrong")
+    title = say("A wrong padding mask")
     about = say(
-        "A padding mask closes the columns of padding, so that nobody reads it. It shows only where there is "
-        "padding: in a batch of texts of different lengths, or where padding is put into a source. On the wrong axis "
-        "it closes the rows of padding instead; cross-attention, whose rows are another text's tokens, then has none."
+        "A padding mask closes the columns of padding, so nothing reads it. A change shows only where there is "
+        "padding: in a batch of texts of different lengths, or in a source with padding added. On the wrong axis, "
+        "the mask closes the rows of padding instead. Cross-attention then has no padding mask, because its rows "
+        "are the tokens of another text."
     )
 
     @classmethod
@@ -116,8 +117,8 @@ class PaddingMask(AttentionChange):
         super().check(config)
         if self.how == "rows" and self.where == "cross":
             raise ChangeError(
-                "{change} names the rows of cross-attention; they are the target's tokens, and the padding is the "
-                "source's.",
+                "{change} names the rows of cross-attention; these are target tokens, but the padding is in the "
+                "source.",
                 change=str(self),
             )
 
@@ -151,8 +152,8 @@ class LocalWindow(AttentionChange):
     group = "masks"
     title = say("A local window")
     about = say(
-        "A query sees itself and so many tokens to each side, as far as its masks let it; Beltagy et al. (2020), "
-        "section 3.1. In cross-attention the window stands at the query's own place in the source."
+        "A query sees itself and this many tokens to each side, as far as its masks allow; Beltagy et al. (2020), "
+        "section 3.1. In cross-attention, the window is centred on the query's own position in the source."
     )
 
     def told(self) -> str:
@@ -172,8 +173,8 @@ class DilatedWindow(LocalWindow):
     word = "dilated"
     title = say("A dilated window")
     about = say(
-        "A query sees itself and so many tokens to each side, with gaps between them; Beltagy et al. (2020), section "
-        "3.1."
+        "A query sees itself and this many tokens to each side, with gaps between them; Beltagy et al. (2020), "
+        "section 3.1."
     )
 
     def told(self) -> str:
@@ -195,8 +196,8 @@ class GlobalTokens(LocalWindow):
     word = "global"
     title = say("Global and local attention")
     about = say(
-        "A query sees itself and so many tokens to each side; the first tokens see all others and are seen by all, "
-        "as far as masks let them. Beltagy et al. (2020), section 3.1."
+        "A query sees itself and this many tokens to each side. The first tokens see all others and are seen by "
+        "all, as far as the masks allow. Beltagy et al. (2020), section 3.1."
     )
 
     def told(self) -> str:

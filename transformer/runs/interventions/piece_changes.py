@@ -38,8 +38,8 @@ def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
     if where >= len(ids):
         raise ChangeError(
             say_n(
-                "{change} names token {place} of the source; this one has {n} token. Choose one of them.",
-                "{change} names token {place} of the source; this one has {n} tokens. Choose one of them.",
+                "{change} names token {place} of the source, which has {n} token. Choose one of them.",
+                "{change} names token {place} of the source, which has {n} tokens. Choose one of them.",
                 len(ids),
                 change=str(change),
                 place=where + 1,
@@ -79,7 +79,8 @@ class Replace(SourceChange):
     word = "replace"
     title = say("A piece of the source is replaced")
     about = say(
-        "The model reads another piece in its place, and all else as it stands. Sinha et al. (2021) do it to words."
+        "The model reads another piece in its place; everything else stays unchanged. Sinha et al. (2021) do this "
+        "to words."
     )
 
     def check(self, config: ModelConfig) -> None:
@@ -93,8 +94,8 @@ class Replace(SourceChange):
             )
         if self.piece == config.pad_id:
             raise ChangeError(
-                "{change} puts padding into the source, where none may read it; choose another piece, or drop the "
-                "one that stands there.",
+                "{change} puts padding into the source, where nothing may read it; choose another piece, or drop "
+                "the one that is there.",
                 change=str(self),
             )
 
@@ -109,7 +110,7 @@ class Replace(SourceChange):
 class Drop(SourceChange):
     word = "drop"
     title = say("A piece of the source is dropped")
-    about = say("Those behind it move up by one position. Li et al. (2016), section 4, erase words so.")
+    about = say("The pieces after it move up by one position. Li et al. (2016), section 4, erase words in this way.")
 
     def told(self) -> str:
         return say("Source, token {place}: dropped", place=self.place + 1)
@@ -131,7 +132,7 @@ class Swap(PieceChange):
 
     word = "swap"
     title = say("Two pieces of the source change places")
-    about = say("The same pieces in another order, with the positions of their new places.")
+    about = say("The same pieces in a different order; each gets the position of its new place.")
 
     @property
     def target(self) -> tuple[object, ...]:
@@ -158,7 +159,7 @@ class Shuffle(PieceChange):
 
     word = "shuffle"
     title = say("The source's pieces are shuffled")
-    about = say("The same pieces in a random order; special pieces at the ends stay. Sinha et al. (2021).")
+    about = say("The same pieces in a random order; special pieces at the ends stay in place. Sinha et al. (2021).")
 
     def told(self) -> str:
         return say("Source: its pieces are shuffled (seed {seed})", seed=self.seed)
@@ -174,23 +175,24 @@ class Pads(PieceChange):
     count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)  # how many pieces of it
 
     word = "pads"
-    title = say("Padding behind the source")
+    title = say("Padding after the source")
     about = say(
-        "As behind a short sentence of a batch: under a padding mask it changes nothing, and without one it does."
+        "Like the padding after a short sentence in a batch. With a padding mask it changes nothing; without one "
+        "it does."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.pad_id is None:
-            return say("This model has no padding piece, so that none can be appended.")
+            return say("This model has no padding piece, so none can be appended.")
         if not anatomy(config).reads:
             return say(
-                "This model is a decoder alone: it goes on where its prompt ends, so that no padding can stand there."
+                "This is a decoder-only model: it continues where its prompt ends, so no padding can be placed there."
             )
         return None
 
     def told(self) -> str:
-        return say_n("Source: {n} piece of padding behind it", "Source: {n} pieces of padding behind it", self.count)
+        return say_n("Source: {n} piece of padding after it", "Source: {n} pieces of padding after it", self.count)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
         room = config.max_len - len(ids)
@@ -208,9 +210,7 @@ class Pads(PieceChange):
 class Blank(SourceChange):
     word = "blank"
     title = say("A source embedding is 0")
-    about = say(
-        "The token says nothing but where it stands: its position is added as ever. Li et al. (2016), section 4."
-    )
+    about = say("The token carries only its position, which is added as usual. Li et al. (2016), section 4.")
 
     def told(self) -> str:
         return say("Source, token {place}: its embedding is 0", place=self.place + 1)
@@ -239,17 +239,17 @@ class Insist(PieceChange):
     piece: int = whole(say("Piece that is written there"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
 
     word = "insist"
-    title = say("A piece of the output is insisted on")
+    title = say("A piece of the output is required")
     about = say(
-        "It is written at that step, and the others are chosen freely; an output that ends before it stays as it is. "
-        "Hokamp and Liu (2017)."
+        "It is written at that step; all other pieces are chosen freely. An output that ends earlier stays "
+        "unchanged. Hokamp and Liu (2017)."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if anatomy(config).writes:
             return None
-        return say("This model is an encoder alone: it writes nothing, so that nothing can be insisted on.")
+        return say("This is an encoder-only model: it writes nothing, so no piece can be required.")
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
@@ -279,8 +279,8 @@ def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int
             continue
         if one.step >= most:
             raise ChangeError(
-                "{change} names step {step}; this run writes at most {most}. Choose an earlier one, or let it write "
-                "more pieces.",
+                "{change} names step {step}; this run writes at most {most}. Choose an earlier step, or allow more "
+                "pieces.",
                 change=str(one),
                 step=one.step + 1,
                 most=most,

@@ -31,7 +31,7 @@ class _OfPositions(StackChange):
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.placing.adds == "nothing":
-            return say("This model has no positions: only its causal mask gives order, if it has one.")
+            return say("This model has no positions: only its causal mask, if it has one, gives order.")
         return None
 
     def _moved(self, ground: Ground, moves: Callable[[Tensor], Tensor]) -> Visitor:
@@ -57,8 +57,8 @@ class NoPositions(_OfPositions):
     word = "unplaced"
     title = say("No positions")
     about = say(
-        "Nothing says where a token stands: vectors of positions or a bias are 0, or queries and keys are not "
-        "turned. Without order an encoder reads a bag of words; Vaswani et al. (2017), section 3.5."
+        "Nothing tells the model where a token is: position vectors or biases are 0, or queries and keys are not "
+        "turned. Without order, an encoder reads a bag of words; Vaswani et al. (2017), section 3.5."
     )
 
     def told(self) -> str:
@@ -77,8 +77,9 @@ class ShiftPositions(_OfPositions):
     word = "shift"
     title = say("Positions shifted")
     about = say(
-        "All tokens stand some places further on. With a table the model sees rows that it was not trained to see "
-        "there; positions inside attention count only distances, which stay as they are, so that nothing changes."
+        "All tokens move by this many positions. With a table of positions, the model reads rows that it was not "
+        "trained to read there. Positions inside attention count only distances, which stay the same, so nothing "
+        "changes."
     )
 
     def told(self) -> str:
@@ -94,8 +95,8 @@ class ScalePositions(_OfPositions):
     word = "stretch"
     title = say("Positions scaled")
     about = say(
-        "What positions do is multiplied: the vectors of a table, a bias, or the angles by which queries and keys "
-        "turn, as position interpolation does it with a factor below 1; Chen et al. (2023)."
+        "The effect of positions is multiplied: the vectors of a table, a bias, or the angles by which queries and "
+        "keys turn. Position interpolation does this with a factor below 1; Chen et al. (2023)."
     )
 
     def told(self) -> str:
@@ -121,8 +122,8 @@ class ShufflePositions(_OfPositions):
     word = "misplaced"
     title = say("Positions shuffled")
     about = say(
-        "Tokens stand at each other's places: in every group of neighbouring places the same shuffle, which the seed "
-        "gives. The tokens themselves stay where they are."
+        "Tokens take each other's positions: neighbouring positions form groups, and the seed sets one shuffle for "
+        "all groups. The tokens themselves stay where they are."
     )
 
     def told(self) -> str:

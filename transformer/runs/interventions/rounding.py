@@ -30,8 +30,8 @@ class RoundWeights(Intervention):
     group = "layers"
     title = say("Weights rounded to few bits")
     about = say(
-        "Every row of a matrix and of a table of embeddings is rounded to whole multiples of its largest number "
-        "divided by 127, or by 7 with 4 bits; norms and biases stay. Nagel et al. (2021), section 2.2."
+        "Every row of a matrix or an embedding table is rounded to whole multiples of its largest absolute value "
+        "divided by 127 (by 7 with 4 bits); norms and biases stay unchanged. Nagel et al. (2021), section 2.2."
     )
 
     def told(self) -> str:
@@ -71,9 +71,9 @@ class KeepDropout(Intervention):
     group = "layers"
     title = say("Dropout as in training")
     about = say(
-        "Of the embedding's sum and of what every sub-layer writes, numbers are set to 0 at random and the others "
-        "divided by 1 minus the rate, as in training, where somebody forgot to switch that off; Srivastava et al. "
-        "(2014), Vaswani et al. (2017), section 5.4."
+        "In the embedding's sum and in every sub-layer's output, numbers are set to 0 at random and the rest are "
+        "divided by 1 minus the rate, as in training. It is as if somebody forgot to switch dropout off; "
+        "Srivastava et al. (2014), Vaswani et al. (2017), section 5.4."
     )
 
     def told(self) -> str:

@@ -89,8 +89,8 @@ class Mute(KeyChange, kw_only=True):
     word = "mute"
     title = say("A key is muted")
     about = say(
-        "Its weight is 0; renormalised, the other weights of the row sum to 1 again. Serrano and Smith (2019), "
-        "section 3."
+        "Its weight is set to 0. If renormalised, the other weights of the row sum to 1 again. Serrano and Smith "
+        "(2019), section 3."
     )
 
     def told(self) -> str:
@@ -110,8 +110,8 @@ class Force(KeyChange, kw_only=True):
     word = "force"
     title = say("All weight is put on one key")
     about = say(
-        "The key has the weight 1 in every row that may see it; the other rows stay, so that what comes later weighs "
-        "nothing. Jain and Wallace (2019), section 4.2, set weights so."
+        "The key has weight 1 in every row that may see it. The other rows stay unchanged, so a later key still "
+        "has no weight. Jain and Wallace (2019), section 4.2, set weights in this way."
     )
 
     @property
@@ -138,18 +138,18 @@ class Weigh(RowChange, kw_only=True):
     word = "weigh"
     title = say("A row's weights are set by hand")
     about = say(
-        "Keys beyond the numbers, and those that may not be seen, get 0. Wiegreffe and Pinter (2019), section 3."
+        "Keys without a number, and keys that may not be seen, get 0. Wiegreffe and Pinter (2019), section 3."
     )
 
     def agree(self) -> None:
         if self.renormalised and sum(self.weights) == 0.0:
-            raise QueryError("weights that are all 0 cannot be renormalised; give one of them a weight.")
+            raise QueryError("weights that are all 0 cannot be renormalised; make one of them larger than 0.")
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
         super().fits(ids, config)
         if self.kind != "decoder" and len(self.weights) > len(ids):
             raise ChangeError(
-                "{change} gives {n} weights; the source has {keys} tokens here. Give at most as many.",
+                "{change} gives {n} weights; the source has {keys} tokens here. Give at most that many.",
                 change=str(self),
                 n=len(self.weights),
                 keys=len(ids),

@@ -27,7 +27,7 @@ from transformer.runs.interventions.where import AttentionChange
 from words import Sentence, say
 
 SCALES: Final[dict[str, str]] = {
-    "off": say("No scale: q·k as it is"),
+    "off": say("No scale: q·k unchanged"),
     "model": say("Divided by √d_model"),
     "number": say("Times the number"),
 }
@@ -46,10 +46,10 @@ class ScoreScale(ScoringChange):
     by: float = number(say("Number", about="a factor"), 0, 100, 1)
 
     word = "scale"
-    title = say("Another scale of the scores")
+    title = say("Another score scale")
     about = say(
-        "q·k is divided by √d_head, so that the softmax does not end up on one key; Vaswani et al. (2017), section "
-        "3.2.1. Here it is multiplied by something else."
+        "q·k is normally divided by √d_head, which keeps the softmax from putting all weight on one key; Vaswani "
+        "et al. (2017), section 3.2.1. Here it is multiplied by something else."
     )
 
     def told(self) -> str:
@@ -71,15 +71,15 @@ class SoftmaxTwice(ScoringChange):
     word = "twice"
     title = say("The softmax twice")
     about = say(
-        "The weights go through the softmax once more, as happens where a loss or a function that is called takes it "
-        "again: what was between 0 and 1 comes out nearly equal."
+        "The weights go through the softmax a second time, as happens when a loss or another function applies it "
+        "again: numbers between 0 and 1 come out nearly equal."
     )
 
     def told(self) -> str:
         if self.closed:
             return say("{attention}: weights go through the softmax twice", attention=self.name)
         return say(
-            "{attention}: weights go through the softmax twice, and closed keys are open to the second",
+            "{attention}: weights go through the softmax twice, the second time with closed keys open",
             attention=self.name,
         )
 
@@ -110,10 +110,10 @@ class FillValue(_OfFill):
     fill: float = number(say("Fill value"), -1e9, 0, -1)
 
     word = "fill"
-    title = say("Another fill value of masks")
+    title = say("Another fill value for masks")
     about = say(
-        "Closed scores are replaced by this number and take part in the softmax: it closes them only if it is far "
-        "below all other scores, and a row that is closed throughout gets equal weights."
+        "Closed scores are replaced by this number and take part in the softmax. It closes them only if it is far "
+        "below all other scores. A row with every key closed gets equal weights."
     )
 
     def told(self) -> str:
@@ -128,8 +128,8 @@ class NoGuard(_OfFill):
     word = "unguarded"
     title = say("Minus infinity without a guard")
     about = say(
-        "Closed scores are minus infinity, as nearly everywhere, but nothing is done about a row that is closed "
-        "throughout: it becomes NaN, and so does whatever reads it. Where no row is closed throughout, nothing "
+        "Closed scores are minus infinity, as in nearly every implementation, but a row with every key closed gets "
+        "no special treatment: it becomes NaN, and so does whatever reads it. Where no such row exists, nothing "
         "changes."
     )
 
@@ -146,9 +146,9 @@ class LowRank(AttentionChange):
     word = "rank"
     title = say("Maps of low rank")
     about = say(
-        "Each map is replaced by the nearest matrix of this rank, by its singular value decomposition; Wang et al. "
-        "(2020), section 3. To be a map again, cells that weighed 0 and negative ones become 0, and each row is "
-        "brought back to its sum."
+        "Each map is replaced by the nearest matrix of this rank, from its singular value decomposition; Wang et "
+        "al. (2020), section 3. To make it a map again, negative cells and cells whose weight was 0 become 0, and "
+        "each row is scaled back to its sum."
     )
 
     def told(self) -> str:
@@ -177,22 +177,25 @@ class HeadsTold(Intervention):
     group = "attention"
     title = say("Another number of heads")
     about = say(
-        "The vectors of all attentions are cut into another number of heads than the model was trained with. No "
-        "shape contradicts that, so that nobody notices a wrong number when weights are loaded; Vaswani et al. "
-        "(2017), section 3.2.2."
+        "The vectors of all attentions are cut into a different number of heads than in training. All shapes still "
+        "fit, so nobody notices a wrong number when weights are loaded; Vaswani et al. (2017), section 3.2.2."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         """Where a parameter belongs to a head, or to a width of heads, the number is to be seen."""
         if config.placing.adds == "turn":
-            return say("Rotary positions turn pairs inside a head; heads of another width have other pairs.")
+            return say("Rotary positions turn pairs inside a head; heads of another width have different pairs.")
         if config.placing.adds == "bias":
-            return say("Each head of this model has distances of its own; another number of heads has none.")
+            return say(
+                "Each head of this model has its own bias for distances; with another number of heads, there is none."
+            )
         if config.qk_norm:
             return say("The norms of queries and keys have the width of a head; heads of another width do not fit.")
         if config.n_kv_heads != config.n_heads:
-            return say("Heads of this model share keys and values; another number has nothing to share.")
+            return say(
+                "Heads of this model share keys and values; with another number of heads, there is nothing to share."
+            )
         return None
 
     def check(self, config: ModelConfig) -> None:

@@ -40,9 +40,9 @@ from words import say
 
 SIMILARITIES: Final[dict[str, str]] = {
     "dot": say("Dot product, not scaled"),
-    "general": say("General: x W y of what is read"),
+    "general": say("General: x W y of the vectors read"),
     "cosine": say("Cosine"),
-    "kernel": say("Kernel: how near they are"),
+    "kernel": say("Kernel: how close they are"),
 }
 
 
@@ -55,8 +55,8 @@ class OtherSimilarity(AttentionChange):
     word = "similar"
     title = say("Another similarity")
     about = say(
-        "A score says how similar a query and a key are. A trained head is general, x W y with W = W_Q W_Kᵀ / "
-        "√d_head, plus what biases add; Luong et al. (2015), section 3.1. Kernels: Tsai et al. (2019)."
+        "A score says how similar a query and a key are. A trained head has the general form x W y with W = W_Q "
+        "W_Kᵀ / √d_head, plus what the biases add; Luong et al. (2015), section 3.1. Kernels: Tsai et al. (2019)."
     )
 
     def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
@@ -66,8 +66,8 @@ class OtherSimilarity(AttentionChange):
         super().check(config)
         if self.how == "general" and (config.placing.adds == "turn" or config.qk_norm):
             raise ChangeError(
-                "{change}: queries and keys of this model are turned or normed between W_Q and W_K, so that no W "
-                "stands between the vectors that they are made of.",
+                "{change}: this model turns or normalises queries and keys between W_Q and W_K, so no single W "
+                "connects the vectors they are computed from.",
                 change=str(self),
             )
 
@@ -75,10 +75,10 @@ class OtherSimilarity(AttentionChange):
         whole = self.layer is None and self.head is None
         where = self.name if whole else part_name(self.name, self.layer, self.head)
         return {
-            "dot": say("{place}: similar by q·k, not scaled", place=where),
-            "general": say("{place}: similar by x W y, without biases", place=where),
-            "cosine": say("{place}: similar by the cosine", place=where),
-            "kernel": say("{place}: similar by a kernel, σ {sigma:g}", place=where, sigma=self.sigma),
+            "dot": say("{place}: similarity is q·k, not scaled", place=where),
+            "general": say("{place}: similarity is x W y, without biases", place=where),
+            "cosine": say("{place}: similarity is the cosine", place=where),
+            "kernel": say("{place}: similarity is a kernel, σ {sigma:g}", place=where, sigma=self.sigma),
         }[self.how]
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
@@ -130,16 +130,16 @@ class RandomFeatures(ScoringChange):
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives them
 
     word = "features"
-    title = say("Linear attention by random features")
+    title = say("Linear attention with random features")
     about = say(
-        "A weight is φ(q)·φ(k) divided by the sum over the keys that may be seen, with random positive features φ "
-        "whose product is exp(q·k / √d_head) on average; Choromanski et al. (2021), section 2.3. Here all weights "
-        "are computed, so that they can be drawn; a program that wants to be fast never does."
+        "A weight is φ(q)·φ(k) divided by the sum over the keys that may be seen. The φ are random positive "
+        "features whose product is exp(q·k / √d_head) on average; Choromanski et al. (2021), section 2.3. Here all "
+        "weights are computed so they can be drawn; a program built for speed never does this."
     )
 
     def told(self) -> str:
         return say(
-            "{attention}: weights of {n:,} random features, seed {seed}",
+            "{attention}: weights from {n:,} random features, seed {seed}",
             attention=self.name,
             n=self.n,
             seed=self.seed,
@@ -174,8 +174,8 @@ class AddAlibi(AttentionChange):
     group = "positions"
     title = say("ALiBi added")
     about = say(
-        "Every score falls with the distance between query and key, for each head by another slope; Press et al. "
-        "(2022), section 3. In an encoder it falls to both sides."
+        "Every score falls with the distance between query and key; each head has its own slope. Press et al. "
+        "(2022), section 3. In an encoder, scores fall on both sides."
     )
 
     def told(self) -> str:
@@ -199,9 +199,9 @@ class KeyBias(AttentionChange):
     word = "keybias"
     title = say("A random bias on all keys")
     about = say(
-        "The same random vector is added to all keys of a head, as another bias of W_K would be. It adds the same to "
-        "all scores of a row, which the softmax takes away again, so that nothing changes; only where keys are "
-        "turned or normed behind W_K, it does."
+        "The same random vector is added to all keys of a head, like a different bias of W_K. It adds the same "
+        "number to all scores of a row, which the softmax cancels, so nothing changes, unless keys are turned or "
+        "normalised after W_K."
     )
 
     def told(self) -> str:

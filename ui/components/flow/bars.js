@@ -41,7 +41,7 @@ export function fillHeads(view) {
     const values = { n: head + 1, group: Math.floor(head / group) + 1 };
     const title = group === 1
       ? say("Head {n}: click to hide or show it, double-click (or Shift+Enter) to see it alone", values)
-      : say("Head {n}, keys and values {group}: click to hide or show it, double-click (or Shift+Enter) to see it alone",
+      : say("Head {n}, key-value head {group}: click to hide or show it, double-click (or Shift+Enter) to see it alone",
         values);
     const chip = makeButton("gf-flow-chip", "", title, (event) => toggleHead(view, head, event.shiftKey));
     chip.classList.toggle("gf-flow-next-group", group > 1 && head > 0 && head % group === 0);

@@ -91,7 +91,7 @@ function drawTokens(view, side) {
     if (value) value.textContent = closed ? say("masked") : mean === null ? "" : formatWeight(mean);
     set(made, { "aria-selected": isPinned });
     const piece = pieceAt(view, { side, index });
-    made.title = closed ? say("{piece} (masked: it may not be looked at)", { piece }) : piece;
+    made.title = closed ? say("{piece} (masked: attention not allowed)", { piece }) : piece;
   });
 }
 

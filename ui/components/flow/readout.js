@@ -52,10 +52,10 @@ const bold = (weight) => make("b", "", weight.toFixed(3));
  */
 export function readout(view) {
   const { focus, pair, shown, model } = view;
-  if (!focus && !shown.length) return [say("No head is shown. Press a head, or All.")];
+  if (!focus && !shown.length) return [say("No head is shown. Click a head, or All.")];
   if (!focus) {
-    return [inARow([say("Point at a piece to see its lines alone, click it to pin them."),
-      say("Keys: arrows move, Enter pins, Escape lets go.")])];
+    return [inARow([say("Hover over a piece to see only its lines; click it to pin them."),
+      say("Keys: arrows move, Enter pins, Escape unpins.")])];
   }
   const begin = make("span", "gf-flow-begin");
   if (pair) {
@@ -90,10 +90,10 @@ function percent(share) {
 export function drawCount(view) {
   const { lines, all, cut, crowded, share } = view.chosen;
   const values = { all: asNumber(all), share: percent(share) };
-  const said = [sayN("{n} of {all} lines drawn; it holds {share} of the weight.",
-    "{n} of {all} lines drawn; they hold {share} of the weight.", lines.length, values)];
+  const said = [sayN("{n} of {all} lines drawn, with {share} of the weight.",
+    "{n} of {all} lines drawn, with {share} of the weight.", lines.length, values)];
   if (crowded) {
-    said.push(say("More than {many} lines cannot be told apart, so weights below {cut} are left out.",
+    said.push(say("More than {many} lines cannot be distinguished, so weights below {cut} are left out.",
       { many: asNumber(MOST_LINES), cut: cut.toFixed(4) }));
   } else if (lines.length < all) {
     said.push(cut
@@ -102,7 +102,7 @@ export function drawCount(view) {
   }
   view.note = inARow(said);
   if (view.focus) {
-    said.push(say("The number beside a piece is the mean weight of the shown heads, the blocks are the heads."));
+    said.push(say("The number next to a piece is the mean weight over the shown heads; each block is one head."));
   }
   if (view.model.levels <= 255) said.push(say("Weights are rounded to {step}.", { step: "1/255" }));
   view.count.textContent = all ? inARow(said) : "";

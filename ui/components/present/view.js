@@ -91,7 +91,7 @@ function show({ button, skip }) {
   skip.textContent = say("Skip to the sentence");
   const presented = isPresenting();
   button.title = presented
-    ? say("End the presentation: the usual size, with the sidebar (P or Escape)")
+    ? say("End the presentation: back to the usual size, with the sidebar (P or Escape)")
     : say("Present: everything in large type, without the sidebar (P)");
   set(button, { "aria-label": say("Presentation"), "aria-pressed": presented });
 }

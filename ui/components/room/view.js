@@ -162,7 +162,7 @@ function drawBallot({ ballot, payload }, state) {
       ballot.append(makeButton("gf-room-button gf-room-choice", letter, label, () => vote(open.round, choice),
         { "aria-label": label }));
     }
-    if (open.few) ballot.append(say("Few votes are shown, too: others may tell from them who chose what."));
+    if (open.few) ballot.append(say("Results are shown even for a few votes, so others may be able to tell who chose what."));
   } else ballot.append(say("Your teacher asks for your vote."));
 }
 
@@ -173,19 +173,19 @@ function drawBallot({ ballot, payload }, state) {
  */
 function sayStanding(known, { code }, away) {
   switch (known?.standing) {
-    case "restarted": return say("The room has ended: the server was started anew.");
+    case "restarted": return say("The room has ended because the server restarted.");
     case "ended": return say("The room has ended.");
     case "none": return say("There is no room {code}.", { code });
     case "foreign": return say(
-      "Room {code}: the server does not take this page's address for its own; a proxy in front of it has to pass on the "
-      + "Host header.", { code });
+      "Room {code}: the server does not recognise this page's address as its own; a proxy in front of it must pass on "
+      + "the Host header.", { code });
     case "full": return say("Room {code} is full.", { code });
-    case "lost": return say("Room {code}: the connection is lost, and tried again.", { code });
+    case "lost": return say("Room {code}: connection lost; reconnecting.", { code });
     case "there": break;
     default: return say("Room {code}", { code });
   }
-  if (!known?.state?.page) return say("Room {code}: the teacher has opened no page yet.", { code });
-  if (away) return say("Room {code}: you look around by yourself.", { code });
+  if (!known?.state?.page) return say("Room {code}: the teacher has not opened a page yet.", { code });
+  if (away) return say("Room {code}: you are looking around by yourself.", { code });
   return say("Room {code}: your page follows the teacher.", { code });
 }
 

@@ -166,6 +166,6 @@ export function drawNote(view) {
   const most = weights.indexOf(Math.max(...weights));
   const piece = pieceText(run.source[picked].piece, "gf-quoted");
   const values = { piece, n: String(most + 1), weight: formatProbability(weights[most]) };
-  const said = sayNodes("Output shaded by who looks at ‘{piece}’: most at step {n} ({weight})", values);
+  const said = sayNodes("Output shaded by attention to ‘{piece}’: most at step {n} ({weight})", values);
   view.note.replaceChildren(...said);
 }

@@ -33,7 +33,7 @@ function side(className, heading, ...content) {
 
 /** @type {Create<View>} */
 function create(root, gone) {
-  const label = say("Step through the translation. Arrow keys move, Home and End jump, Space plays.");
+  const label = say("Step through the output. Arrow keys move, Home and End jump, Space plays.");
   set(root, { role: "group", tabindex: 0, "aria-label": label });
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     root, step: 0, speed: 1, timer: null, halted: null, picked: null,

@@ -99,7 +99,7 @@ def test_markup_is_a_name_like_others(tmp_path):
         (["a.pt", "a.pt"], "two files with one name"),
         (["Model.pt", "model.PT"], "two files with one name"),
         (["\u00e9.pt", "e\u0301.pt"], "two files with one name"),
-        (["model.pt", "more.zip"], "'more.zip' is an archive in the archive; unpack it first"),
+        (["model.pt", "more.zip"], "'more.zip' is an archive inside the archive; unpack it first"),
         (["model.pt", "more.tar.gz"], "is an archive in the archive"),
     ],
 )
