@@ -37,7 +37,7 @@ _COLUMNS: Final = (
 )  # fmt: skip
 GAINED: Final = say("Places gained: how far the piece rose from the left to the right.")
 
-COMPARE: Final = Page("compare", say("Compare"))
+COMPARE: Final = Page("compare", say("Compare"), of_two=True)
 PAIR: Final = COMPARE.part("", COMPARE.title, pair_of)
 
 

@@ -179,6 +179,7 @@ class Page:
     panel: str = ""  # the field of the view that chooses a part
     # The attention that layer and head of a view are of; None for the one that the view names.
     kind: Callable[[View], Kind | None] = lambda view: None
+    of_two: bool = False  # it shows two runs
     parts: dict[str, Part[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -54,10 +54,12 @@ class SavedPage:
         return True
 
 
-def others(page: Page) -> list[Page]:
-    """The other pages with a picture that moves with the step."""
+def others(page: Page, run: Seen) -> list[Page]:
+    """The other pages with a picture that moves; one of two runs only if the run's link names a second."""
     declare_all()
-    return [one for one in PAGES.values() if one is not page and any(_moves(part) for part in one.parts.values())]
+    alone = not run.link.beside and not run.link.interventions
+    found = [one for one in PAGES.values() if one is not page and not (one.of_two and alone)]
+    return [one for one in found if any(_moves(part) for part in one.parts.values())]
 
 
 def _moves(part: Part[Any]) -> bool:

@@ -103,7 +103,7 @@ def _in_language(shown: Shown, slot: str, language: str) -> dict[str, Any]:
     card, query = run.checkpoint.card, run.trace.query
     spoken = {} if language == ENGLISH else {"lang": tag_of(language), "words": browser_words(language)}
     pages, frames, room = list[dict[str, Any]](), dict[str, Any](), MOST_BYTES // len(languages())
-    for page in [shown.page, *(others(shown.page) if shown.more else ())]:
+    for page in [shown.page, *(others(shown.page, run) if shown.more else ())]:
         there = run if page is shown.page else seen_on(page, run)
         made = SavedPage(room, slot, origin(run), language)
         saved_page(made, page, there, whole=shown.more, pictures=shown.pictures)

@@ -15,11 +15,12 @@ from tests.ui.runs.test_frames import changed
 from tests.ui.test_pictures import look, opened  # noqa: F401 (a fixture)
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
+from transformer.runs.interventions import parse
 from ui.attention.flow_pictures import drawn_flow
 from ui.components.assets import read_asset
 from ui.components.flow.flow_data import Choice, flow_payload
 from ui.components.plotly.plotly_view import figure_json
-from ui.runs import loading, saved_run
+from ui.runs import loading, saved_pages, saved_run
 from ui.runs.frames import Again
 from ui.runs.open_run import seen
 from ui.runs.saved_run import Kept
@@ -118,12 +119,22 @@ def test_all_pages_that_step_are_there_if_asked_for(opened):  # noqa: F811
     moving = {picture.part.page.path for picture in PICTURES.values() if picture.follows == "frames"}
     assert [page["path"] for page in alone["pages"]] == ["step"]
     assert english["pages"][0] == alone["pages"][0]
-    assert {page["path"] for page in english["pages"]} == moving
+    assert {page["path"] for page in english["pages"]} == moving - {"compare"}
     assert {"flow", "lens_table", "walk_map", "search_tree", "overview_cross"} <= set(shown(english))
     assert all(page["address"] == f"http://localhost/{page['path']}?src=a" for page in english["pages"])
     assert len({one["name"] for page in english["pages"] for one in page["shows"]}) == sum(
         len(page["shows"]) for page in english["pages"]
     )
+
+
+def test_two_runs_are_compared_in_the_file_only_if_there_are_two(opened):  # noqa: F811
+    run = kept(opened).again.run()
+    changed = [replace(run.link, beside="step=2"), replace(run.link, interventions=parse("causal-off"))]
+    found = [
+        [page.path for page in saved_pages.others(PAGES["step"], replace(run, link=link))]
+        for link in (run.link, *changed)
+    ]
+    assert ["compare" in paths for paths in found] == [False, True, True]
 
 
 def test_it_opens_where_the_reader_has_come_to_rest(opened):  # noqa: F811
