@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from transformer.analysis.rotations import Turning
 from transformer.analysis.stream import rms
 from ui.frame import sentence_stepper as frame
 from ui.frame.sentence_stepper import Still, one_token
@@ -135,48 +135,23 @@ def _turned(o: InScores) -> None:
     with st.container(horizontal=True, gap="small"):
         choices.menu_of_layers(_kept(o, LAYER, "layer", o.layer), o.shape[0], all_together=False)
         choices.menu_of_heads(_kept(o, HEAD, "head", o.head), o.shape[1], all_together=False)
-        queries, keys = choices.labelled(o.axes.queries), choices.labelled(o.keys)
-        choices.menu(_kept(o, QUERY, "query", o.query), say("Query"), queries, bare=True, width=220)
-        choices.menu(_kept(o, KEY, "key", o.key), say("Key"), keys, bare=True, width=220)
-    found = attempt(lambda: o.score)
-    if found is None or o.turning is None:
-        return
-    show(pictures.scores, o)
-    said = [_said(o.turning, *found), *_capped(o.shown.config.score_cap, found[2])]
-    st.markdown(drawing.plain(joined(" ", said)))
+        _menu(o, QUERY, "query", o.query, o.axes.queries, say("The step's token"))
+        _menu(o, KEY, "key", o.key, o.axes.keys, say("The one before the query"))
+    attempt(lambda: show(pictures.scores, o))
+
+
+def _menu(
+    o: InScores, widget: str, field: Literal["query", "key"], value: int, pieces: list[str], follows: str
+) -> None:
+    """Draw the choice of a query or a key; where there are steps its first entry goes with the step."""
+    goes = o.axes.current is not None
+    options: dict[int | None, str] = {None: follows} if goes else {}
+    options |= dict(choices.labelled(pieces).items())
+    asked = getattr(o.shown.view, field)
+    chosen = asked if asked in options else None
+    kept = replace(_kept(o, widget, field, value), value=chosen if goes else value)
+    choices.menu(kept, say("Query") if field == "query" else say("Key"), options, bare=True, width=220)
 
 
 def _kept(o: InScores, widget: str, field: str, value: int) -> choices.Kept:
     return replace(choices.field(o.slot, field, key=widget), value=value)
-
-
-def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
-    if not turning.n_pairs:
-        return say(
-            "In this layer nothing turns: the score is {own:.3f} wherever the two are, and positions play no part "
-            "in it.",
-            own=own,
-        )
-    best, worst = int(scores.argmax()), int(scores.argmin())
-    return say(
-        "At their actual distance, their score is {own:.3f}. Over all distances shown, the same two vectors would "
-        "score from {least:.3f} (distance {worst}) to {most:.3f} (distance {best}): that range comes from "
-        "position, and the rest from what the pieces are.",
-        own=own,
-        least=scores[worst],
-        worst=int(distances[worst]),
-        most=scores[best],
-        best=int(distances[best]),
-    )
-
-
-def _capped(cap: float | None, own: float) -> list[str]:
-    if cap is None:
-        return []
-    return [
-        say(
-            "The soft cap then turns this score into {own:.3f}; no score exceeds ±{cap:g}.",
-            own=cap * np.tanh(own / cap),
-            cap=cap,
-        )
-    ]

@@ -18,12 +18,12 @@ from transformer.analysis.rotations import Turning, product_by_distance
 from transformer.analysis.stream import rms
 from ui.positions.attention_pictures import Shown, open_shown
 from ui.positions.table_pictures import PAGE
-from ui.runs.picture import Part, Plot
+from ui.runs.picture import Part, Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import STACKS, Sides, sides
 from ui.state.click import into, place_below
 from ui.state.view import Side
-from words import say
+from words import joined, say
 
 _AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
 HOW_TO_READ_SCORES = say(
@@ -170,7 +170,7 @@ def _start_of(run: Seen) -> Start:
     return Start(run, list(pieces), tokens / np.float32(scale), scale, tokens, positions, total)
 
 
-SENTENCE: Part[Start | InScores] = PAGE.part("sentence", say("Sentence"), open_sentence, asks=True)
+SENTENCE: Part[Start | InScores] = PAGE.part("sentence", say("Sentence"), open_sentence)
 
 
 @SENTENCE.picture("embedding_strengths", say("Size of embedding and position vectors"), follows="still")
@@ -215,7 +215,7 @@ def rows(o: Start | InScores) -> Plot | None:
 @SENTENCE.picture("rotary_scores", say("Score by distance"))
 def scores(o: Start | InScores) -> Plot | None:
     """What the chosen query and key would score at each distance."""
-    if not isinstance(o, InScores) or o.score is None:
+    if not isinstance(o, InScores) or o.turning is None or o.score is None:
         return None
     distances, found, _ = o.score
     spec = charts.distance_curves_spec(
@@ -227,7 +227,37 @@ def scores(o: Start | InScores) -> Plot | None:
     )
     alt = say("What the query {query} and the key {key} would score at each distance.",
               query=o.axes.queries[o.query], key=o.axes.keys[o.key])  # fmt: skip
-    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True)
+    below = joined(" ", [_said(o.turning, *o.score), *_capped(o.shown.config.score_cap, o.score[2])])
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Said(below=below))
+
+
+def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
+    if not turning.n_pairs:
+        return say(
+            "In this layer nothing turns: the score is {own:.3f} wherever the two stand, and positions have no part "
+            "in it.",
+            own=own,
+        )
+    best, worst = int(scores.argmax()), int(scores.argmin())
+    return say(
+        "Where they stand their score is {own:.3f}. The same two vectors would score from {least:.3f} (distance "
+        "{worst}) to {most:.3f} (distance {best}): so much of the score is position, and the rest is what the pieces "
+        "are.",
+        own=own,
+        least=scores[worst],
+        worst=int(distances[worst]),
+        most=scores[best],
+        best=int(distances[best]),
+    )
+
+
+def _capped(cap: float | None, own: float) -> list[str]:
+    if cap is None:
+        return []
+    return [
+        say("The soft cap then makes {own:.3f} of it, and no score passes ±{cap:g}.", own=cap * np.tanh(own / cap),
+            cap=cap)
+    ]  # fmt: skip
 
 
 @SENTENCE.picture("bias_spreads", say("What makes scores differ"), follows="still")
