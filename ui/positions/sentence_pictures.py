@@ -234,15 +234,15 @@ def scores(o: Start | InScores) -> Plot | None:
 def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
     if not turning.n_pairs:
         return say(
-            "In this layer nothing turns: the score is {own:.3f} wherever the two stand, and positions have no part "
+            "In this layer nothing turns: the score is {own:.3f} wherever the two are, and positions play no part "
             "in it.",
             own=own,
         )
     best, worst = int(scores.argmax()), int(scores.argmin())
     return say(
-        "Where they stand their score is {own:.3f}. The same two vectors would score from {least:.3f} (distance "
-        "{worst}) to {most:.3f} (distance {best}): so much of the score is position, and the rest is what the pieces "
-        "are.",
+        "At their actual distance, their score is {own:.3f}. Over all distances shown, the same two vectors would "
+        "score from {least:.3f} (distance {worst}) to {most:.3f} (distance {best}): that range comes from "
+        "position, and the rest from what the pieces are.",
         own=own,
         least=scores[worst],
         worst=int(distances[worst]),
@@ -255,9 +255,12 @@ def _capped(cap: float | None, own: float) -> list[str]:
     if cap is None:
         return []
     return [
-        say("The soft cap then makes {own:.3f} of it, and no score passes ±{cap:g}.", own=cap * np.tanh(own / cap),
-            cap=cap)
-    ]  # fmt: skip
+        say(
+            "The soft cap then turns this score into {own:.3f}; no score exceeds ±{cap:g}.",
+            own=cap * np.tanh(own / cap),
+            cap=cap,
+        )
+    ]
 
 
 @SENTENCE.picture("bias_spreads", say("What makes scores differ"), follows="still")
