@@ -44,7 +44,7 @@ def test_the_chosen_checkpoint_is_described(open_page):
     assert rows["Parameters"] == r"237\,312"
     assert rows["Licence"] == "MIT"
     assert rows["Languages"] == r"letters → letters\, backwards"
-    assert "one vocabulary of 30 pieces used used for both sides" in unescaped(rows["Model"])
+    assert "one vocabulary of 30 pieces used for both sides" in unescaped(rows["Model"])
     assert rows["Examples"] == "glass · abcdef · transformer · noon · aabbcc"
     assert re.fullmatch(r"\d+ epochs, [\d,]+ target pieces, \d+ min", unescaped(rows["Trained for"]))
     features = next(one for one in test.table if "n_heads" in one.value.index).value.iloc[:, 0]

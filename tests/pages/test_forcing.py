@@ -174,7 +174,7 @@ def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypat
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(FORCING, model="filling", src="the quick fox")
     assert "hiding one piece at a time" in test.info[-1].value
-    assert "Hide per piece on the Step page" in said(test)  # a link where there is a menu
+    assert "Hide a piece on the Step page" in said(test)  # a link where there is a menu
     assert not keys_of(test) & set(CHARTS)
 
 

@@ -44,7 +44,7 @@ def test_one_vocabulary_cannot_be_exchanged(reverse):
 def test_sizes_that_differ_are_told(exchanged):
     found = look("vocabulary_sizes", exchanged)
     assert (found.verdict, found.number) == ("broken", 1000)
-    assert found.said == "src_table has 6,000 rows, its tokenizer has has 5,000 pieces, and the config says 6,000."
+    assert found.said == "src_table has 6,000 rows, its tokenizer has 5,000 pieces, and the config says 6,000."
 
 
 def test_unknown_pieces_are_counted_and_named(healthy):
