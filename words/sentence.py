@@ -21,6 +21,7 @@ from typing import Any, Concatenate, LiteralString, ParamSpec, Self, cast
 
 from words import pseudo, spacing
 from words.catalogue import ENGLISH, PSEUDO, plural_template, template
+from words.numbers import written
 
 _Rest = ParamSpec("_Rest")
 _SET = object.__setattr__  # sentences refuse the usual way
@@ -263,16 +264,16 @@ def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) ->
     """
     if not values:
         return template.format()
-    shown = {name: _Below(value) if _is_below(value) else value for name, value in values.items()}
+    shown = {name: _Number(value) if _is_number(value) else value for name, value in values.items()}
     return spacing.filled(template, shown) if language == spacing.CHINESE else template.format_map(shown)
 
 
-def _is_below(value: object) -> bool:
-    return not isinstance(value, str) and isinstance(value, Real) and value < 0
+def _is_number(value: object) -> bool:
+    return not isinstance(value, str) and isinstance(value, Real)
 
 
-class _Below:
-    """A number below 0: with a minus where it is given digits; a plain one, such as an id, stays as it was typed."""
+class _Number:
+    """A number as people write it where it is given digits; a plain one, such as an id, stays as it was typed."""
 
     __slots__ = ("_value",)
 
@@ -281,4 +282,4 @@ class _Below:
 
     def __format__(self, form: str) -> str:
         text = format(self._value, form)
-        return text.replace("-", "−", 1) if form else text
+        return written(text) if form else text

@@ -57,7 +57,8 @@ def joined(separator: str, parts: Iterable[str]) -> str:
 def _between(before: str, separator: str, after: str) -> str:
     if separator == " ":  # pieces of a sentence stay apart, sentences do not
         return "" if _A_SENTENCE_ENDS.search(before) else separator
-    wide = _AT_THE_END.search(before) or _AT_THE_START.match(after)
+    numbers = before[-1:].isdigit() and after[:1].isdigit()
+    wide = numbers or _AT_THE_END.search(before) or _AT_THE_START.match(after)
     return _SEPARATORS.get(separator, separator) if wide else separator
 
 

@@ -29,7 +29,7 @@ def test_numbers_follow_the_template():
 def test_a_number_below_0_has_a_minus_and_what_was_typed_stays_as_it_is():
     assert (
         say("{total:+.3f} nats, {tiny:.1e}, {up:+.1f}", total=-0.373, tiny=-2e-7, up=1)
-        == "−0.373 nats, −2.0e-07, +1.0"
+        == "−0.373 nats, −2.0 × 10⁻⁷, +1.0"
     )
     assert said(say("{n:,} of {id}", n=-1200, id=-1), PSEUDO) == "⟦−1,200 oof -1⟧"
 

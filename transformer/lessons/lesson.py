@@ -23,6 +23,7 @@ from typing import Literal
 
 from transformer.errors import GlassformerError
 from words import Sentence, in_languages
+from words.numbers import written
 
 Kind = Literal["law", "finding"]
 """A law has the same answer for every sentence, on purpose; a finding differs, so that looking is needed."""
@@ -40,16 +41,11 @@ USUAL = "usual"  # the word under which a question for a number says what the us
 ALWAYS = "always"  # the variant of a step that has only one outcome
 
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
 class Shown(float):
     """A number as a text has it: with a minus, not a hyphen, and with powers of ten written out."""
 
     def __format__(self, form: str) -> str:
-        mantissa, exponential, exponent = super().__format__(form).replace("-", "−").partition("e")
-        raised = exponent.replace("−", "-").lstrip("+")
-        return f"{mantissa} × 10{str(int(raised)).translate(_RAISED)}" if exponential else mantissa
+        return written(super().__format__(form))
 
 
 class LessonError(GlassformerError):

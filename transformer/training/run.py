@@ -99,7 +99,7 @@ def _train(job: Job) -> list[Row]:
         # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
         raise DataError(
             "{out}: is gone, and the best epoch so far is gone with it. Put the folder back, or leave out --resume "
-            "to start anew.",
+            "to start over.",
             out=str(job.out),
         )
     tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
@@ -148,7 +148,7 @@ def _of_another_version(job: Job, error: Exception) -> DataError:
     problem = error.sentence if isinstance(error, ClauseError) else say("its parts are different")
     return DataError(
         "{out}: its training state is from another version of this program ({problem}); leave out --resume to "
-        "start anew, or use --start-from with its checkpoint.",
+        "start over, or use --start-from with its checkpoint.",
         out=job.out.name,
         problem=problem,
     )

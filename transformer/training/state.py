@@ -83,7 +83,7 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     path, before = paths(out)
     there = [file for file in (path, before) if file.exists()]
     if not there:
-        raise DataError("{file}: nothing to resume; leave out --resume to start anew.", file=str(path))
+        raise DataError("{file}: nothing to resume; leave out --resume to start over.", file=str(path))
     problem = None
     for file in there:
         try:
@@ -97,7 +97,7 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
         return state
     assert problem is not None  # as no file could be read
     raise DataError(
-        "{file}: {problem}; leave out --resume to start anew.", file=str(there[0]), problem=problem.sentence
+        "{file}: {problem}; leave out --resume to start over.", file=str(there[0]), problem=problem.sentence
     )
 
 
@@ -148,7 +148,7 @@ def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
     if not isinstance(before, dict) or not all(isinstance(text, str) for pair in before.items() for text in pair):
         raise DataError(
             "{file}: has {found} instead of the settings that its training was started with; leave out --resume to "
-            "start anew.",
+            "start over.",
             file=str(path),
             found=shown(before),
         )

@@ -18,8 +18,8 @@ from ui.runs.picture import Picture
 from ui.runs.show import show
 from ui.shared import choices, drawing
 from ui.shared.door import frame, st
-from ui.shared.numbers import powers
 from words import joined, say, say_n
+from words.numbers import written
 
 QUERY_CHOICE: Final = "walk_query"
 KEY_CHOICE: Final = "walk_key"
@@ -258,7 +258,7 @@ def _table(o: OpenWeight) -> None:
 
 def _written(number: str) -> str:
     """A number in Python's writing as the formulas beside the table have it: −0.5534, 1.5 × 10⁻⁷, −∞."""
-    return powers(number).replace("-", "−").replace("inf", "∞")
+    return written(number).replace("inf", "∞")
 
 
 def _head_output(o: OpenWeight) -> Written:

@@ -160,8 +160,8 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
     if 0 < run.trace.n_steps < other.trace.n_steps:
         st.caption(
             say_n(
-                "This output has {n} piece; it stands at its end while the other goes on.",
-                "This output has {n} pieces; it stands at its end while the other goes on.",
+                "This output has {n} piece and stays at its end while the other continues.",
+                "This output has {n} pieces and stays at its end while the other continues.",
                 run.trace.n_steps,
             )
         )

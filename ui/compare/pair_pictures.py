@@ -35,7 +35,7 @@ _COLUMNS: Final = (
     say("Piece"), say("p left"), say("p right"), say("right − left"), say("Rank left"), say("Rank right"),
     say("Places gained"),
 )  # fmt: skip
-GAINED: Final = say("Places gained: how far the piece rose from the left to the right.")
+GAINED: Final = say("Places gained: how much higher the piece ranks on the right than on the left.")
 
 COMPARE: Final = Page("compare", say("Compare"), of_two=True)
 PAIR: Final = COMPARE.part("", COMPARE.title, pair_of)

@@ -47,8 +47,8 @@ def heads(config: ModelConfig) -> str:
     """The heads of an attention, and with how few heads of keys and values they do."""
     if config.n_kv_heads < config.n_heads:
         return say_n(
-            "{n_heads} heads of width {width} that share {n} head of keys and values",
-            "{n_heads} heads of width {width} that share {n} heads of keys and values",
+            "{n_heads} heads of width {width} that share {n} key-value head",
+            "{n_heads} heads of width {width} that share {n} key-value heads",
             config.n_kv_heads,
             n_heads=config.n_heads,
             width=config.d_head,

@@ -19,7 +19,7 @@ from ui.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from ui.runs.picture import Plot
 from ui.runs.sides import SOURCE_ROWS
 from ui.state.click import Click, cell_of, into, place_below
-from words import say
+from words import joined, say
 
 MOST_PADS = 16
 
@@ -98,7 +98,7 @@ def batch(scene: Scene) -> Plot:
             "Sentences in the batch: {n}, with {lengths} pieces in {positions} positions; {padding} positions are "
             "padding.",
             n=n_sentences,
-            lengths=", ".join(str(int(row.sum())) for row in real),
+            lengths=joined(", ", (str(int(row.sum())) for row in real)),
             positions=n_positions,
             padding=int((~real).sum()),
         ),

@@ -17,8 +17,8 @@ from transformer.runs.interventions.score_changes import FillValue, NoGuard
 from transformer.runs.interventions.where import ALL
 from transformer.runs.query import Query
 from ui.masks.scene import Batch
-from ui.shared.numbers import powers
 from words import joined, say, say_n
+from words.numbers import written
 
 GUESSING = say(
     "Guess mode: the target is cut off after the current step, and everything below is computed from what remains. "
@@ -276,7 +276,7 @@ def _bracketed(number: float) -> str:
 
 def about_rounding(moved: Movement, *, logits: bool) -> str:
     """What difference of logits, or of the vectors of an encoder alone, counts as rounding, and why."""
-    spacing, rounding = (powers(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
+    spacing, rounding = (written(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
     largest = (
         say(
             "The largest logit here is {largest:.2f}; float32 numbers of that size lie {spacing} apart.",
@@ -416,7 +416,7 @@ def _without_padding_mask(moved: Movement, *, side: str, of_source: bool) -> str
 
 def amount(value: float) -> str:
     """A difference as the page writes it; only 0 itself is called so."""
-    return say("exactly 0") if value == 0 else powers(f"{value:.2g}")
+    return say("exactly 0") if value == 0 else written(f"{value:.2g}")
 
 
 def _span(values: np.ndarray) -> str:

@@ -207,7 +207,7 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
         )
     ]
     if differ:
-        listed = ", ".join(map(str, differ[:MOST_LISTED])) + ("…" if len(differ) > MOST_LISTED else "")
+        listed = joined(", ", [*map(str, differ[:MOST_LISTED]), *["…"][: len(differ) > MOST_LISTED]])
         said.append(say_n("They differ at step {listed}.", "They differ at steps {listed}.", len(differ),
                           listed=listed))  # fmt: skip
     if n_none:

@@ -24,7 +24,7 @@ from ui.runs.seen import Seen
 from ui.runs.sides import STACKS, fit_parts
 from ui.state.click import Click, column_below, place_below, row_below
 from ui.state.view import Slot, View
-from words import say, say_n
+from words import joined, say, say_n
 
 MOST_ON_CIRCLE = 128
 HOW_TO_READ_BIAS_CURVES = say(
@@ -114,7 +114,7 @@ DISTANCE = PAGE.part("distance", say("Score by distance"), _of_run, of_sentence=
 def layers_said(turning: Turning, *, most: int = 6) -> str:
     """The numbers of the layers; after the first few an ellipsis."""
     numbers = [str(layer + 1) for layer in turning.layers]
-    return ", ".join(numbers if len(numbers) <= most else [*numbers[:most], "…"])
+    return joined(", ", numbers if len(numbers) <= most else [*numbers[:most], "…"])
 
 
 # ------------------------------------------------------------------------------------------------ rotations

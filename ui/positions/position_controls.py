@@ -96,7 +96,7 @@ def choose_dims(table: Table) -> None:
         say("Dimensions drawn as curves"),
         range(table.d_model),
         most=MAX_DIMS,
-        placeholder=say("{dimensions}: choose your own", dimensions=", ".join(map(str, spread(table.d_model)))),
+        placeholder=say("{dimensions}: choose your own", dimensions=joined(", ", map(str, spread(table.d_model)))),
     )
 
 

@@ -221,7 +221,7 @@ def curves(table: Table) -> Plot:
         title=curves.title,
     )
     alt = say("Dimensions {dimensions} of the table for {n} positions, beside the formula.",
-              dimensions=", ".join(map(str, dims)), n=table.count)  # fmt: skip
+              dimensions=joined(", ", map(str, dims)), n=table.count)  # fmt: skip
     return Plot(spec=spec, alt=alt)
 
 

@@ -6,7 +6,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from transformer.model.config import ModelConfig
-from words import say, through
+from words import joined, say, through
 
 
 def about_scores(config: ModelConfig) -> list[str]:
@@ -21,7 +21,7 @@ def about_scores(config: ModelConfig) -> list[str]:
     if config.score_cap is not None:
         said.append(say("Scores are capped at ±{cap:g}.", cap=config.score_cap))
     if any(config.windows):
-        numbers = ", ".join(str(window) if window else "∞" for window in config.windows)
+        numbers = joined(", ", (str(window) if window else "∞" for window in config.windows))
         said.append(say("Keys that a decoder query can see, by layer: {numbers}.", numbers=numbers))
     if config.mask_fill is not None:
         said.append(say("Closed scores are replaced by {fill:g}, not by −∞.", fill=config.mask_fill))

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+from words.numbers import written
 
 
 def digits(number: float) -> str:
     """A number of any size, short: 2.98 × 10⁻⁸ or 1.817."""
     if number == 0 or abs(number) >= 1e-3:
-        return f"{number:.4g}"
-    return powers(f"{number:.2e}")
-
-
-def powers(number: str) -> str:
-    """A number in Python's writing, as people write it: 1.4e-06 becomes 1.4 × 10⁻⁶."""
-    mantissa, exponential, exponent = number.partition("e")
-    return f"{mantissa} × 10{str(int(exponent)).translate(_RAISED)}" if exponential else number
+        return written(f"{number:.4g}")
+    return written(f"{number:.2e}")
 
 
 def short(number: float) -> str:

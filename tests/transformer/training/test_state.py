@@ -55,7 +55,7 @@ def test_a_flipped_bit_is_noticed(trained, share):
     job, _ = trained
     path, _ = paths(job.out)
     flip(path, int(share * path.stat().st_size))
-    with pytest.raises(DataError, match=r"state.pt: damaged .*; leave out --resume to start anew\.$"):
+    with pytest.raises(DataError, match=r"state.pt: damaged .*; leave out --resume to start over\.$"):
         resumed(job, epochs=2)
 
 
@@ -119,7 +119,7 @@ def test_a_damaged_state_is_refused(trained, damage):
     job, _ = trained
     path, _ = paths(job.out)
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(DataError, match=r"damaged .*; leave out --resume to start anew\.$"):
+    with pytest.raises(DataError, match=r"damaged .*; leave out --resume to start over\.$"):
         resumed(job, epochs=2)
 
 

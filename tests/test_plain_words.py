@@ -1,0 +1,99 @@
+"""Turns of phrase that readers stumbled over; `docs/contributing/words.md` says what is written instead."""
+
+import re
+import tomllib
+
+import pytest
+
+from tests.source_code import ROOT
+from tools.catalogues import collected
+
+TICS = {
+    r", so that (?!\w+ can\b|score)": "so",
+    r"\b(encoder|decoder)s? alone\b": "encoder-only, decoder-only",
+    r"(?<!there )(?<!There )\b(is|are|was|were) no (?!longer|more|better|different|smaller|larger|turn)\w": "is not a, has no",
+    r"\b(row|chart|line|bar|column|pair|nats|bits|vote) a (row|head|layer|piece|step|token|line)\b(?!')": "per",
+    r"\bhand(s|ed|ing)? in\b": "upload",
+    r"\b(would|could|may) tell\b|\btells? apart\b|\btold apart\b": "give away, distinguish",
+    r"\b[Ff]orget (it|them|the|my)\b": "delete",
+    r"\b(is|are) others\b|\bis another one\b": "different",
+    r"\b[Ww]hoever\b": "anyone who",
+    r"\b(stand|stands|stood|standing) (in|before|behind|beside|at|on|there|here|first|alone)\b": "be",
+    r"\bbehind (it|them|the source|the prompt|the output)\b": "after",
+    r"\b[Pp]ress a\b|\b[Pp]oint at (?!which)": "click, hover over",
+    r"\b(was|were) asked for\b": "requested",
+    r"\bfor good\b|\bof no matter\b|\bhangs? on\b|\bhung on\b": "permanently, matter, depend on",
+    r"\b(that|which) (is|are) looked at\b": "chosen",
+    r"\bheads? of keys and values\b": "key-value head",
+    r"\bmost (unlike|silent)\b": "least similar, weakest",
+}  # fmt: skip
+CHINESE_TICS = {
+    r"已生成的译文": "已写出的输出",
+    r"(?<!子)词嵌入|位置表(?!达)|(?<!\|)预测头|键和值的头": "嵌入, 位置编码表, 输出头, 键值头",
+    r"书写|更可能|更不可能": "生成, 概率更高",
+    r"度量": "指标",
+    r"第 \d+, \d|[\u4e00-\u9fff，（] ?-\d": "、, −",
+}
+
+
+def lessons():
+    """Every text of the lessons: where it stands, and it in both languages."""
+    for file in sorted((ROOT / "transformer" / "lessons" / "plan").glob("*.toml")):
+        waiting = [tomllib.loads(file.read_text(encoding="utf-8"))]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, dict):
+                if isinstance(one.get("en"), str):
+                    yield file.name, one["en"], one.get("zh", "")
+                waiting += one.values()
+            elif isinstance(one, list):
+                waiting += one
+
+
+def english():
+    """Each English text that people read, with its place."""
+    for message in collected():
+        for text in [message.id] if isinstance(message.id, str) else message.id:
+            yield message.locations[0][0] if message.locations else "", text
+    for place, text, _ in lessons():
+        yield place, text
+
+
+def found(tics, texts):
+    """Each text with a tic, and what is written instead."""
+    return [f"{place}: {text!r}: {instead}" for place, text in texts for tic, instead in tics.items()
+            if re.search(tic, text)]  # fmt: skip
+
+
+def test_english_is_plain():
+    assert not (tics := found(TICS, english())), "\n".join(tics)
+
+
+def test_chinese_has_one_word_for_one_thing(chinese):
+    texts = [("messages.po", text) for text in chinese] + [(place, text) for place, _, text in lessons()]
+    assert not (tics := found(CHINESE_TICS, texts)), "\n".join(tics)
+
+
+@pytest.fixture
+def chinese():
+    """What the Chinese catalogue says."""
+    from tools.catalogues import CATALOGUES, read
+
+    strings = [message.string for message in read(CATALOGUES / "zh") if message.id]
+    return [text for one in strings for text in ([one] if isinstance(one, str) else one)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["This model is an encoder alone.", "It is no number.", "one row a head", "Whoever has it", "so that nothing moves,"
+     " so that no one sees it", "{n} nats a piece"],
+)  # fmt: skip
+def test_a_tic_is_found(text):
+    assert found(TICS, [("", text)])
+
+
+@pytest.mark.parametrize(
+    "text", ["There is no room.", "It is no longer here.", "so that you can see it", "a row of a head's map"]
+)
+def test_plain_english_is_left_alone(text):
+    assert not found(TICS, [("", text)])
