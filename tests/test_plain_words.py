@@ -11,7 +11,7 @@ from tools.catalogues import collected
 TICS = {
     r", so that (?!\w+ can\b|score)": "so",
     r"\b(encoder|decoder)s? alone\b": "encoder-only, decoder-only",
-    r"(?<!there )(?<!There )\b(is|are|was|were) no (?!longer|more|better|different|smaller|larger|turn)\w": "is not a, has no",
+    r"(?<!here )\b(is|are|was|were) no (?!longer|more|better|different|smaller|larger|turn)\w": "not a, has no",
     r"\b(row|chart|line|bar|column|pair|nats|bits|vote) a (row|head|layer|piece|step|token|line)\b(?!')": "per",
     r"\bhand(s|ed|ing)? in\b": "upload",
     r"\b(would|could|may) tell\b|\btells? apart\b|\btold apart\b": "give away, distinguish",
@@ -85,9 +85,8 @@ def chinese():
 
 @pytest.mark.parametrize(
     "text",
-    ["This model is an encoder alone.", "It is no number.", "one row a head", "Whoever has it", "so that nothing moves,"
-     " so that no one sees it", "{n} nats a piece"],
-)  # fmt: skip
+    ["This model is an encoder alone.", "It is no number.", "one row a head", "Whoever has it", "{n} nats a piece"],
+)
 def test_a_tic_is_found(text):
     assert found(TICS, [("", text)])
 
