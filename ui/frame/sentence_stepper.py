@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from ui.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper
+from ui.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper, written
 from ui.runs.open_run import OpenRun, Shown
 from ui.runs.picture import PAGES
 from ui.runs.step_rows import chosen_map, heads_name
 from ui.shared import cover, page_style
 from ui.shared.door import st
-from ui.state import session
+from ui.state import in_room, session
 from ui.state.view import Slot
 from words import say
 
@@ -99,12 +99,14 @@ def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Shown) -> None
         step = settled_step(run, key=key, step=here.view.step, step_revision=here.step_revision)
         session.replace(slot, step=step)
         shown.publish(step, carries=False)
-    rest(key=key, on_step_change=partial(_rested, slot))
+    addresses = None if in_room.taught() else shown.addresses()  # a class follows its teacher's steps
+    rest(key=key, addresses=addresses, on_step_change=partial(_rested, slot, key))
 
 
-def _rested(slot: Slot) -> None:
+def _rested(slot: Slot, key: str) -> None:
     """Callback: the reader has come to rest, and all charts have followed."""
     session.settled(slot)
+    session.browser_wrote(written(key))
     st.session_state[f"{slot}{RESTED}"] = True
 
 

@@ -8,10 +8,10 @@ import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
 import { say } from "../common/words.js";
 import { isCovered, render } from "./drawing.js";
+import { SETTLE_MS } from "./rest.js";
 
 /** @import { View } from "./types.js" */
 
-const SETTLE_MS = 200;
 const PLAY_MS = 900;
 const SPEEDS = [0.5, 1, 2, 4];
 /** The signs on the buttons. */
@@ -43,10 +43,11 @@ export function go(view, wanted, after = 0) {
 /** @param {View} view */
 function settle(view) {
   if (view.step === view.settled) return;
+  const before = view.settled;
   view.settled = view.step;
   const report = { run_id: view.run.run_id, step_revision: view.revision, step: view.step, when: Date.now() };
   const tell = view.data.asks ? null : restOf(view.data.name);
-  if (tell) tell(report);
+  if (tell) tell(report, before);
   else view.setStateValue("step", report);
 }
 
