@@ -9,13 +9,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ui.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper
+from ui.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper, written
 from ui.runs.open_run import OpenRun
 from ui.runs.picture import PAGES
 from ui.runs.step_rows import chosen_map, heads_name
 from ui.shared import cover, page_style
 from ui.shared.door import st
-from ui.state import session
+from ui.state import in_room, session
 from ui.state.view import MAIN, Slot
 from words import say
 
@@ -94,7 +94,9 @@ def sentence(
         on_step_change=partial(_settled, run.slot, moved),
     )
     with st.container(key=run.key(page_style.REST)):
-        _hears_of_steps(run.stepper, key, run.slot, shown or run.shown())
+        alone = run.shown()
+        addresses = alone.addresses() if beside is None else None  # of two runs both steps have to be heard
+        _hears_of_steps(run.stepper, key, run.slot, shown or alone, addresses)
 
 
 def _asks(run: OpenRun) -> bool:
@@ -106,7 +108,9 @@ def _asks(run: OpenRun) -> bool:
 
 
 @st.fragment
-def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes) -> None:
+def _hears_of_steps(
+    run: StepperRun, key: str, slot: Slot, shown: Publishes, addresses: tuple[str, str] | None
+) -> None:
     """Hear of a step that nothing has to be drawn for; a session keeps this, so it holds no run."""
     if st.session_state.pop(f"{slot}{RESTED}", False):
         here = session.standing(slot)
@@ -115,12 +119,14 @@ def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes) -> 
         shown.publish(step, carries=False)
         if slot == MAIN and (kept := st.session_state.get(SAVES)) is not None:
             kept.step = step
-    rest(key=key, on_step_change=partial(_rested, slot))
+    addresses = None if in_room.taught() else addresses  # a class follows its teacher's steps
+    rest(key=key, addresses=addresses, on_step_change=partial(_rested, slot, key))
 
 
-def _rested(slot: Slot) -> None:
+def _rested(slot: Slot, key: str) -> None:
     """Callback: the reader has come to rest, and all charts have followed."""
     session.settled(slot)
+    session.browser_wrote(written(key))
     st.session_state[f"{slot}{RESTED}"] = True
 
 

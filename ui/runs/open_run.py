@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
@@ -51,12 +52,19 @@ class Shown:
         """Write the address of a step, and have the menu lead there on other pages, if the browser does not."""
         if not self.says:
             return
-        view = replace(self.link.view, step=step)
-        link = replace(self.link, view=view, tried=session.tried_on(MAIN, self.own))
         if carries:
-            publish(self.checkpoint, link)
+            publish(self.checkpoint, self._at(step))
         else:
-            session.publish(address(self.checkpoint, link))
+            session.publish(address(self.checkpoint, self._at(step)))
+
+    def addresses(self) -> tuple[str, str] | None:
+        """The queries of the first step and of the second; None if the address says nothing of the run."""
+        first, second = (urlencode(session.spelled(address(self.checkpoint, self._at(step)))) for step in (0, 1))
+        return (first, second) if self.says else None
+
+    def _at(self, step: int) -> Link:
+        view = replace(self.link.view, step=step)
+        return replace(self.link, view=view, tried=session.tried_on(MAIN, self.own))
 
 
 @dataclass(frozen=True)

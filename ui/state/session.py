@@ -10,12 +10,14 @@ set from it. Otherwise the session decides, and `publish` writes the address at 
 Two traps. Every address that is written becomes a step of the browser's history, so an address that was just opened
 is left as it is: put right at once, it would catch everybody who goes back to it. And a reader may press a key before
 the browser has heard of the newest address: then the run after it comes with an older one, which is no Back button.
+Of a step that nothing has to be drawn for the browser writes the address itself (`components/stepper/rest.js`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any, Final, get_args
+from urllib.parse import parse_qs
 
 import streamlit as st
 
@@ -165,6 +167,19 @@ def publish(link: Link) -> None:
         _wrote({name: (value,) for name, value in written.items()}, before=before)
         st.query_params.from_dict(apart.beside(written))
     state[URL_MEANT] = written
+
+
+def spelled(link: Link) -> dict[str, str]:
+    """The whole address of a link, as `publish` writes it."""
+    return apart.beside(write_link(link))
+
+
+def browser_wrote(query: str) -> None:
+    """Callback: what the address says now the browser has written for a step; it is no link that was opened."""
+    said = apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
+    written = parse_qs(query, keep_blank_values=True)
+    if said == apart.without({name: tuple(values) for name, values in written.items()}):
+        st.session_state[URL_WRITTEN] = said
 
 
 def _but_the_step(parameters: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

@@ -122,7 +122,7 @@ test("only the page's own stepper is moved from outside, and none that is gone",
   for (const name of ["stepper", "b-stepper"]) {
     offerStepper({ name: () => name, said: make("p"), move: (...told) => moves.push([name, ...told]) }, gone.signal);
   }
-  equal([moveStep(3, 50), moves], [true, [["stepper", 3, 50]]]);
+  equal([moveStep(3, 50), moves], [true, [["stepper", 3, 50, false]]]);
   gone.abort();
   equal([moveStep(4, 0), moves.length], [false, 1]);
 });

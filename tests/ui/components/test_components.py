@@ -134,7 +134,7 @@ DRAWN = {
     "PlotlyPayload": partial(plotly_view, {"data": [], "layout": {}}, alt="a", height=1),
     "PresenterPayload": lambda key: presenter(),
     "StepperPayload": partial(stepper, RUN, step=0),
-    "RestPayload": partial(rest, on_step_change=ignore),
+    "RestPayload": partial(rest, addresses=("", "step=2"), on_step_change=ignore),
     "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
     "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
     "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),

@@ -115,6 +115,8 @@ export interface StepperPayload extends Spoken {
 
 export interface RestPayload extends Spoken {
   name: string;
+  /** The queries of the first step and of the second; null if Python has to hear of each step at once. */
+  addresses: [string, string] | null;
 }
 
 export type Side = "query" | "key";

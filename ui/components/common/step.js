@@ -25,15 +25,16 @@ export function currentStep(name = "") {
   return document[stepKey(name)] ?? null;
 }
 
-/** @typedef {{ run_id: string, step_revision: number, step: number, when: number }} Report */
+/** @typedef {{ run_id: string, step_revision: number, step: number, when: number, written?: string }} Report */
+/** @typedef {(report: Report, before: number) => void} Tell with the step where the reader rested before */
 
-/** @type {Map<string, (report: Report) => void>} */
+/** @type {Map<string, Tell>} */
 const rests = new Map();
 
 /**
  * Offer to hear where the reader rests, where nothing has to be drawn for that; ends by the function that comes back.
  * @param {string} name
- * @param {(report: Report) => void} tell
+ * @param {Tell} tell
  */
 export function offerRest(name, tell) {
   const run = runOf(name);
@@ -66,9 +67,9 @@ export function restOf(name) {
 
 /**
  * What a stepper offers: an element in which it says what its step reads and predicts, and to be moved to a step, of
- * which Python is told so many milliseconds later than usual.
+ * which Python is told so many milliseconds later than usual, or not where that is seen to.
  * @typedef {{
- *   name: () => string | undefined, said: HTMLElement, move: (step: number, after: number) => void
+ *   name: () => string | undefined, said: HTMLElement, move: (step: number, after: number, quiet?: boolean) => void
  * }} Stepper
  */
 
@@ -106,10 +107,11 @@ export function followStatus(name, shown) {
  * Move the stepper of the page's own run, from outside; whether there is one.
  * @param {number} step from 0
  * @param {number} after
+ * @param {boolean} [quiet] Whether somebody else tells Python.
  */
-export function moveStep(step, after) {
+export function moveStep(step, after, quiet = false) {
   const stepper = stepperOf("");
-  stepper?.move(step, after);
+  stepper?.move(step, after, quiet);
   return stepper !== undefined;
 }
 

@@ -5,9 +5,10 @@ import { set } from "../common/dom.js";
 import { framesOf, momentAt, whenIdle, whenWanted } from "../common/frames.js";
 import { ask, currentStep } from "../common/step.js";
 import { moveMark } from "./follow.js";
+import { axisNames } from "./paint.js";
 
 /** @import { PlotlyPayload } from "../common/payloads.js" */
-/** @import { View } from "./types.js" */
+/** @import { Layout, View } from "./types.js" */
 
 /**
  * Show what was sent, or the picture at the step that is looked at, where its frames are here.
@@ -57,6 +58,22 @@ export function follow(view, draw) {
   if (!view.frames || currentStep(view.sent.name) === view.at) moveMark(view);
   else if (view.inSight) showMoment(view, draw);
   else whenIdle().then(() => view.inSight || view.gone || showMoment(view, draw));
+}
+
+const HIDDEN_LABEL = ":is(.xtick, .ytick) > text[style*='display: none']";
+
+/**
+ * Keep the left margin of the picture of another step of the same chart, so that it stands still: else Plotly draws
+ * twice where labels are longer or shorter. And where each label fitted, Plotly need not measure all of them again.
+ * @param {View} view
+ * @param {Layout} layout
+ */
+export function steady({ plot, sent, kept, frames, width, height, scale }, layout) {
+  const drawn = plot._fullLayout?._size;
+  if (!frames || !drawn || JSON.stringify([width, height, scale]) !== kept.room || kept.sent !== sent) return;
+  layout.margin = { ...layout.margin, l: Math.max(layout.margin?.l ?? 0, drawn.l) };
+  if (plot.querySelector(HIDDEN_LABEL)) return;
+  for (const name of axisNames(layout)) layout[name].ticklabeloverflow = "allow";
 }
 
 /**

@@ -69,6 +69,8 @@ export interface View {
   /** `sent.follows` when the frames were asked for. */
   follows: string;
   frames: Frames | null;
+  /** What was drawn last, and the room that it had. */
+  kept: { sent?: PlotlyPayload; room?: string };
   /** The step of what is shown. */
   at: number | null;
   inSight: boolean;

@@ -16,7 +16,7 @@ import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
 import { makeKeyboard } from "./keyboard.js";
 import { loadPlotly } from "./load.js";
-import { follow, listen, showMoment, watch } from "./moments.js";
+import { follow, listen, showMoment, steady, watch } from "./moments.js";
 import { decoded, parsedFigure } from "./numbers.js";
 import { paint, recolour, themeOf } from "./paint.js";
 import { addTools, askedRanges, refreshTools } from "./tools.js";
@@ -85,6 +85,7 @@ function prepared(view, { data, layout }) {
   Object.assign(figure.layout, { width, height, autosize: false });
   fitTitle(figure.layout, width, view.under.isLarge(), scale);
   fitHeads(figure.layout, width);
+  steady(view, figure.layout);
   // A finger that drags means to scroll the page, not to zoom the chart.
   if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
   view.ticks = layout.meta?.ticks;
@@ -177,6 +178,7 @@ async function react(view, plotly, figure) {
   view.plot.style.display = "";
   const { data, layout } = prepared(view, figure);
   await plotly.react(view.plot, data, layout, CONFIG);
+  view.kept = { sent: view.sent, room: JSON.stringify([view.width, view.height, view.scale]) };
   view.plot.classList.toggle("gf-grounded", Boolean(layout.meta?.grounded));
   refreshTools(view, true);
   view.mapByKeyboard();
@@ -234,7 +236,7 @@ function create(frame, gone) {
   const plot = /** @type {Plot} */ (/** @type {HTMLElement} */ (make("div", "gf-plot", "", { role: "img" })));
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     frame, root, plot, note: make("div", "gf-chart-note"),
-    clicks: 0, follows: "", frames: null, at: null, inSight: true, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
+    clicks: 0, follows: "", frames: null, kept: {}, at: null, inSight: true, wanted: false, drawing: false, gone: false, listening: false, ranges: {},
   }));
   root.append(plot, view.note);
   view.edges = makeEdges(view);

@@ -34,7 +34,7 @@ export function render(view) {
   view.caption.replaceChildren(...caption(view, covered));
   drawControls(view);
   view.root.dataset.step = String(view.step);
-  follow(view);
+  requestAnimationFrame(() => follow(view));  // now the page would be laid out once more, only to look
 }
 
 /** @param {View} view */

@@ -7,6 +7,7 @@ import { offerStepper, runOf } from "../common/step.js";
 import { canPick } from "./chips.js";
 import { render, stepOf } from "./drawing.js";
 import { go, leading, steppers, togglePlay } from "./moving.js";
+import { tellRest } from "./rest.js";
 
 /** @import { View } from "./types.js" */
 
@@ -29,13 +30,20 @@ let heard = new AbortController();
 export function enter(view, gone) {
   view.root.addEventListener("pointerdown", () => prefer(view));
   view.root.addEventListener("focusin", () => prefer(view));
-  const move = (/** @type {number} */ step, /** @type {number} */ after) => go(view, step, after);
+  /** @type {(step: number, after: number, quiet?: boolean) => void} */
+  const move = (step, after, quiet) => {
+    go(view, step, after);
+    if (quiet) view.settled = step;
+  };
   offerStepper({ name: () => view.data?.name, said: view.caption, move }, gone);
   steppers.unshift(view);
   if (steppers.length > 1) return;
   heard = new AbortController();
   const options = { capture: true, signal: heard.signal };
-  document.addEventListener("keydown", onKey, options);
+  document.addEventListener("keydown", (event) => {
+    onKey(event);
+    if (!event.defaultPrevented) tellRest();
+  }, options);
   document.addEventListener("pointerdown", () => { pointerAt = performance.now(); }, options);
   document.addEventListener("focusin", onFocus, options);
 }

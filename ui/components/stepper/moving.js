@@ -8,10 +8,10 @@ import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
 import { say } from "../common/words.js";
 import { isCovered, render } from "./drawing.js";
+import { SETTLE_MS } from "./rest.js";
 
 /** @import { View } from "./types.js" */
 
-const SETTLE_MS = 200;
 const APART_MS = 60;  // of what two fragments hear, of which Streamlit runs one at a time
 const PLAY_MS = 900;
 const SPEEDS = [0.5, 1, 2, 4];
@@ -79,10 +79,13 @@ function settle(view, other) {
   const drawn = tells.includes(null);
   both.forEach((one, place) => {
     if (one.step === one.settled) return;
+    const before = one.settled;
     one.settled = one.step;
     const report = { run_id: one.run.run_id, step_revision: one.revision, step: one.step, when: Date.now() };
-    if (!drawn) setTimeout(() => tells[place]?.(report), place * APART_MS);
-    else if (one === view) one.setStateValue("step", report);
+    const tell = () => tells[place]?.(report, before);
+    if (drawn) { if (one === view) one.setStateValue("step", report); }
+    else if (place) setTimeout(tell, APART_MS);
+    else tell();
   });
 }
 

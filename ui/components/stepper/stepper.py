@@ -135,12 +135,20 @@ def stepper(
     return settled_step(run, key=key, step=step, step_revision=step_revision)
 
 
-def rest(*, key: str, on_step_change: Callable[[], None]) -> None:
+def rest(*, key: str, addresses: tuple[str, str] | None, on_step_change: Callable[[], None]) -> None:
     """Hear where the reader of the stepper of a key rests when nothing asks for its step; draws nothing.
 
-    In a fragment of its own a step then costs the server next to nothing. The browser has the menu lead to the step.
+    With `addresses`, the queries of the first step and of the second, the browser writes the address by itself, and
+    tells of the step as soon as the reader does anything but step; without them at once.
     """
-    _REST.draw({"name": key}, key=rest_key(key), hears={"step": on_step_change})
+    _REST.draw({"name": key, "addresses": addresses}, key=rest_key(key), hears={"step": on_step_change})
+
+
+def written(key: str) -> str:
+    """The query that the browser has written for the step that it tells of; "" if it has not."""
+    report = told(rest_key(key), "step")
+    query = report.get("written") if isinstance(report, dict) else None
+    return query if isinstance(query, str) else ""
 
 
 def rest_key(key: str) -> str:

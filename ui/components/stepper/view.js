@@ -5,13 +5,14 @@ import { make, set } from "../common/dom.js";
 import { wantFrames } from "../common/frames.js";
 import { clamped } from "../common/keys.js";
 import { mount } from "../common/mount.js";
-import { tellStep } from "../common/step.js";
+import { runOf, tellStep } from "../common/step.js";
 import { say } from "../common/words.js";
 import { buildChips } from "./chips.js";
 import { render, reserve } from "./drawing.js";
 import { enter, leave, watchSource } from "./keys.js";
 import { go, makeControls, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
+import { stays } from "./rest.js";
 
 /** @import { Create, Show, StepperPayload } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
@@ -67,7 +68,8 @@ function create(root, gone) {
 function adopt(view, data) {
   const run = unpacked(data.run);
   const another = view.run?.run_id !== run.run_id;
-  const news = another || view.revision !== data.step_revision;
+  const kept = !another && !runOf(data.name) && stays(run.run_id, data);
+  const news = another || (view.revision !== data.step_revision && !kept);
   if (view.run && another) pause(view);
   const shape = JSON.stringify([run.source, run.target, run.start_piece, run.shading_label, run.still]);
   Object.assign(view, { run, data, revision: data.step_revision });
