@@ -259,7 +259,7 @@ def test_the_vectors_of_an_encoder_alone_move(folder):
             np.testing.assert_allclose(found.of["encoder"].vectors[one.layer, one.head], moved[0], atol=1e-10)
     assert found.of["encoder"].log_prob.shape[2] == 0
     assert found.ids.size == 0
-    with pytest.raises(QueryError, match="no head that says which piece fits"):
+    with pytest.raises(QueryError, match="no head that predicts hidden pieces"):
         head_effects(checkpoint, trace, hidden=(1, 0))
 
 
@@ -280,7 +280,7 @@ def test_the_piece_that_is_hidden_from_an_mlm_head(folder):
             assert effect.kl[one.layer, one.head] == pytest.approx([kl], abs=1e-10)
     assert found.ids.tolist() == [trace.src_ids[place]]
     assert found.of["encoder"].vectors.shape[2] == len(trace.src_ids)
-    with pytest.raises(QueryError, match=r"token 100 is not there; this text has \d+"):
+    with pytest.raises(QueryError, match=r"token 100 does not exist; this text has \d+"):
         head_effects(checkpoint, trace, hidden=(99, mask))
 
 
@@ -306,7 +306,7 @@ def test_it_says_how_far_it_is_and_ends_when_nobody_asks_further(both_stacks, mo
 def test_a_trace_of_another_checkpoint_is_refused(both_stacks):
     checkpoint, trace = both_stacks
     other = replace(trace, query=replace(trace.query, checkpoint="other"))
-    with pytest.raises(QueryError, match="made with another checkpoint"):
+    with pytest.raises(QueryError, match="made with a checkpoint other than"):
         head_effects(checkpoint, other)
 
 

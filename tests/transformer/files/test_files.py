@@ -23,9 +23,9 @@ def folder(tmp_path):
 def test_a_file_is_read_whole_up_to_its_limit(folder):
     files = FolderFiles(folder)
     assert files.read("a", limit=5) == b"12345"
-    with pytest.raises(CheckpointError, match="tiny/a: has 5 bytes; at most 4"):
+    with pytest.raises(CheckpointError, match="tiny/a: has 5 bytes; the limit is 4"):
         files.read("a", limit=4)
-    with pytest.raises(CheckpointError, match="at most 4"):
+    with pytest.raises(CheckpointError, match="tiny/a: has 5 bytes; the limit is 4"):
         files.check_size("a", limit=4)
     assert files.has("a")
     assert not files.has("b")
@@ -56,8 +56,8 @@ def test_links_may_not_leave_the_folder(folder):
     files = FolderFiles(folder)
     assert files.read("good", limit=9) == b"12345"
     for name, message in {
-        "up": "leaves the folder",
-        "absolute": "leaves the folder",
+        "up": "points outside the folder",
+        "absolute": "points outside the folder",
         "dead": "is missing",
         "circle": "cannot be read",
     }.items():
@@ -97,7 +97,7 @@ def test_pipes_sockets_and_devices_are_refused_without_waiting(folder):
         listener.bind("socket")
         os.chdir(here)
         for name in ("pipe", "device", "socket"):
-            assert re.search("not a regular file|leaves the folder", read_in_a_thread(folder, name))
+            assert re.search("not a regular file|points outside the folder", read_in_a_thread(folder, name))
 
 
 @posix
@@ -135,7 +135,7 @@ def test_a_folder_may_have_to_stay_inside_another(tmp_path, folder):
     assert FolderFiles(folder, inside=tmp_path).read("a", limit=9) == b"12345"
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "away").symlink_to(folder)
-    with pytest.raises(CheckpointError, match="'away': leads out of the folder of checkpoints"):
+    with pytest.raises(CheckpointError, match="'away': now leads outside the folder of checkpoints"):
         FolderFiles(tmp_path / "root" / "away", inside=tmp_path / "root")
 
 
@@ -157,5 +157,5 @@ def test_a_folder_that_becomes_a_link_between_check_and_opening_is_noticed(tmp_p
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", swap_and_open)
-        with pytest.raises(CheckpointError, match="leads out of the folder of checkpoints"):
+        with pytest.raises(CheckpointError, match="now leads outside the folder of checkpoints"):
             files.read("a", limit=9)

@@ -82,8 +82,8 @@ def test_a_header_that_claims_to_be_huge_is_refused_before_it_is_read(length):
 
 def test_cut_off_files_say_how_much_is_missing():
     whole = file_of({"a": A, "b": B})
-    refused(whole[:20], rf"header needs {len(whole) - 32} bytes, the file has 20")
-    refused(whole[:-5], "need 32 bytes, the file has 27")
+    refused(whole[:20], rf"header needs {len(whole) - 32} bytes, but the file has 20")
+    refused(whole[:-5], "need 32 bytes, but the file has 27")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_header_that_is_no_json(header, message):
     [
         ({"data_offsets": [20, 28]}, "'b' overlaps .* byte 20, expected 24"),
         ({"data_offsets": [8, 16]}, "overlaps .* byte 8, expected 24"),
-        ({"data_offsets": [28, 36]}, "leaves a hole .* byte 28, expected 24"),
+        ({"data_offsets": [28, 36]}, "leaves a gap .* byte 28, expected 24"),
         ({"data_offsets": [32, 24]}, "impossible data_offsets"),
         ({"data_offsets": [-8, 0]}, "impossible data_offsets"),
         ({"data_offsets": [24]}, "impossible data_offsets"),
@@ -135,7 +135,7 @@ def test_a_wrong_entry_names_its_tensor(changes, message):
 
 @pytest.mark.parametrize("entry", [None, 3, [], "x", {"dtype": "F32"}])
 def test_an_entry_that_is_none(entry):
-    refused(file_of({"a": A, "b": entry}), "'b' needs exactly")
+    refused(file_of({"a": A, "b": entry}), "'b' must have exactly")
 
 
 def test_bytes_behind_the_tensors():

@@ -61,12 +61,15 @@ def test_a_lesson_in_chinese_alone_opens(tmp_path):
         (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
         (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three', expected a int"),
         (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
-        (("{start}", "{start.__class__}"), "asks for 'start.__class__'; a value is a name"),
-        (("{start}", "{start"), "is no template"),
+        (("{start}", "{start.__class__}"), "contains 'start.__class__'; a value is a name"),
+        (("{start}", "{start"), "is not a valid template"),
         (('question = "What does it read first?"', 'question = ""'), "`question` lacks a text"),
-        (('name = "mine"', 'name = "one-piece"'), "is that of another lesson; choose another."),
-        (('name = "mine"', 'name = "Mine!"'), "expected small letters, digits and hyphens"),
-        (("[[step]]", "[[step"), "is no TOML"),
+        (
+            ('name = "mine"', 'name = "one-piece"'),
+            "another lesson is already called 'one-piece'; choose a different name.",
+        ),
+        (('name = "mine"', 'name = "Mine!"'), "expected lower-case letters, digits and hyphens"),
+        (("[[step]]", "[[step"), "is not valid TOML"),
     ],
 )
 def test_what_is_wrong_gets_one_sentence_and_the_others_open(tmp_path, change, said):
@@ -80,7 +83,7 @@ def test_what_is_wrong_gets_one_sentence_and_the_others_open(tmp_path, change, s
 
 
 def test_two_of_one_name_and_an_empty_folder(tmp_path):
-    assert read_folder(tmp_path)[1][0].endswith("holds no .toml file.")
+    assert read_folder(tmp_path)[1][0].endswith("has no .toml file.")
     write(tmp_path, "a.toml", MINE)
     write(tmp_path, "b.toml", MINE)
     found, problems = read_folder(tmp_path)
@@ -107,7 +110,7 @@ def test_a_text_that_asks_for_what_is_not_there_is_said(tmp_path, change):
     write(tmp_path, "mine.toml", MINE.replace(*change))
     step = read_folder(tmp_path)[0]["mine"].steps[0]
     checkpoint = transformer.load("checkpoints/reverse")
-    with pytest.raises(LessonError, match="mend the lesson's file"):
+    with pytest.raises(LessonError, match="correct the lesson's file"):
         pose(step, Case(checkpoint=checkpoint, trace=checkpoint.run("glass")))
 
 
@@ -172,8 +175,8 @@ def test_a_plain_question_needs_no_oracle(tmp_path):
     ("change", "said"),
     [
         (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan', expected one of bengio, vaswani."),
-        (('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'), "and asks no oracle; drop oracle."),
-        (('right = "vaswani"', 'right = "vaswani"\nform = "number"'), "and asks no oracle; drop form."),
+        (('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'), "and uses no oracle; remove oracle."),
+        (('right = "vaswani"', 'right = "vaswani"\nform = "number"'), "and uses no oracle; remove form."),
         (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
         (("Bengio and others", "Vaswani and others"), "two choices of a question read the same."),
         (("misled]\nbengio", "misled]\nvaswani"), "`misled` is about a wrong choice, found 'vaswani'"),
@@ -208,7 +211,10 @@ def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_pat
         (('"masks.1"', '"mask.1"'), "`from` is 'mask.1', expected one of one-piece.1 to "),
         (('"masks.1"', '"masks.99"'), "`from` is 'masks.99', expected one of "),
         (('"masks.1"', '"path.2"'), "`from` is 'path.2', expected one of "),
-        (('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'), "taken `from` another lesson has no other keys."),
+        (
+            ('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'),
+            "taken `from` another lesson can have no other keys.",
+        ),
         (('from = "masks.1"', "from = 3"), "`from` is 3, expected a str"),
     ],
 )

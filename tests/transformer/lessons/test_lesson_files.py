@@ -98,10 +98,10 @@ STEP = ("step", 0)
 ASK = (*STEP, "ask")
 FAULTS = [
     (("name",), ..., "`name` is missing"),
-    (("name",), "Own lesson", "small letters, digits and hyphens"),
-    (("name",), "a/../b", "small letters"),
+    (("name",), "Own lesson", "lower-case letters, digits and hyphens"),
+    (("name",), "a/../b", "lower-case letters"),
     (("name",), 3, "expected a str"),
-    (("titel",), BOTH, "'titel' is unknown; known are .*title"),
+    (("titel",), BOTH, "'titel' is unknown; the known keys are .*title"),
     (("minutes",), 0, "expected 1 to 999"),
     (("minutes",), True, "expected a int"),
     (("minutes",), 10**40, "integer of over 30 digits"),
@@ -109,24 +109,24 @@ FAULTS = [
     (("after",), [1], "expected a list of texts"),
     (("step",), [], "1 to 20 steps, found 0"),
     (("step",), GOOD["step"] * (MAX_STEPS + 1), "1 to 20 steps, found 21"),
-    (("step",), [3], "Step 1: a step is a table"),
+    (("step",), [3], "Step 1: a step must be a table, found 3"),
     ((*STEP, "colour"), "red", "Step 1: the key 'colour' is unknown"),
-    ((*STEP, "page"), "../x", r"small letters|known are"),
+    ((*STEP, "page"), "../x", r"lower-case letters|expected one of"),
     ((*STEP, "link"), {"step": 1}, "`link.step` is 1, expected a text"),
-    ((*STEP, "link"), {"step": "{step.real}"}, "asks for 'step.real'"),
-    ((*STEP, "then"), {"step": "{step!r}"}, "asks for 'step!r'"),
-    ((*STEP, "pick"), "os", "known are .*hardest_step"),
+    ((*STEP, "link"), {"step": "{step.real}"}, "`link.step` contains 'step.real'; a value is a name"),
+    ((*STEP, "then"), {"step": "{step!r}"}, "`then.step` contains 'step!r'; a value is a name"),
+    ((*STEP, "pick"), "os", "expected one of .*hardest_step"),
     ((*STEP, "cover"), "entropy", "expected a list"),
     ((*STEP, "short"), "yes", "expected a bool"),
     ((*STEP, "reveal"), ..., "`reveal` is missing"),
     ((*STEP, "reveal"), {"same": {"en": "One."}}, "`reveal.same` lacks a text for zh"),
     ((*STEP, "reveal"), {"same": {"en": " ", "zh": "一"}}, "lacks a text for en"),
-    ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "names other values"),
-    ((*STEP, "reveal"), {"same": {"en": "{a", "zh": "{a"}}, "is no template"),
+    ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "uses different values in different languages"),
+    ((*STEP, "reveal"), {"same": {"en": "{a", "zh": "{a"}}, "is not a valid template"),
     ((*STEP, "reveal"), {"same": {"en": "x" * (MAX_CHARACTERS + 1), "zh": "一"}}, "longer than 600"),
-    ((*ASK, "oracle"), "eval", "known are .*branch"),
-    ((*ASK, "kind"), "opinion", "known are finding, law"),
-    ((*ASK, "form"), "essay", "known are choice, number, piece"),
+    ((*ASK, "oracle"), "eval", "expected one of .*branch"),
+    ((*ASK, "kind"), "opinion", "expected one of finding, law"),
+    ((*ASK, "form"), "essay", "expected one of choice, number, piece"),
     ((*ASK, "within"), -1, "at least 0"),
     ((*ASK, "within"), float("nan"), "at least 0, found nan"),
     ((*ASK, "choices"), {"same": "the same"}, "expected a dict"),
@@ -150,7 +150,7 @@ def test_a_fault_is_named(read, path, value, problem):
      "{a:.999999999f}", "{_:x}", "{a:n}", "{a: }", "{A}", "{a b}", "{__import__('os')}"],
 )  # fmt: skip
 def test_a_template_names_values_and_formats_of_numbers_only(read, field):
-    with pytest.raises(LessonError, match=r"asks for|is no template"):
+    with pytest.raises(LessonError, match=r"contains .*; a value is a name|is not a valid template"):
         read(changed((*STEP, "reveal"), {"same": {"en": field, "zh": field}}))
 
 

@@ -26,7 +26,7 @@ def test_any_kinds_will_do_but_one_there_must_be():
     with pytest.raises(MapsError, match="one or more of encoder, decoder, cross"):
         given_maps(source=SOURCE)
     one = all_three().of("encoder")
-    with pytest.raises(MapsError, match="encoder, encoder were given"):
+    with pytest.raises(MapsError, match="found encoder, encoder; give one or more of"):
         GivenMaps((one, one))
 
 
@@ -66,7 +66,7 @@ def test_a_mask_is_kept_and_has_to_fit_the_weights():
     with pytest.raises(MapsError, match="the other way round"):
         given_maps(encoder=weights(1, 1, 5, 5, causal=True), source=SOURCE, allowed={"encoder": ~allowed})
     for wrong in (allowed.astype(float), allowed[:4]):
-        with pytest.raises(MapsError, match=r"a bool of shape \(5, 5\) is needed"):
+        with pytest.raises(MapsError, match=r"expected a bool of shape \(5, 5\)"):
             given_maps(encoder=weights(1, 1, 5, 5), source=SOURCE, allowed={"encoder": wrong})
 
 
@@ -98,10 +98,10 @@ def test_what_is_no_weight_is_named_with_its_place(value, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"encoder": weights(1, 1, 5, 5)[0]}, r"\(1, 5, 5\); four axes"),
+        ({"encoder": weights(1, 1, 5, 5)[0]}, r"\(1, 5, 5\); expected four axes"),
         ({"encoder": []}, "is empty"),
         ({"encoder": [None]}, 'attn_implementation="eager"'),
-        ({"encoder": [[torch.ones(1, 1, 1, 5)]]}, "as `generate` gives it"),
+        ({"encoder": [[torch.ones(1, 1, 1, 5)]]}, "as `generate` returns it"),
         ({"encoder": [weights(1, 1, 5, 5)], "row": 1}, "rows 0 to 0"),
         ({"encoder": [np.ones((5, 5))]}, r"layer 1 has the shape \(5, 5\)"),
         ({"encoder": [weights(1, 1, 5, 5), weights(1, 2, 5, 5)]}, "layer 2 has the shape"),
@@ -109,17 +109,17 @@ def test_what_is_no_weight_is_named_with_its_place(value, said):
         ({"encoder": np.array([[None]])}, "an array of numbers"),
         ({"encoder": np.zeros((1, 0, 5, 5))}, "at least one of each"),
         ({"encoder": np.zeros((own_maps.MOST_LAYERS + 1, 1, 1, 1)), "source": ["a"]}, "at most 200 layers"),
-        ({"encoder": weights(1, 1, 5, 5), "source": SOURCE[:4]}, "have 5 of them, and there are 4 labels"),
+        ({"encoder": weights(1, 1, 5, 5), "source": SOURCE[:4]}, "have 5 of them, but there are 4 labels"),
         ({"encoder": weights(1, 1, 5, 5), "source": "abcde"}, "give a list of labels"),
         ({"encoder": weights(1, 1, 5, 5), "source": [1, 2, 3, 4, 5]}, "expected text, found 1"),
-        ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "e" * 201]}, "201 characters; at most 200"),
-        ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "\ud800"]}, "half of a pair"),
+        ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "e" * 201]}, "201 characters; the limit is 200"),
+        ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "\ud800"]}, "half of a surrogate pair"),
         ({"encoder": weights(1, 1, 5, 5), "source": [*"abcd", "e\0"]}, "a NUL"),
         ({"encoder": weights(1, 1, 5, 5), "source": None}, r"source=\[…\]"),
         ({"cross": weights(1, 1, 4, 5)}, r"cross: there are no labels; give the tokens as target=\[…\]"),
         ({"encoder": weights(1, 1, 5, 5), "checkpoint": 3}, "checkpoint: expected text"),
-        ({"encoder": weights(1, 1, 5, 5), "sentence": "a" * 4001}, "sentence: a text of 4,001"),
-        ({"encoder": weights(1, 1, 5, 5), "special": ["a"] * 257}, "special: 257 labels"),
+        ({"encoder": weights(1, 1, 5, 5), "sentence": "a" * 4001}, "sentence: the text has 4,001 characters"),
+        ({"encoder": weights(1, 1, 5, 5), "special": ["a"] * 257}, "special: found 257 labels"),
     ],
 )
 def test_what_does_not_fit_is_said_with_its_limit_or_remedy(given, said):
@@ -134,7 +134,7 @@ def test_too_many_weights_are_refused(monkeypatch):
 
 
 def test_an_attention_that_there_is_not_is_refused():
-    with pytest.raises(MapsError, match="there are encoder, decoder, cross"):
+    with pytest.raises(MapsError, match="no attention 'self'; expected one of encoder, decoder, cross"):
         GivenAttention("self", weights(1, 1, 1, 1), ("a",), ("a",))
 
 

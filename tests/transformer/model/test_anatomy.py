@@ -35,10 +35,10 @@ def test_an_attention_says_whence_and_whether_it_is_causal():
 @pytest.mark.parametrize(
     ("changes", "kind", "said"),
     [
-        (DECODER, "encoder", "no encoder: it is a decoder alone"),
+        (DECODER, "encoder", "no encoder: it is decoder-only"),
         (DECODER, "cross", "no cross-attention"),
         (ENCODER, "cross", "no cross-attention"),
-        (ENCODER, "decoder", "no decoder: it is an encoder alone"),
+        (ENCODER, "decoder", "no decoder: it is encoder-only"),
     ],
 )
 def test_what_a_model_does_not_have_is_said_in_one_sentence(changes, kind, said):

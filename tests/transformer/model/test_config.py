@@ -144,7 +144,7 @@ def test_a_wrong_value_is_refused_by_field(field, value):
 
 
 def test_heads_that_do_not_divide_name_those_that_do():
-    with pytest.raises(ConfigError, match=r"d_model = 12 .* into 5 .* 1, 2, 3, 4, 6, 12, or say d_head\."):
+    with pytest.raises(ConfigError, match=r"d_model = 12 .* into 5 .* 1, 2, 3, 4, 6, 12, or set d_head\."):
         tiny_config(n_heads=5)
 
 
@@ -206,7 +206,10 @@ def test_the_decoder_may_have_heads_and_a_width_of_its_own():
     for changes, said in (
         ({"n_decoder_heads": 5}, "n_decoder_heads: found 5, expected a divisor of 12"),
         ({"n_decoder_heads": 2, "n_kv_heads": 1}, "share no keys"),
-        ({"d_decoder_ff": 28, "n_decoder_layers": 0, "tgt_vocab_size": 17, "shared_vocab": True}, "of one stack"),
+        (
+            {"d_decoder_ff": 28, "n_decoder_layers": 0, "tgt_vocab_size": 17, "shared_vocab": True},
+            "d_decoder_ff: found 28, but this model has only one stack",
+        ),
     ):
         with pytest.raises(ConfigError, match=said):
             tiny_config(**changes)

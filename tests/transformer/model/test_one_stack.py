@@ -105,15 +105,15 @@ def test_the_arithmetic_of_parameters_is_that_of_the_model(stacks, heads, others
 def test_d_head_is_free_of_d_model_and_has_its_usual_value_when_nothing_is_said():
     assert (tiny_config().d_head, tiny_config().n_kv_heads) == (4, 3)
     assert tiny_config(n_heads=5, d_head=7).d_head == 7
-    with pytest.raises(ConfigError, match=r"n_kv_heads: 6 heads cannot share 4 .* 1, 2, 3, 6\."):
+    with pytest.raises(ConfigError, match=r"n_kv_heads: 6 heads cannot evenly share 4 .* 1, 2, 3, 6\."):
         tiny_config(n_heads=6, n_kv_heads=4)
 
 
 def test_a_model_needs_a_layer_and_a_lone_stack_has_one_vocabulary():
-    with pytest.raises(ConfigError, match=r"n_decoder_layers: found 0, and no encoder layers"):
+    with pytest.raises(ConfigError, match=r"n_decoder_layers: found 0, and there are no encoder layers"):
         tiny_config(n_encoder_layers=0, n_decoder_layers=0)
     for name in ("n_encoder_layers", "n_decoder_layers"):
-        with pytest.raises(ConfigError, match=r"shared_vocab: found false; a model of one stack"):
+        with pytest.raises(ConfigError, match=r"shared_vocab: found false, but a model with one stack"):
             tiny_config(**{name: 0})
 
 

@@ -52,7 +52,7 @@ def test_an_endless_rule_ends_its_own_process_and_says_so(name):
     parts, text = BOUNDLESS[name]
     process = opened(**parts)
     began = time.monotonic()
-    with pytest.raises(TokenizerError, match=r"its rules take more than 0\.3 seconds or 64 MB|cannot use it"):
+    with pytest.raises(TokenizerError, match=r"its rules need more than 0\.3 seconds or 64 MB|cannot use it"):
         process.encode(text, unknown=0)
     assert time.monotonic() - began < 30
     assert len(process.encode("a", unknown=0)[0]) == 1  # the next text is read
@@ -62,7 +62,7 @@ def test_a_decoder_is_held_to_the_same():
     steps = [{"type": "Fuse"}, *TEN_FOLD]
     process = opened(decoder={"type": "Sequence", "decoders": steps})
     assert process.decode([1]) == "a"
-    with pytest.raises(TokenizerError, match="its rules take more than"):
+    with pytest.raises(TokenizerError, match="its rules need more than"):
         process.decode([2] * 20)
     assert process.decode([1]) == "a"
 
@@ -70,10 +70,10 @@ def test_a_decoder_is_held_to_the_same():
 def test_an_answer_is_short():
     process = opened(normalizer=replacing(("z", "a " * 300))[0])
     assert process.encode("zzz", unknown=0)[0] == [1] * 900
-    with pytest.raises(TokenizerError, match=r"1,200 tokens of 4 characters; at most 1,000"):
+    with pytest.raises(TokenizerError, match=r"turn 4 characters into 1,200 tokens; the limit is 1,000 tokens"):
         process.encode("zzzz", unknown=0)
     process = opened(decoder=replacing(("a", "b" * 600))[0])
-    with pytest.raises(TokenizerError, match=r"characters of 4 tokens; at most 2,000"):
+    with pytest.raises(TokenizerError, match=r"turn 4 tokens into .* characters; the limit is 2,000"):
         process.decode([1] * 4)
 
 

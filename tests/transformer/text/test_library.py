@@ -167,7 +167,7 @@ def test_languages_go_around_the_text_instead_of_the_template():
     ours = Vocabularies("json", Options(**languages), files).open()[0]
     romanian, english, end = (ours.id_of(name) for name in ("ro_RO", "en_XX", "</s>"))
     assert (ours.wrapping.before, ours.wrapping.after, ours.wrapping.forced) == ((romanian,), (end,), english)
-    with pytest.raises(TokenizerError, match=r"no language 'xx'; it knows en_XX, ro_RO\."):
+    with pytest.raises(TokenizerError, match=r"does not know the language 'xx'; it knows en_XX, ro_RO\."):
         Vocabularies("json", Options(source_language="xx", target_language="en_XX"), files).open()
 
 
@@ -308,12 +308,12 @@ def test_a_large_file_is_parsed_in_the_other_process_alone():
     content = words({f"{i:04}" + "x" * 386: i for i in range(1, 98_000)})
     assert 35_000_000 < len(content) < MAX_JSON
     began = time.process_time()
-    refused(content, "its pieces have 38,3.* bytes together; at most 8,388,608 are read")
+    refused(content, "its pieces have 38,3.* bytes in all; the limit is 8,388,608")
     assert time.process_time() - began < 2
 
 
 def test_pieces_beyond_the_limits_are_not_sent():
     process = LibraryProcess(words({"a": 1, "b": 2}), Limits(pieces=2))
-    with pytest.raises(TokenizerError, match="ids go up to 2; at most 2 pieces are read"):
+    with pytest.raises(TokenizerError, match="ids go up to 2; the limit is 2 pieces"):
         process.open()
     assert process._process is None

@@ -88,16 +88,19 @@ def test_it_is_stored_and_opened_again():
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        (lines(["a", "b", "a"]), r"vocab\.txt: line 3 is 'a', as line 1 is already"),
+        (lines(["a", "b", "a"]), r"vocab\.txt: line 3 is 'a', the same as line 1\."),
         (lines(["a", "", "b"]), r"vocab\.txt: the piece with the id 1 is empty"),
         ({"vocab.txt": b""}, r"vocab\.txt: has no pieces"),
         ({"vocab.txt": b"\xff\xfe"}, r"vocab\.txt: it is not UTF-8"),
-        ({"vocab.json": b'{"a": 0, "b": 2}'}, r"vocab\.json: no piece has the id 1; give every id from 0 to 2"),
-        ({"vocab.json": b'{"a": 0, "b": 0}'}, r"vocab\.json: 'b' has the id 0, as 'a' has already"),
+        (
+            {"vocab.json": b'{"a": 0, "b": 2}'},
+            r"vocab\.json: no piece has the id 1; every id from 0 to 2 needs a piece",
+        ),
+        ({"vocab.json": b'{"a": 0, "b": 0}'}, r"vocab\.json: 'b' has the id 0, which 'a' already has"),
         ({"vocab.json": b'{"a": "0"}'}, r"vocab\.json: 'a' has the id '0'; expected a whole number"),
         ({"vocab.json": b'["a"]'}, r"vocab\.json: expected a JSON object"),
         ({"vocab.json": b"{"}, r"vocab\.json: "),
-        (lines(["ab c", "d"]), r"vocab\.txt: the piece 'ab c' has a space inside"),
+        (lines(["ab c", "d"]), r"vocab\.txt: the piece 'ab c' contains a space"),
         ({}, r"vocab\.json: is missing"),
     ],
 )
@@ -107,5 +110,5 @@ def test_a_bad_file_is_one_clear_sentence(files, problem):
 
 
 def test_a_list_larger_than_the_table_is_refused():
-    with pytest.raises(TokenizerError, match="has 12 pieces; the model has 10 rows"):
+    with pytest.raises(TokenizerError, match="has 12 pieces, but the model has 10 rows"):
         opened(lines(DIGITS), size=10)

@@ -90,10 +90,10 @@ def test_a_model_that_is_cut_off(model, kept):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (UNK + piece("x" * 200_000), "piece 1 is 200,000 bytes long; at most 512"),
+        (UNK + piece("x" * 200_000), "piece 1 is 200,000 bytes long; the limit is 512"),
         (piece("a") + piece("b"), r"0 pieces for unknown text \(none\)"),
         (UNK + piece("?", 0.0, 2), r"2 pieces for unknown text \('<unk>', '\?'\)"),
-        (UNK + piece("a") + piece("a"), "piece 2 is 'a', as piece 1 is already"),
+        (UNK + piece("a") + piece("a"), "piece 2 is 'a', the same as piece 1"),
         (UNK + piece("a", float("nan")), "'a', has the score nan"),
         (UNK + piece("a", float("-inf")), "'a', has the score -inf"),
         (UNK + piece(""), "piece 1 is empty"),
@@ -101,9 +101,9 @@ def test_a_model_that_is_cut_off(model, kept):
         (UNK + field(1, field(1, b"\xff")), "piece 1 is not UTF-8"),
         (UNK + field(1, 5), "piece 1 is not a message"),
         (UNK + field(1, field(1, b"a") + field(2, b"x")), "piece 1 has a field 2 of the wrong kind"),
-        (UNK + field(2, field(44, b"?" * 1000)), "by 1,000 bytes"),
-        (UNK + field(3, field(2, b"\0\0\0\0" + b"ok\0" + b"x" * 999 + b"\0")), "by 999 bytes; at most 64"),
-        (UNK + field(3, field(2, b"\0\0\0\0" + b"x" * 65 + b"\0")), "by 65 bytes; at most 64"),
+        (UNK + field(2, field(44, b"?" * 1000)), "with 1,000 bytes"),
+        (UNK + field(3, field(2, b"\0\0\0\0" + b"ok\0" + b"x" * 999 + b"\0")), "with 999 bytes; the limit is 64"),
+        (UNK + field(3, field(2, b"\0\0\0\0" + b"x" * 65 + b"\0")), "with 65 bytes; the limit is 64"),
         (field(2, field(3, 1)), "no pieces"),
         (UNK + piece("a\0b"), "SentencePiece cannot use it"),
     ],
@@ -115,7 +115,7 @@ def test_a_model_that_breaks_a_rule(content, message):
 
 def test_too_many_pieces(monkeypatch):
     monkeypatch.setattr(sentencepiece_check, "MAX_PIECES", 20)
-    refused(UNK + b"".join(piece(str(i)) for i in range(30)), "over 20 pieces")
+    refused(UNK + b"".join(piece(str(i)) for i in range(30)), "more than 20 pieces")
 
 
 @given(st.binary(max_size=300))
@@ -163,7 +163,7 @@ def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
     monkeypatch.setattr(sentencepiece_check, "_verdicts", probing.Verdicts())
     monkeypatch.setattr(sentencepiece_check, "PROBE_SECONDS", 0.3)
-    refused(model, "did not get through it in 0 seconds")
+    refused(model, "did not finish reading it within 0 seconds")
 
 
 def test_a_verdict_is_remembered(model, monkeypatch):

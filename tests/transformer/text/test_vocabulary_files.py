@@ -47,9 +47,9 @@ def refused(family, files, message, **options):
         (b'{"a": 1000000}', "has the id 1000000; expected a whole number from 0 to 999,999"),
         (b'{"a": 1' + b"0" * 30 + b"}", "an integer of over 30 digits"),
         (b'{"a": 1' + b"0" * 50 + b"}", "a number of 51 digits"),
-        (b'{"a": 0, "b": 0}', "'b' has the id 0, as 'a' has already"),
+        (b'{"a": 0, "b": 0}', "'b' has the id 0, which 'a' already has"),
         (b'{"\\ud800": 0}', "half of a surrogate pair"),
-        (json.dumps({"a" * 513: 0}).encode(), "513 characters; at most 512"),
+        (json.dumps({"a" * 513: 0}).encode(), "513 characters; the limit is 512"),
         (b'{"a": 0, "<s>": 1}', "no piece for the byte 0x21"),
         (vocabulary(**{"<s>": None, "<s2>": 0}), "has no piece '<s>', which this family needs"),
     ],
@@ -70,7 +70,7 @@ def test_vocab_json(content, message):
         (b"t \n", "expected two pieces"),
         ("t 狐\n".encode(), "line 1 needs the piece '狐', which the vocabulary does not have"),
         (b"! !\n", "line 1 needs the piece '!!'"),
-        (b"t h\nt h\n", "line 2 merges 't' and 'h', as line 1 does already"),
+        (b"t h\nt h\n", "line 2 merges 't' and 'h', as line 1 already does"),
     ],
     ids=str,
 )
@@ -96,9 +96,9 @@ def test_no_merges_are_single_bytes():
     [
         (b"", "has no pieces"),
         (b"\xff", "not UTF-8"),
-        (b"[UNK]\na\n[UNK]\n", "line 3 is '.UNK.', as line 1 is already"),
+        (b"[UNK]\na\n[UNK]\n", "line 3 is '.UNK.', the same as line 1"),
         (b"[UNK]\n[CLS]\n", "has no piece '.SEP.', which this family needs"),
-        (b"a" * 600, "600 characters; at most 512"),
+        (b"a" * 600, "600 characters; the limit is 512"),
     ],
     ids=str,
 )
@@ -114,8 +114,8 @@ def test_lines_may_end_as_on_windows():
 
 def test_too_many_pieces(monkeypatch):
     monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
-    refused("roberta", ROBERTA, r"^vocab\.json: has over 20 pieces")
-    refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; at most 20 are read")
+    refused("roberta", ROBERTA, r"^vocab\.json: has more than 20 pieces")
+    refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; the limit is 20")
 
 
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.files])
@@ -143,7 +143,7 @@ def test_a_damaged_file_is_named(family, name):
         (b'{"options": {}}', "family: found None, expected one of marian, t5"),
         (b'{"family": ["t5"]}', "family: found .'t5'., expected one of"),
         (b'{"family": "../t5"}', "family: found '../t5'"),
-        (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': there is no such option"),
+        (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': is not a known option"),
         (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a number of pieces"),
         (b'{"family": "t5", "options": {"size": true}}', "size: found True"),
         (b'{"family": "t5", "options": {"size": 1000001}}', "size: found 1000001"),
@@ -205,8 +205,8 @@ def test_any_bytes_of_a_word_list_are_read_or_refused(content):
 
 def test_millions_of_lines_are_counted_before_they_are_split():
     lines = b"\n" * 15_000_000
-    refused("bert", {"vocab.txt": lines}, r"^vocab\.txt: has 15,000,000 lines; at most 1,000,000 are read\.")
-    refused("roberta", ROBERTA | {"merges.txt": lines}, r"^merges\.txt: has 15,000,000 lines; at most 1,000,000")
+    refused("bert", {"vocab.txt": lines}, r"^vocab\.txt: has 15,000,000 lines; the limit is 1,000,000\.")
+    refused("roberta", ROBERTA | {"merges.txt": lines}, r"^merges\.txt: has 15,000,000 lines; the limit is 1,000,000")
     refused(
         "roberta", ROBERTA | {"vocab.json": b'{"a":[' + b"[]," * 5_000_000}, "5,000,000|commas and opening brackets"
     )

@@ -97,7 +97,7 @@ def test_a_folder_that_was_replaced_meanwhile_is_refused(spoil):
     config = json.loads((folder / "config.json").read_text())
     spoil("config.json", json.dumps(config | {"dropout": 0.25}).encode())
     before = (folder / "card.json").read_bytes()
-    with pytest.raises(DataError, match="was replaced while it was scored"):
+    with pytest.raises(DataError, match="was replaced while it was being scored"):
         record_scores(checkpoint, [GREEDY])
     assert (folder / "card.json").read_bytes() == before
 
@@ -121,6 +121,6 @@ def test_a_card_outside_the_folder_is_not_followed(spoil, tmp_path):
     folder = spoil("card.json", None)
     (tmp_path / "elsewhere.json").write_text("{}")
     (folder / "card.json").symlink_to(tmp_path / "elsewhere.json")
-    with pytest.raises(CheckpointError, match="link that leaves the folder"):
+    with pytest.raises(CheckpointError, match="link that points outside the folder"):
         record_scores(load(folder), [GREEDY])
     assert (tmp_path / "elsewhere.json").read_text() == "{}"

@@ -83,7 +83,7 @@ def test_the_number_of_files(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\tb\rc\td\r", "lines end with CR alone"),
+        (b"a\tb\rc\td\r", "lines end with CR only"),
         (b"a\tb\nc\xff\td\n", r"not UTF-8 \(byte 5, line 2: 0xff\)"),
         (b"\xef\xbb\xbfa\tb\nc\xff\td\n", r"not UTF-8 \(byte 8, line 2: 0xff\)"),
         (b"a\tb\nc\xc3", r"not UTF-8 \(byte 5, line 2: 0xc3\)"),

@@ -94,7 +94,7 @@ def test_pairs_are_read(write):
         ("a\tb\tc\n", "line 1: .* found 3 column"),
         ("a\t\n", "line 1"),
         (b"a\tb\xff\n", "not UTF-8 .byte 3,"),
-        ("a\tb\rc\td\r", "lines end with CR alone"),
+        ("a\tb\rc\td\r", "lines end with CR only"),
         ("a\t" + "b" * 200_000, "line 1: over 100,000 bytes"),
     ],
 )
@@ -184,5 +184,5 @@ def test_a_large_alpha_gives_mostly_the_usual_split(vocabularies):
 
 def test_pairs_of_characters_cannot_be_sampled():
     tokenizer = Tokenizer(learn_vocabulary([*SOURCES, *TARGETS], size=60, kind="char"))
-    with pytest.raises(TokenizerError, match="leave out --sampling"):
+    with pytest.raises(TokenizerError, match="remove --sampling"):
         sampled([tokenizer, tokenizer])

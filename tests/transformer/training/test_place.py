@@ -82,7 +82,7 @@ def test_a_parent_that_is_a_file_or_cannot_be_written_to(job, monkeypatch):
 def test_a_checkpoint_is_replaced_only_on_demand(job, monkeypatch, checkpoint_folder):
     shutil.copytree(checkpoint_folder, job.out)
     (job.out / "NOTES.md").write_text("my notes")
-    refused(job, monkeypatch, "holds a checkpoint; go on with its training by --resume, replace it by --force")
+    refused(job, monkeypatch, "contains a checkpoint; continue its training with --resume, replace it with --force")
     train(dataclasses.replace(job, force=True))
     assert load(job.out).card.title == "Backwards"
     assert (job.out / "NOTES.md").read_text() == "my notes"

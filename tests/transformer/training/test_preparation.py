@@ -145,7 +145,7 @@ def test_a_folder_with_files_is_kept_unless_forced(text):
     prepare(job(text))
     (out / "notes.txt").write_text("mine", encoding="utf-8")
     before = everything(out)
-    with pytest.raises(DataError, match="holds files already; choose another folder, or --force"):
+    with pytest.raises(DataError, match="already contains files; choose another folder, or use --force"):
         prepare(job(text, test=0))
     assert everything(out) == before
     prepare(job(text, test=0, force=True))
@@ -188,7 +188,7 @@ def test_what_cannot_be_made_leaves_nothing_behind(text):
     with pytest.raises(DataError, match="--dev is -1; expected 0 or more"):
         prepare(job(text, dev=-1))
     assert not (text.parent / "data").exists()
-    with pytest.raises(DataError, match="is a file; --out is the folder"):
+    with pytest.raises(DataError, match="is a file; --out must be the folder"):
         prepare(job(text, out=text))
 
 

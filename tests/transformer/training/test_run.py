@@ -123,7 +123,7 @@ def test_the_command_line_trains(data, capsys):
         (["--resume"], "nothing to resume"),
         ([*TINY, "--pieces", "unigram", "--src-vocab", "5"], "no vocabulary of 5 pieces could be learned"),
         (["--dropout", "1.5"], "dropout: found 1.5"),
-        ([*TINY, "--sampling", "0.1"], "leave out --sampling"),
+        ([*TINY, "--sampling", "0.1"], "remove --sampling"),
         (["--start-from", "nowhere"], "nowhere"),
         (["--epochs", "0"], "epochs: found 0, expected 1 to 1,000,000."),
         (["--rate", "0"], "peak_rate: found 0.0, expected 1e-08 to 1."),

@@ -180,7 +180,7 @@ def test_the_command_scores_records_and_writes(checkpoint_folder, pairs_file, tm
     printed = capsys.readouterr().out
     for text in (
         "greedy: BLEU",
-        "beam 5, axis penalty 0.6: BLEU",
+        "beam 5, length penalty 0.6: BLEU",
         "nrefs:1|",
         "Best head: decoder layer",
         "6 of 6 pairs",
@@ -212,7 +212,7 @@ def test_without_record_the_card_is_not_touched(checkpoint_folder, pairs_file, c
         (["--pairs", "{pairs}", "--worst", "nowhere/worst.csv"], "its folder does not exist"),
         (["--pairs", "{pairs}", "--worst", "w.csv", "--worst-count", "0"], "--worst-count: found 0"),
         (["--worst", "w.csv", "--alignments", "{pairs}", "{pairs}", "{pairs}"], "--worst needs --pairs"),
-        (["--alignments", "{pairs}", "{pairs}", "{pairs}"], "is no link"),
+        (["--alignments", "{pairs}", "{pairs}", "{pairs}"], "is not a link"),
         (["--pairs", "{latin}"], "not UTF-8"),
         (["--pairs", "{empty}"], "holds no pairs"),
     ],

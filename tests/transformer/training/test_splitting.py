@@ -109,7 +109,7 @@ def test_a_component_of_the_allowed_size_can_be_drawn():
 
 def test_splits_that_cannot_be_made_say_so_with_the_numbers():
     see = [(f"way {i}", "I see.") for i in range(50)]
-    with pytest.raises(DataError, match=r"--dev 5 and --test 6 ask for 11 pairs, but at most 10 .* 60 pairs make 11"):
+    with pytest.raises(DataError, match=r"--dev 5 and --test 6 ask for 11 pairs, but at most 10 .* 60 pairs form 11"):
         split([*see, *alone(10)], dev=5, test=6, seed=1)
     with pytest.raises(DataError, match="at most 9 can be held out"):
         split(alone(10), dev=5, test=5, seed=1)

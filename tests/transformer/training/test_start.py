@@ -145,7 +145,7 @@ def test_sampled_splits_are_new_in_each_epoch(pairs, monkeypatch):
 
 
 def test_splits_into_characters_cannot_be_sampled(pairs):
-    with pytest.raises(TokenizerError, match="leave out --sampling"):
+    with pytest.raises(TokenizerError, match="remove --sampling"):
         train(with_settings(pairs, sampling=0.2))
     assert not pairs.out.exists()
 

@@ -147,7 +147,7 @@ def test_the_longest_word_is_read_and_no_longer_one():
 
 @pytest.mark.parametrize("pick", [clocks_questions.two_clocks, clocks_questions.one_clock])
 def test_learned_positions_are_no_clocks(pick):
-    with pytest.raises(NotHere, match="no sines"):
+    with pytest.raises(NotHere, match="not the sines and cosines"):
         pick(case("reverse"))
 
 

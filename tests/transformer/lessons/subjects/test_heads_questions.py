@@ -157,7 +157,7 @@ def test_a_bias_of_all_keys_does_nothing(name: str, sentence: str) -> None:
 
 def test_where_keys_are_turned_the_bias_is_not_asked_about() -> None:
     checkpoint = healthy("llama")
-    with pytest.raises(NotHere, match="turns or norms"):
+    with pytest.raises(NotHere, match="turns or normalises its keys"):
         heads.random_key_bias(Case(checkpoint=checkpoint, trace=checkpoint.run("abc=")))
 
 
@@ -174,5 +174,5 @@ def test_an_encoder_alone_writes_nothing_that_could_change() -> None:
     checkpoint = healthy("bert")
     case = Case(checkpoint=checkpoint, trace=checkpoint.run("the cat sees a dog"))
     assert heads.first_layer(case)["kind"] == "encoder"
-    with pytest.raises(NotHere, match="encoder alone"):
+    with pytest.raises(NotHere, match="encoder-only model writes nothing"):
         heads.last_writer(case)

@@ -81,7 +81,7 @@ def test_a_layer_norm_standardises_each_token(name: str, sentence: str) -> None:
 
 
 def test_a_norm_without_a_mean_is_not_asked_for() -> None:
-    with pytest.raises(NotHere, match="takes off a mean"):
+    with pytest.raises(NotHere, match="no layer norm that subtracts a mean"):
         stream.standardised(case_at("llama", "a dog", stream.first_norm))
 
 
@@ -184,5 +184,5 @@ def test_the_stream_of_a_pre_norm_model_is_its_beginning_plus_all_that_is_added(
 def test_a_post_norm_model_is_told_that_it_has_no_such_path():
     run = survey_case(healthy("reverse"), "lantern")
     post = dataclasses.replace(run.checkpoint, config=dataclasses.replace(run.checkpoint.config, norm="post"))
-    with pytest.raises(NotHere, match="after the sum"):
+    with pytest.raises(NotHere, match="not a pre-norm model"):
         pose(lessons()["stream"].steps[6], dataclasses.replace(run, checkpoint=post))
