@@ -45,7 +45,7 @@ def test_inputs_stand_above_labels_shifted_by_one():
 def test_a_place_sees_itself_and_what_stands_before_it():
     found = cells(shift(chosen=3))
     assert [found[0, place][1] > 0 for place in range(11)] == [place <= 3 for place in range(11)]
-    assert "not seen from place 4" in found[0, 4][2]
+    assert "not visible from place 4" in found[0, 4][2]
     assert all(shade > 0 for (row, _), (_, shade, _) in cells(shift(chosen=None)).items() if row == 0)
 
 
@@ -89,11 +89,11 @@ def test_two_texts_are_alike_until_they_part():
     figure = texts("xyz.", "xw.", 1, 1)
     parts = [row[-1] for row in figure["layout"]["meta"]["table"]["rows"]]
     assert [str(part) for part in parts] == [
-        "alike",
+        "same",
         "first difference",
         "after the first difference",
         "same ending",
-        "alike",
+        "same",
         "first difference",
         "same ending",
     ]

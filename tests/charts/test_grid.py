@@ -140,7 +140,7 @@ def test_a_weight_that_is_no_number_is_left_blank_and_said():
     figure = draw(maps)
     assert np.isnan(figure.data[0].z[2, 3])
     assert np.isfinite(figure.data[0].z).sum() == 17
-    assert "no finite number" in figure.layout.title.subtitle.text
+    assert "not finite numbers" in figure.layout.title.subtitle.text
 
 
 def test_an_empty_grid_has_nothing_to_draw():

@@ -56,7 +56,7 @@ def test_q_and_k_share_a_scale_and_the_bars_are_their_products():
     assert bars.marker.color[0] != bars.marker.color[1] == bars.marker.color[2]
     assert strips.customdata[0, 1].tolist() == [f"q of {literal(MARKUP)}", "dimension 1"]
     assert figure.layout.meta["table"]["rows"] == [[0, 1, 3, 3], [1, -2, 4, -8], [2, 0.5, -8, -4]]
-    with pytest.raises(ValueError, match="one axis"):
+    with pytest.raises(ValueError, match="one length"):
         charts.query_times_key(q, k[:2], title="", query="", key="")
 
 

@@ -82,7 +82,7 @@ def test_rollout_of_each_kind_by_hand(opened):
 def test_what_a_rollout_is_stands_beside_it(opened):
     trace = opened[1]
     said = rollout_note(trace, View(layer=1, aggregate="rollout"), "cross")
-    assert "layer 1 to 2" in said
+    assert "layer from 1 to 2" in said
     assert "0.75 = 1 − ½^2" in said
     assert rollout_note(trace, View(layer=1, head=0, aggregate="rollout"), "cross") == ""
     assert aggregate_of(View(layer=1, head=0, aggregate="rollout")) is None

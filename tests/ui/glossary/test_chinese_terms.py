@@ -31,22 +31,21 @@ INSTEAD = {
 EVERYDAY = {"memory", "piece", "room", "value"}
 # Beginnings of sentences in which a word is a name in code, or in which Chinese does without it.
 LEFT_OUT = (
-    "Compares each vector with every row of the target embedding's table, so no parameters of its own",
-    "Each point is the score of the same query and key if the key stood",
+    "Each line joins a query to a key it attends to. Its colour shows the head",
     "Elhage et al. (2021), “Handling Layer Normalization”.",
-    "How to read this: each line joins a query to a key that it looks at; its colour is the head",
     "Length ‖head · W_O‖",
     "Lists the tensors whose names have all of these words",
     "One head's parameters were copied over another's while a file was converted",
+    "a single number has no unbiased standard deviation; choose layer",
     "decoding: found {found}, expected Greedy, Beam or Sampling.",
-    "one number has no unbiased deviation; choose layer",
     "q comes from the output so far, k and v from the memory (the encoder's last vectors).",
-    "{file}: is read by the library tokenizers",
-    "tokenizers cannot use it",
-    "tokenizers could not load it",
-    "{label}: expected model with encoder and decoder",
-    "{label}: no column is known; found {found}, expected some of: epoch",
-    "{label}: tensor {tensor} needs exactly dtype, shape and data_offsets",
+    "the library tokenizers cannot use it",
+    "the library tokenizers could not load it",
+    "{file}: reading it needs the library tokenizers",
+    "{label}: expected a section model that contains encoder and decoder",
+    "{label}: has no known column; found {found}, expected some of: epoch",
+    "{label}: in the header, tensor {tensor} must have exactly dtype, shape and data_offsets",
+    "{word}: write it as WORD=VALUE, such as layer=3",
 )
 CODE = re.compile(r"`[^`]*`|\{[^}]*\}|\[[^\]]*\]|--[\w-]+|\w+\.\w+|Shift\+Enter|^\w+: ")
 

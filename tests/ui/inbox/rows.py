@@ -157,7 +157,7 @@ def safetensors_rows():
         "T04-no-json": (with_files(model_safetensors=struct.pack("<Q", 4) + b"nope"), "its header cannot be read"),
         "T04-deep": (with_files(model_safetensors=struct.pack("<Q", len(deep)) + deep), "nests brackets more than"),
         "T05-overlap": (with_header(moved(-4)), "overlaps the tensor before it"),
-        "T05-hole": (with_header(moved(8)), "leaves a hole before it"),
+        "T05-hole": (with_header(moved(8)), "leaves a gap before it"),
         "T05-trailing": (with_files(model_safetensors=whole + b"x" * 9), "9 bytes too long"),
         "T06-overflow": (with_header(set_first("shape", [2**62, 2**62])), "has the impossible shape"),
         "T06-mismatch": (with_header(set_first("shape", [1, 1])), "its data_offsets give it"),
@@ -179,17 +179,17 @@ def pickle_rows():
     with zipfile.ZipFile(io.BytesIO(torch_saved({"w": torch.zeros(100_000)}))) as old:
         deflated.write(zipped([(one, old.read(one)) for one in old.namelist()], zipfile.ZIP_DEFLATED))
     return {
-        "T10": ({"m.pt": evil}, "m.pt: holds more than tensors"),
+        "T10": ({"m.pt": evil}, "m.pt: contains more than tensors"),
         "T10-legacy": (
             {"m.pt": torch_saved({"w": Touch()}, _use_new_zipfile_serialization=False)},
-            "holds more than tensors",
+            "contains more than tensors",
         ),
         "T10-bare": ({"m.pt": pickle.dumps(Touch())}, "a pickle that torch.save did not write"),
         "T11": ({"m.pt": evil + b"garbage" * 9}, "m.pt: "),
-        "T12-module": ({"m.pt": torch_saved(torch.nn.Linear(2, 2))}, "m.pt: holds more than tensors"),
+        "T12-module": ({"m.pt": torch_saved(torch.nn.Linear(2, 2))}, "m.pt: contains more than tensors"),
         "T12-namespace": (
             {"m.pt": torch_saved({"args": argparse.Namespace(a=1)})},
-            "holds no tensors, only",
+            "contains no tensors, only",
         ),
         "T13-script": ({"m.pt": script.getvalue()}, "is a TorchScript program"),
         "T13-pt2": ({"m.pt2": zipped([("m/archive_format", b"pt2")])}, "is an exported program (.pt2)"),
@@ -240,14 +240,14 @@ def name_rows():
     weights = REVERSE[WEIGHTS]
     return {
         "T25": ({"m.zip": zipped([(special(WEIGHTS, stat.S_IFLNK | 0o777), b"/etc/passwd")])}, "is a link; pack the"),
-        "T26-up": ({"m.zip": zipped([("../../model.safetensors", weights)])}, "leads out of the archive"),
-        "T26-newline": ({"m.zip": zipped([("a\nb.safetensors", weights)])}, "cannot be the name of a file here"),
-        "T26-long": ({"x" * 255 + ".pt": b""}, "cannot be the name of a file here"),
+        "T26-up": ({"m.zip": zipped([("../../model.safetensors", weights)])}, "points outside the archive"),
+        "T26-newline": ({"m.zip": zipped([("a\nb.safetensors", weights)])}, "cannot be used as a file name here"),
+        "T26-long": ({"x" * 255 + ".pt": b""}, "cannot be used as a file name here"),
         "T26-script": ({"<script>alert(1)<script>.pt": b"<html>"}, "<script>alert(1)<script>.pt: is a web page"),
-        "T28-pipe": ({"m.zip": zipped([(special(WEIGHTS, stat.S_IFIFO), b"")])}, "is no ordinary file"),
-        "T28-device": ({"m.zip": zipped([(special(WEIGHTS, stat.S_IFCHR), b"")])}, "is no ordinary file"),
+        "T28-pipe": ({"m.zip": zipped([(special(WEIGHTS, stat.S_IFIFO), b"")])}, "is not an ordinary file"),
+        "T28-device": ({"m.zip": zipped([(special(WEIGHTS, stat.S_IFCHR), b"")])}, "is not an ordinary file"),
         "bomb": ({"m.zip": zipped([(WEIGHTS, bytes(30_000_000))], zipfile.ZIP_DEFLATED)}, "more than 100 times"),
-        "nothing": ({"README.md": b"# about"}, "There are no weights among the files ('README.md')"),
+        "nothing": ({"README.md": b"# about"}, "None of the files contains weights ('README.md')"),
     }
 
 

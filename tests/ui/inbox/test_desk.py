@@ -65,7 +65,7 @@ def test_one_after_the_other_in_their_order(desk, slow):
     jobs += [submit(desk, title) for title in "bcd"]
     assert [desk.before(job) for job in jobs] == [None, 1, 2, 3]
     assert jobs[0].done == Done(1, 2, "a")
-    with pytest.raises(CheckpointError, match="3 uploads wait to be read already"):
+    with pytest.raises(CheckpointError, match="3 uploads are already waiting to be read"):
         submit(desk, "e")
     for _ in jobs:
         slow.go.release()

@@ -24,14 +24,14 @@ def test_the_same_head():
 def test_another_head_with_both_numbers():
     one, text = told([[0.1, -0.02], [0.3, -0.4]])
     assert (one.outcome, one.owed, one.rank) == ("disagree", (1, 1), 3)
-    for part in ("−0.020 nats", "without layer 2, head 2 by −0.400 nats", "number 3 of 4", "(0.40)"):
+    for part in ("−0.020 nats", "removing layer 2, head 2 by −0.400 nats", "number 3 of 4", "(0.40)"):
         assert part in text
 
 
 def test_none_that_matters():
     one, text = told([[0.001, 0.0], [0.0, -0.002]])
     assert one.outcome == "nothing"
-    assert "No head of this attention matters much by itself" in text
+    assert "No head of this attention matters much on its own" in text
     assert "−0.002 nats" in text
 
 

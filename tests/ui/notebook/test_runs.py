@@ -106,14 +106,14 @@ def test_a_part_and_a_page_have_all_their_pictures():
     ("name", "view", "says"),
     [
         ("attention.heat_map", {}, "attention.head_map"),
-        ("step.head_map", {}, "'step.head_map' is no picture"),
-        ("nothing", {}, "is no picture"),
-        ("step", {"layers": 2}, "'layers' is nothing to look at; there are layer"),
+        ("step.head_map", {}, "'step.head_map' is not a picture"),
+        ("nothing", {}, "'nothing' is not a picture"),
+        ("step", {"layers": 2}, "'layers' is not a field of the view; choose from layer"),
         ("step", {"layer": "2"}, "layer cannot be '2'"),
         ("step", {"head": -1}, "head cannot be -1"),
         ("step", {"kind": "crossed"}, "kind cannot be 'crossed'"),
         ("step", {"step": 1.5}, "step cannot be 1.5"),
-        ("positions.rotary_circle", {}, "rotary_circle has nothing to show of reverse"),
+        ("positions.rotary_circle", {}, "rotary_circle has nothing to show for reverse"),
     ],
 )
 def test_what_cannot_be_shown_is_said(reverse, name, view, says):
@@ -128,7 +128,7 @@ def test_every_field_of_the_view_can_be_given():
 
 
 def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images):
-    with pytest.warns(UserWarning, match=r"Layer 10 was asked for"):
+    with pytest.warns(UserWarning, match=r"Layer 10 was requested, but this model has only 2"):
         reverse.run("stone").show("step", layer=9)
 
 
@@ -171,7 +171,9 @@ def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
 
 def test_without_the_app_the_library_says_what_is_missing(reverse, monkeypatch):
     monkeypatch.setitem(sys.modules, "ui.notebook.runs", None)
-    with pytest.raises(GlassformerError, match=r"drawn by the app, and ui\.notebook\.runs is missing"):
+    with pytest.raises(
+        GlassformerError, match=r"the app draws the pictures of a run, and ui\.notebook\.runs is missing"
+    ):
         reverse.run("stone").show()
 
 
@@ -225,8 +227,8 @@ def test_html_of_a_command_steps(tmp_path):
     [
         (["--out", "map.gif"], "'map.gif': a picture must be .svg, .png or .html."),
         (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
-        (["layr=1", "--out", "map.svg"], "an address has no 'layr'; it has layer"),
-        (["--panel", "x", "--out", "map.svg"], "'x' is no picture"),
+        (["layr=1", "--out", "map.svg"], "'layr' is not part of an address; choose from layer"),
+        (["--panel", "x", "--out", "map.svg"], "'x' is not a picture"),
         (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),
         (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200."),
         (["--language", "xx", "--out", "map.svg"], "'xx' is not an available language; choose from en, zh."),
@@ -242,14 +244,16 @@ def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, a
 def test_a_value_out_of_range_is_noted(tmp_path, capsys):
     out = tmp_path / "map.html"
     assert main(["picture", str(REVERSE), "stone", "layer=99", "--panel", "step.candidates", "--out", str(out)]) == 0
-    assert "note: Layer 99 was asked for" in capsys.readouterr().err
+    assert "note: Layer 99 was requested, but this model has only 2" in capsys.readouterr().err
 
 
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):
     spec = runs.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
-    with pytest.raises(GlassformerError, match=r"need kaleido; `pip install 'glassformer\[pictures\]'` brings it"):
+    with pytest.raises(
+        GlassformerError, match=r"need kaleido; install it with `pip install 'glassformer\[pictures\]'`"
+    ):
         images.images([spec], "en", form="svg", width=100)
     monkeypatch.undo()
     monkeypatch.setenv("BROWSER_PATH", str(REVERSE / "no browser"))
-    with pytest.raises(GlassformerError, match="could not be drawn by a browser"):
+    with pytest.raises(GlassformerError, match="the browser could not draw the picture"):
         images.images([spec], "en", form="svg", width=100)

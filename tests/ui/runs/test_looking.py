@@ -73,9 +73,9 @@ def test_a_view_that_fits_is_left_alone(trace):
 @pytest.mark.parametrize(
     ("asked", "shown", "note"),
     [
-        (View(step=9998), View(step=5), "Step 9999 was asked for; this output has 6."),
-        (View(layer=2, head=1), View(), "Layer 3 was asked for; this model has 2."),
-        (View(layer=1, head=4), View(layer=1), "Head 5 was asked for; this model has 4."),
+        (View(step=9998), View(step=5), "Step 9999 was requested, but this output has only 6."),
+        (View(layer=2, head=1), View(), "Layer 3 was requested, but this model has only 2."),
+        (View(layer=1, head=4), View(layer=1), "Head 5 was requested, but this model has only 4."),
     ],
 )
 def test_a_view_that_does_not_fit_is_moved_and_said(trace, asked, shown, note):

@@ -105,7 +105,7 @@ def test_an_error_is_said_and_tried_again_when_it_is_asked_for_again(studies):
     studies.ask("key", Work(), visitor="a", cost=1)
     assert studies.look("key", "a", patience=WAIT).state == "done"
     studies.ask("bug", Work(error=ZeroDivisionError()), visitor="a", cost=1)
-    assert "the server's log says what" in str(studies.look("bug", "a", patience=WAIT).problem)
+    assert "see the server's log" in str(studies.look("bug", "a", patience=WAIT).problem)
 
 
 def test_shorter_work_goes_first_between_two_parts():

@@ -117,8 +117,8 @@ def test_a_long_run_is_not_starved_by_short_ones(visitors):
     model = Model(rounds=30, round=round)
     names = iter(range(10**6))
     work = runner(model, visitor=lambda: next(names))  # each asks once only, as a class of newcomers
-    assert work.trace(CHECKPOINT, query("a beam of some axis", decoding=Beam(size=16))).query
-    assert 0 < model.finished.index("a beam of some axis") < 12  # about its own cost in short runs, no more
+    assert work.trace(CHECKPOINT, query("a beam of some length", decoding=Beam(size=16))).query
+    assert 0 < model.finished.index("a beam of some length") < 12  # about its own cost in short runs, no more
     assert {answer.result(WAIT).query.source for answer in asked} == {f"new {n}" for n in range(30)}
 
 
@@ -132,7 +132,7 @@ def test_a_visitor_has_a_few_places_and_the_others_keep_theirs(visitors):
     work = runner(model, max_places=2, visitor=lambda: getattr(names, "who", None))
     answers = [visitors.submit(ask, "greedy", text) for text in "ab"]
     until_waiting(work, 2)
-    with pytest.raises(BusyError, match=r"^2 requests of yours are waiting for the model\. Try again in a moment\.$"):
+    with pytest.raises(BusyError, match=r"^You have 2 requests waiting for the model\. Try again in a moment\.$"):
         ask("greedy", "c")
     joined = visitors.submit(ask, "greedy", "a")  # joins, and so needs no place
     answers += [visitors.submit(ask, "another", "d")]

@@ -119,7 +119,7 @@ def test_a_job_that_is_cancelled_ends_in_its_batch_and_keeps_what_is_there(check
 def test_only_so_many_are_kept_and_none_that_runs_is_let_go(checkpoint, runner, gate):
     jobs = SentenceRuns(runner, most=2)
     kept = [jobs.start(checkpoint, lines(), Link()) for _ in range(2)]
-    with pytest.raises(BusyError, match="2 files of sentences are being run"):
+    with pytest.raises(BusyError, match="2 files of sentences are running"):
         jobs.start(checkpoint, lines(), Link())
     gate.go.set()
     for job in kept:

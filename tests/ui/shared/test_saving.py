@@ -41,7 +41,7 @@ def test_how_an_output_was_made_is_said_where_it_was_not_the_models_own_choice()
     sampled = Query(checkpoint="x", source="a", decoding=Sampling(temperature=3.0, seed=7), forced=(4, 5))
     assert decoding_of(sampled) == "sampling temperature=3 top_k=0 top_p=1 seed=7 forced=4.5"
     beam = Query(checkpoint="x", source="a", decoding=Beam(size=4), hypothesis=1)
-    assert decoding_of(beam) == "beam size=4 axis_penalty=0.6 hypothesis=2"
+    assert decoding_of(beam) == "beam size=4 length_penalty=0.6 hypothesis=2"
     changed = Query(checkpoint="x", source="a", interventions=(ZeroHead("cross", 2, 0),))
     assert decoding_of(changed) == "zero-cross.3.1"
 

@@ -134,18 +134,18 @@ def test_a_second_run_that_cannot_be_read_is_said_and_left_out(text):
 def test_a_long_second_run_is_said_and_left_out():
     link, notes = read(b="src=" + "a" * nested.LONGEST)
     assert not link.beside
-    assert "characters long; it was left out" in notes[0]
+    assert "characters) and was ignored" in notes[0]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("layer=-7", "“layer” in the link is -7"),
-        ("do=nonsense", "The link's changes of the model were left out"),
+        ("do=nonsense", "The link's changes to the model were ignored"),
         ("forced=1.x", "forced pieces could not be read"),
-        ("how=guessing", "unknown way of decoding “guessing”"),
+        ("how=guessing", "unknown way of decoding, “guessing”"),
         ("kind=sideways", "“kind” in the link is “sideways”; cross is used instead."),
-        ("src=" + "a" * 4_001, "The link's sentence was left out."),
+        ("src=" + "a" * 4_001, "The link's sentence was ignored."),
     ],
 )
 def test_what_is_wrong_with_a_second_run_is_said_of_it(text, said):
