@@ -56,7 +56,7 @@ def test_a_changed_run_beside_its_control(server, new_page):
     wait_for_charts(page)
     wait_for_idle(page)
     comes_to(page, lambda: page.evaluate("history.length"), entries + 1)
-    expect(page.get_by_text("the model as it is")).to_be_visible()
+    expect(page.get_by_text("Left: the unchanged model")).to_be_visible()
     stand_at(page, 1, 1)
     stepper(page, "").get_by_role("button", name="Next").click()
     stand_at(page, 2, 2)
@@ -113,7 +113,7 @@ def test_a_candidate_that_is_clicked_is_the_branch_on_the_right(server, tab):
 def test_two_checkpoints_by_their_address(server, tab):
     page = tab
     turn_to(page, f"{server.url}/compare?model=zh-en&b=model%3Den-fr")
-    expect(page.get_by_text("do not have the same vocabulary")).to_be_visible()
+    expect(page.get_by_text("have different vocabularies")).to_be_visible()
     expect(stepper(page, "b-")).to_be_visible()
     wait_for_charts(page)
     screenshot(page, "compare-checkpoints", whole=True)
@@ -121,7 +121,7 @@ def test_two_checkpoints_by_their_address(server, tab):
 
 def test_the_answer_stands_on_the_first_screen_and_the_rest_is_folded(server, page):
     open_page(page, f"{server.url}/compare?model=reverse&src=abcdef&layer=2&head=1")
-    answer = page.get_by_text("the right run changes")
+    answer = page.get_by_text("changes most in the right run")
     expect(answer).to_be_in_viewport()
     expect(page.get_by_role("button", name="Next")).to_have_count(1)
     for name in ("Both outputs, piece by piece", "Candidates of this step", "The same map in both runs"):

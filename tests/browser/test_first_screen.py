@@ -110,7 +110,7 @@ def test_no_piece_is_cut_and_nothing_jumps_while_a_sentence_grows(server, tab, s
     ("where", "shaded"),
     [
         ("attention?kind=encoder&panel=head&layer=1&head=1", "encoder self-attention, layer 1, head 1"),
-        ("inside?inside=stream&key=2", "the token that is looked at"),
+        ("inside?inside=stream&key=2", "the chosen token"),
         ("inside?inside=model", None),
     ],
 )

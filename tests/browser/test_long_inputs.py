@@ -25,14 +25,14 @@ VIEWS = {
     "step": "Step 200 of 512",
     "attention": "Pooled: a cell is the largest weight of 15 × 15 pieces",
     HEAD: "Numbers are rounded to three digits",
-    "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be told apart",
-    "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one from here",
+    "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be distinguished",
+    "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one by clicking",
     "attention?panel=table": "over 512 rows",
     "positions?positions=sentence": "Size of embedding and position vectors",
     "positions?positions=similarity": "Positions",
-    "masks?mask=decoder": "Own shape [2, 1, 512, 512]",
+    "masks?mask=decoder": "The mask has shape [2, 1, 512, 512]",
     "masks?masks=one_row&mask=source": "over the 512 open keys",
-    "masks?masks=checks": "Rows 1 to 256 moved by exactly 0",
+    "masks?masks=checks": "Rows 1 to 256 changed by exactly 0",
 }
 # Of every weight, and what the browser says; the rest of what is said is read from what the server sends.
 SOME = ("step", HEAD, "attention?panel=flow&kind=encoder&layer=2")

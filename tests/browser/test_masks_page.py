@@ -59,7 +59,7 @@ def test_a_click_on_a_cell_says_why(server, tab):
     click_cell(page, "mask_additive", 2, 1)
     expect(verdict(page)).to_contain_text("Yes: key 2 comes before query 3 and is not padding.")
     click_cell(page, "mask_bool", 2, 8)
-    expect(verdict(page)).to_contain_text("No: key 9 is padding of sentence 1, and key 9 comes after query 3")
+    expect(verdict(page)).to_contain_text("No: key 9 is padding of sentence 1, and key 9 also comes after query 3")
     expect_address(page, query="3", key="9")
 
 
@@ -107,18 +107,18 @@ def test_one_row_follows_the_cell_and_a_click_on_a_key(server, tab):
 def test_the_checks_run_and_show_numbers(server, tab):
     page = open_masks(tab, server, f"{REVERSE}&masks=checks")
     said = page.get_by_test_id("stAlert")
-    expect(said.filter(has_text="moved by exactly 0").filter(has_text="Without the causal mask")).to_be_visible()
+    expect(said.filter(has_text="changed by exactly 0").filter(has_text="Without the causal mask")).to_be_visible()
     expect(said.filter(has_text="pads added to the source")).to_be_visible()
-    expect(said.first).not_to_contain_text("Rows 1 to 5 moved")
+    expect(said.first).not_to_contain_text("Rows 1 to 5 changed")
     page.locator(".st-key-mask_changed").get_by_role("combobox").click()
     page.get_by_role("option").last.click()
     wait_for_idle(page)
-    expect(said.first).to_contain_text("Rows 1 to 5 moved by exactly 0")
+    expect(said.first).to_contain_text("Rows 1 to 5 changed by exactly 0")
 
 
 def test_the_companions_of_an_address_without_any_are_none(server, tab):
     open_masks(tab, server, f"{REVERSE}&with=")
-    expect(tab.get_by_text("One sentence alone needs no padding")).to_be_visible()
+    expect(tab.get_by_text("A single sentence needs no padding")).to_be_visible()
 
 
 @pytest.mark.parametrize(

@@ -94,4 +94,4 @@ def test_a_path_outside_is_refused_and_a_phone_holds_the_page(own_server, new_pa
     box = page.get_by_role("combobox", name="File or folder")
     box.fill("../outside.pt")
     box.press("Enter")
-    expect(page.get_by_test_id("stAlert")).to_contain_text("“../outside.pt” is no model of another program")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("“../outside.pt” is not a model of another program")

@@ -64,7 +64,7 @@ def test_what_is_no_piece_is_said_at_the_field_and_a_piece_offered(server, tab):
     field = page.get_by_role("textbox", name="Force another piece here")
     field.fill("glasshouse")
     field.press("Enter")
-    said = page.get_by_text("is not one piece of this model")
+    said = page.get_by_text("is not a single piece of this model")
     expect(said).to_have_count(1)
     wait_for_idle(page)
     expect(field).to_have_value("glasshouse")

@@ -84,7 +84,7 @@ def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(own_server, 
     page.get_by_label("Next step").click()
     page.wait_for_function("location.search.includes('step=2')", timeout=SETTLED_MS)
     wait_for_idle(page)
-    expect(summary(page)).to_contain_text("from the query l → g")
+    expect(summary(page)).to_contain_text("the query l → g gives the key")
     page.reload()
     wait_for_idle(page)
     wait_for_charts(page)
@@ -93,9 +93,9 @@ def test_a_cell_of_the_map_chooses_both_and_a_step_does_not_move_it(own_server, 
 
 def test_without_a_choice_the_row_follows_the_step(own_server, tab):
     page = walk(tab, own_server, "layer=1&head=2")
-    expect(summary(page)).to_contain_text("from the query <s> → s")
+    expect(summary(page)).to_contain_text("the query <s> → s gives the key")
     page.get_by_label("Last step").click()
-    expect(summary(page)).to_contain_text("from the query g → </s>", timeout=SETTLED_MS)
+    expect(summary(page)).to_contain_text("the query g → </s> gives the key", timeout=SETTLED_MS)
 
 
 def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(own_server, tab):
@@ -103,11 +103,11 @@ def test_it_opens_on_a_weight_and_a_head_is_taken_from_its_bar(own_server, tab):
     wait_for_charts(tab)
     assert not {"layer", "head", "query", "key"} & address(tab).keys()
     expect(summary(tab)).to_be_visible()
-    layer, query = re.findall(r"In layer (\d).*from the query (.*?)\.", summary(tab).inner_text())[0]
+    layer, query = re.findall(r"In layer (\d).*the query (.*?) gives the key", summary(tab).inner_text())[0]
     click(tab, NORMS, 2, None)
     expect_address(tab, layer=layer, head="3")
     expect(summary(tab)).to_contain_text(f"layer {layer}, head 3")
-    expect(summary(tab)).to_contain_text(f"from the query {query}")
+    expect(summary(tab)).to_contain_text(f"the query {query} gives the key")
 
 
 def test_vectors_come_when_they_are_asked_for_and_can_be_clicked(own_server, page):

@@ -49,7 +49,7 @@ def test_a_card_leads_to_compare_with_its_change_and_back(server, tab):
     expect(tab.get_by_text("The first difference is piece 3")).to_be_visible()
     tab.go_back()
     expect(tab.get_by_role("heading", level=1)).to_have_text("What goes wrong")
-    expect(tab.get_by_text(re.compile("The output is another one from piece 3 on"))).to_be_visible()
+    expect(tab.get_by_text(re.compile("From piece 3 on, the output is different"))).to_be_visible()
 
 
 def test_the_leak_is_compared_with_the_model_that_was_trained_with_the_mask(server, tab):

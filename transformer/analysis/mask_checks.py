@@ -151,7 +151,7 @@ def check_causality(
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
-        raise QueryError("sentence {sentence} has no target piece {place}.", sentence=sentence + 1, place=place + 1)
+        raise QueryError("sentence {sentence} has no target place {place}.", sentence=sentence + 1, place=place + 1)
     src, before = torch.tensor(src_ids), torch.tensor(tgt_ids)
     after = before.clone()
     after[sentence, place] = piece_id

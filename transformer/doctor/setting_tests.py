@@ -220,8 +220,7 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         return Measured(verdict="well", number=gain, threshold=needed, said=said, shown=shown)
     parts = patient.anatomy
     judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
-    chance = math.log(len(patient.model.output_weight))
-    explains = after.mean <= EXPLAINS * chance  # else something else is wrong, and this one helps against it
+    explains = after.mean <= EXPLAINS * math.log(len(patient.model.output_weight))  # else something else is wrong
     sure = judged and beyond_chance and explains
     return Measured(
         verdict="broken" if sure else "look",

@@ -164,10 +164,10 @@ def candidates(scene: Forced) -> Plot:
             chosen=ids.index(score.ids[place]),
             ranks=ranks,
             how_chosen=say("the right piece"),
-            title=say("Piece {n}: candidates and the right piece", n=place + 1),
+            title=say("Place {n}: candidates and the right piece", n=place + 1),
         ),
         alt=say(
-            "The most probable pieces in place of piece {n}; the right one is {piece}.",
+            "The most probable pieces at place {n}; the right one is {piece}.",
             n=place + 1,
             piece=score.pieces[place],
         ),

@@ -3,7 +3,7 @@
     MASKS = Page("masks", say("Masks"), panel="masks_panel")
     CHECKS = MASKS.part("checks", say("Checks"), scene)
 
-    @CHECKS.picture("mask_causality", say("Causality: how far each row moves"))
+    @CHECKS.picture("mask_causality", say("Causality: how much each row changes"))
     def causality(scene: Scene) -> Plot: ...
 
 All else follows from that and is written nowhere else: the page draws it in either slot (`show(causality, scene)`), a
