@@ -148,7 +148,7 @@ def test_a_finished_run_is_read_again(decoder):
 
 
 def test_prompts_with_padding_cannot_be_decoded_together(decoder):
-    with pytest.raises(QueryError, match="must have one axis"):
+    with pytest.raises(QueryError, match="must have the same length"):
         Prefix(decoder.model, torch.tensor([[5, 6], [5, 0]]), cache=None)
 
 
