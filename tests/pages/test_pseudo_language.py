@@ -201,7 +201,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         "forcing": {SOURCE[::-1]},
         "open": words_of(*SUFFIXES),
         "search draws": words_of(*results_of_draws()) if name == "search draws" else set(),
-        "search tree": words_of("beam size axis_penalty", *results_of_beam()),
+        "search tree": words_of("beam size length_penalty", *results_of_beam()),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
         **{f"wrong {one}": words_of(*outputs_of(one)) for one in MISTAKES if name == f"wrong {one}"},
     }.get(name, set())
