@@ -195,7 +195,7 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
 @pytest.mark.parametrize(("panel", "key"), [("head", "head_map"), ("flow", flow.FLOW)])
 def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention, panel, key):
     said = {kind: payload(attention(panel=panel, kind=kind, words=1), key)["caption"] for kind in KIND_NAMES}
-    written = "the others read the pieces of the word itself"
+    written = "the others read pieces of the word itself"
     assert {kind: written in caption for kind, caption in said.items()} == {
         "encoder": False, "decoder": True, "cross": True,
     }  # fmt: skip
@@ -208,7 +208,7 @@ def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
     (cell,) = before["layout"]["shapes"]
     assert (cell["y0"], cell["y1"], cell["x0"], cell["x1"]) == (0.5, 1.5, 2.5, 3.5)
     weight = trace_of(test).cross.mean(axis=(0, 1))[1, 3]
-    assert f"weight **{weight:.4f}**" in next(text.value for text in test.markdown if "Looked at" in text.value)
+    assert f"weight **{weight:.4f}**" in next(text.value for text in test.markdown if "Selected: " in text.value)
     assert before["layout"]["meta"]["follow"]["rows"] == list(range(7))
     assert address(go_to(test, 4))["step"] == "4"
     assert figure(test, "head_map") == before  # so nothing is sent: the browser moves the frame
@@ -222,7 +222,7 @@ def test_the_cell_leads_to_how_it_came_to_be(attention):
 
 def test_a_closed_cell_has_no_weight(attention):
     test = attention(panel="head", kind="decoder", query=1, key=3)
-    (said,) = [text.value for text in test.markdown if "Looked at" in text.value]
+    (said,) = [text.value for text in test.markdown if "Selected: " in text.value]
     assert "comes later in the output" in said
     assert "weight **" not in said
 
@@ -231,7 +231,7 @@ def test_guess_mode_hides_what_comes_in_the_map(attention):
     test = attention(panel="head", guess=1, step=2, src="abcdef", words=1, query=5, key=1)
     assert the_map(test).shape == (2, 2)
     assert "→ ?" in everything(test)
-    assert not [text for text in test.markdown if "Looked at" in text.value]
+    assert not [text for text in test.markdown if "Selected: " in text.value]
 
 
 # ---------------------------------------------------------------- controls
@@ -247,7 +247,7 @@ def test_another_attention_forgets_the_cell_and_another_sentence_too(attention):
 
 def test_a_link_to_a_head_that_is_not_there_is_said(attention):
     test = attention(panel="head", layer=9, head=3)
-    assert "Layer 9 was asked for" in sentences(test)
+    assert "Layer 9 was requested" in sentences(test)
     assert "mean of all" in figure(test, "head_map")["layout"]["title"]["text"]
     assert view(test).layer is None
 

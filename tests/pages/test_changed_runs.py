@@ -72,7 +72,7 @@ def test_another_sentence_keeps_a_change_and_another_model_drops_it(reverse):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("nonsense", "The link's changes of the model were left out"),
+        ("nonsense", "The link's changes to the model were ignored"),
         ("zero-cross.9.1", "names layer 9"),
         ("zero-cross.1.99", "names head 99"),
     ],

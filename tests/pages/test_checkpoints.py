@@ -44,7 +44,7 @@ def test_the_chosen_checkpoint_is_described(open_page):
     assert rows["Parameters"] == r"237\,312"
     assert rows["Licence"] == "MIT"
     assert rows["Languages"] == r"letters → letters\, backwards"
-    assert "one vocabulary of 30 pieces used for both sides" in unescaped(rows["Model"])
+    assert "one vocabulary of 30 pieces for both sides" in unescaped(rows["Model"])
     assert rows["Examples"] == "glass · abcdef · transformer · noon · aabbcc"
     assert re.fullmatch(r"\d+ epochs, [\d,]+ target pieces, \d+ min", unescaped(rows["Trained for"]))
     features = next(one for one in test.table if "n_heads" in one.value.index).value.iloc[:, 0]
@@ -66,7 +66,7 @@ def test_the_scores_are_a_table(open_page):
     assert list(shown.iloc[0])[:2] == [first["file"], "greedy"]
     assert shown["Exact"][0] == "100.0%"
     assert shown["BLEU"][0] == "–"  # of outputs of one word
-    assert any("BLEU has nothing to count" in caption.value for caption in test.caption)
+    assert any("there is nothing for BLEU to count" in caption.value for caption in test.caption)
     assert first["sha256"] in list(test.table[2].value.map(unescaped)["Value"])
 
 
@@ -125,9 +125,9 @@ def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
     ("content", "says"),
     [
         (None, "no training.csv"),
-        (b"garbage\n1\n", "no column is known; found 'garbage'"),
-        (b"epoch,loss\n" + b"1,1\n" * 300_000, "1,200,011 bytes; at most 1,000,000 are expected here. So no curve"),
-        (b"epoch,loss\n1,nan\n2,3\n", "1 number is missing"),
+        (b"garbage\n1\n", "has no known column; found 'garbage'"),
+        (b"epoch,loss\n" + b"1,1\n" * 300_000, "1,200,011 bytes; the limit is 1,000,000. So no curve"),
+        (b"epoch,loss\n1,nan\n2,3\n", "1 number in training.csv is missing, NaN or infinite"),
     ],
 )
 def test_an_odd_curve_is_said_and_the_page_goes_on(open_page, spoil, monkeypatch, content, says):

@@ -127,7 +127,7 @@ def deep(tmp_path, monkeypatch):
 
 def test_a_deeper_encoder_is_no_reason_for_a_note(open_page, deep):
     test = open_page(PAGES["inside"], model=deep, src="abc", inside="ffn", side="source", layer=3)
-    assert "was asked for" not in sentences(test)
+    assert "was requested" not in sentences(test)
     assert "layer 3" in payload(test, "ffn_histogram")["alt"]
     assert view(test).layer == 2
 

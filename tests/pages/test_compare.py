@@ -84,7 +84,7 @@ def test_divergences_and_probabilities_are_those_of_both_runs(compare):
 
 def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_at(compare):
     test = compare(layer=2, head=1)
-    assert "the head that is looked at is taken away" in told(test)
+    assert "the head you are looking at is taken away" in told(test)
     assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
     assert "do" not in address(test)
     test.button(key=second_run.ZERO).click()
@@ -104,7 +104,9 @@ def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     test = compare()
     assert pieces(test, MAIN) == list(control.tgt_pieces)
     assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
-    assert f"total {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in told(test).replace("-", "−")
+    assert f"the whole output changes by {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in told(
+        test
+    ).replace("-", "−")
     assert "do" not in address(test)
     test.button(key=second_run.ZERO).click()
     assert address(check(test.run()))["do"] == most
@@ -117,8 +119,8 @@ def test_the_largest_effect_stands_first_and_pieces_are_marked_by_sign_and_colou
     read = np.exp(own_log_probs(read_output(checkpoint, changed.query, control.tgt_ids)))
     own = np.exp(own_log_probs(control))
     most = int(np.abs(read - own).argmax())
-    first = next(one.value for one in test.markdown if "total" in one.value).replace("\\", "")
-    assert f"changes {control.tgt_pieces[most]} most: {own[most]:.2f} → {read[most]:.2f}" in first
+    first = next(one.value for one in test.markdown if "of the whole output" in one.value).replace("\\", "")
+    assert f"{control.tgt_pieces[most]} changes most in the right run: {own[most]:.2f} → {read[most]:.2f}" in first
     assert ":violet-badge[≠ " in " ".join(one.value for one in test.markdown)
 
 
@@ -155,7 +157,7 @@ def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_
 
 def test_maps_of_two_sources_are_not_subtracted(compare):
     test = compare(b="src=abcxef")
-    assert any("No difference is drawn: the columns are not the same pieces" in one.value for one in test.caption)
+    assert any("No difference map: the two runs read different sources" in one.value for one in test.caption)
     assert not [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
     check(test.selectbox(key="kind").set_value("decoder").run())  # what was written is the same in both maps
     assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
@@ -250,14 +252,14 @@ def test_the_address_says_the_step_of_both(compare):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"b": "nonsense"}, "What the link says of a second run could not be read"),
-        ({"b": "layer=99&head=99"}, "Layer 99 was asked for; this model has 2."),
+        ({"b": "nonsense"}, "The link's second run could not be read"),
+        ({"b": "layer=99&head=99"}, "Layer 99 was requested, but this model has only 2."),
         ({"b": "forced=99999"}, "Choose a branch above"),
         ({"b": "model=nowhere"}, "There is no other checkpoint “nowhere”"),
         ({"b": "src=%F0%9F%98%80"}, "never seen"),
         ({"b": "do=zero-cross.9.9"}, "The unchanged run is shown."),
-        ({"b": "do=zero-cross.x"}, "In the second run: The link's changes of the model were left out"),
-        ({"b": "head=1&layer=1", "compare": "sentences"}, "differs in something else than it says"),
+        ({"b": "do=zero-cross.x"}, "In the second run: The link's changes to the model were ignored"),
+        ({"b": "head=1&layer=1", "compare": "sentences"}, "its second run differs in something else"),
         ({"do": "zero-cross.9.9"}, "The unchanged run is shown."),
         ({"compare": "everything"}, "“compare” in the link is “everything”; auto is used instead."),
     ],
@@ -290,7 +292,7 @@ def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     keys = keys_of(test)
     assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
     assert pair_pictures.outputs.key not in keys
-    assert "writes nothing" in sentences(test)
+    assert "One of these models does not write any output" in sentences(test)
     cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])
     np.testing.assert_allclose(cosines[0], 1, atol=1e-6)  # the change comes after the embedding
     assert cosines[-1].min() < 0.999

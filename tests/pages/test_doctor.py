@@ -126,7 +126,7 @@ def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(op
     test = until_done(open_page(DOCTOR, model="reverse"))
     assert not test.success
     assert plain(test.info) == ["reverse: its numbers and wiring are sound; whether it does its task was not tested."]
-    assert any("**Not tested: whether it does its task.**" in one for one in plain(test.markdown))
+    assert any("**Not tested: whether the model does its task.**" in one for one in plain(test.markdown))
     box = next(one for one in test.expander if one.label == "Examine with your own sentences")
     assert box.proto.expanded
 
@@ -227,7 +227,7 @@ def test_sentences_of_the_reader_are_used(open_page, examine_with):
     assert used[-1] == ("given", ("abc", "no"), ("cba", "on"))
     assert any("2 sentences of your own were used." in one for one in plain(test.caption))
     until_done(test.button("examine_examples").click().run())
-    assert any("examples were used" in one for one in plain(test.caption)), "and back"
+    assert any("of the checkpoint's example sentences were used" in one for one in plain(test.caption)), "and back"
 
 
 def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(open_page, examine_with):
@@ -263,7 +263,7 @@ def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, m
     examine_with(WELL)
     monkeypatch.setattr(measuring, "SMALL", 1_000)
     test = open_page(DOCTOR, model="reverse")
-    assert "With 237,312 parameters an examination may take some minutes" in plain(test.info)[0]
+    assert "With 237,312 parameters, an examination may take a few minutes" in plain(test.info)[0]
     assert plain(until_done(test.button("examine").click().run()).success)
 
 

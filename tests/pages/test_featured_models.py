@@ -54,10 +54,14 @@ def test_every_part_of_every_page_is_drawn(open_model, name):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("rotary", "has rotary positions: every self-attention turns its queries and keys, 4 of the 4 dimensions"),
+        (
+            "rotary",
+            "has rotary positions: every self-attention turns its queries and keys by angles that grow with the "
+            "position. In each head, 4 of the 4 dimensions turn",
+        ),
         ("relative", "has relative positions"),
         ("alibi", "has ALiBi"),
-        ("no positions", "has no positions: it does not see the order of its tokens"),
+        ("no positions", "has no positional encoding: it does not see the order of its tokens"),
     ],
 )
 def test_a_model_without_a_table_of_positions_says_what_it_has(open_model, name, said):
@@ -73,23 +77,28 @@ def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     drawn = numbers(figure(test, "position_table")["data"][0]["z"])
     assert np.array_equal(drawn[:, 0::2], table[:, :6])
     assert np.array_equal(drawn[:, 1::2], table[:, 6:])
-    assert "all sines stand before all cosines" in text(test)
+    assert "all sines come before all cosines" in text(test)
     if name == "halves":
         assert "the table is the formula" in text(test)
     else:
-        assert "its first row is that of p = 1" in text(test)
-        assert "sinusoids, too, of another formula" in text(test)
+        assert "its first row is the one for p = 1" in text(test)
+        assert "also sinusoids, but of a different formula" in text(test)
 
 
 def test_the_attention_page_says_how_scores_are_made(open_model):
     assert "q·k is not divided by √d_head" in text(open_model("relative", ATTENTION, kind="encoder"))
     assert "Relative positions add" not in text(open_model("relative", ATTENTION, kind="cross"))
     said = text(open_model("windows", ATTENTION))
-    for part in ("RMS norm", "multiplied by 0.3", "capped at ±5", "so many keys: 3, ∞, 2"):
+    for part in (
+        "RMS norm",
+        "multiplied by 0.3",
+        "capped at ±5",
+        "Keys that a decoder query can see, by layer: 3, ∞, 2",
+    ):
         assert part in said
     assert "every layer closes it" in text(open_model("windows", ATTENTION, panel="head"))
     assert "every layer closes it" not in text(open_model("windows", ATTENTION, panel="head", layer=1))
-    assert "not that of the paper" not in text(open_model("halves", ATTENTION))
+    assert "differs from the paper's" not in text(open_model("halves", ATTENTION))
 
 
 def test_one_weight_writes_out_what_the_model_does(open_model):
@@ -97,7 +106,7 @@ def test_one_weight_writes_out_what_the_model_does(open_model):
     assert "2. The score" in said
     assert r"cdot 0.3" in said
     assert r"tanh" in said
-    assert "after their norm or their rotation" in said
+    assert "after normalisation or rotation by position" in said
     said = text(open_model("relative", ATTENTION, panel="walk", kind="encoder", layer=1, head=1))
     assert "does not divide by √5" in said
     assert "has learned for this distance" in said
@@ -122,7 +131,7 @@ def test_the_step_page_says_that_a_window_closes_too(open_model):
 def test_the_masks_page_says_what_it_does_not_draw(open_model):
     assert "have windows" in text(open_model("windows", MASKS))
     assert "replaces closed scores by −1e+09" in text(open_model("alibi", MASKS))
-    assert "Scores are as this model makes them" in text(open_model("relative", MASKS, masks="one_row"))
+    assert "they are shown as the model computes them" in text(open_model("relative", MASKS, masks="one_row"))
     assert "have windows" not in text(open_model("rotary", MASKS))
 
 

@@ -83,7 +83,7 @@ def test_without_a_layer_the_mean_of_all_heads_is_one_map_and_named_so(flow):
     assert (data["heads"], data["together"], data["shown"]) == (1, True, [])
     same(received, trace.cross.mean(axis=(0, 1))[None], trace.cross_mask)
     assert data["layer"] == "mean of all 3 layers × 4 heads"
-    assert "mean of all heads of all layers" in data["caption"]
+    assert "the mean over all heads of all layers" in data["caption"]
 
 
 def test_heads_and_following_are_in_the_address_and_come_back(flow):
@@ -149,7 +149,7 @@ def test_hidden_special_pieces_are_missing_and_their_share_is_said(flow):
     maps = trace.encoder_self[0]
     np.testing.assert_allclose(received, maps[np.ix_(range(len(maps)), kept, kept)], atol=1e-5)
     hidden = maps[:, kept][:, :, -1].mean()
-    assert f"on average {hidden:.2f} of a query's weight" in data["caption"]
+    assert f"on average they hold {hidden:.2f} of a query's weight" in data["caption"]
 
 
 def test_the_address_chooses_the_head_and_the_pinned_piece(flow):

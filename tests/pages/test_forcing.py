@@ -50,7 +50,7 @@ def test_without_a_reference_it_asks_for_one_and_judges_the_output_meanwhile(for
     check(test.button(key=forcing_panels.OWN).click().run())
     assert address(test)["ref"] == "abcdef"
     assert set(CHARTS) <= keys_of(test)
-    assert "By itself the model writes the reference, piece for piece." in said(test)
+    assert "On its own, the model writes exactly the reference, piece for piece." in said(test)
 
 
 def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
@@ -60,7 +60,7 @@ def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
     np.testing.assert_allclose(losses(test), expected.losses, rtol=1e-4)
     assert f"Mean loss {expected.mean_loss:.3f} nats" in said(test)
     place, own = expected.first_divergence, expected.vocabulary[expected.written[expected.first_divergence]]
-    assert f"They part at piece {place + 1}" in said(test)
+    assert f"They first differ at piece {place + 1}" in said(test)
     assert f"the model wrote **{own}**" in said(test)
     rows = test.dataframe[0].value
     assert rows["piece"].tolist() == list(expected.pieces)
@@ -70,7 +70,7 @@ def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
 def test_a_link_opens_the_same(forcing):
     test = forcing(ref="fedxba", step=4, at=4)
     assert test.text_input(key=forcing_panels.BOX).value == "fedxba"
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 4")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Position 4:")
     said_by_it = {name: value for name, value in address(test).items() if name != "rev"}
     assert said_by_it == {"model": "reverse", "src": "abcdef", "ref": "fedxba", "step": "4", "at": "4"}
 
@@ -102,17 +102,17 @@ def test_changes_in_the_model_hold_and_the_unchanged_loss_stands_beside(forcing)
     assert abs(changed.mean_loss - plain.mean_loss) > 1e-3
     np.testing.assert_allclose(losses(test), changed.losses, rtol=1e-3)
     assert "These are the losses of the changed model." in said(test)
-    assert f"Unchanged it has a mean loss of {plain.mean_loss:.3f} nats" in said(test)
+    assert f"The unchanged model has a mean loss of {plain.mean_loss:.3f} nats" in said(test)
 
 
 def test_the_place_follows_the_step_until_another_is_clicked(forcing):
     test = forcing(ref="fedcbaxyz", step=3)
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 3")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Position 3:")
     assert "at" not in address(test)
     test = forcing(ref="fedcbaxyz", step=7, at=9)  # behind the output, whose last step is shown
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 9")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Position 9:")
     test = forcing(ref="fedcbaxyz", step=2, at=9)  # the reader stepped on
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 2")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Position 2:")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,9 @@ def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
     own = [row for row in rows if row[0] == "own output"]
     assert [row[2] for row in own] == [expected.vocabulary[i] for i in expected.written]
     parted = (
-        f"They part at piece {expected.first_divergence + 1}" if expected.parting.first is not None else "By itself"
+        f"They first differ at piece {expected.first_divergence + 1}"
+        if expected.parting.first is not None
+        else "On its own, the model writes exactly"
     )
     assert parted in said(test)
 
@@ -155,7 +157,7 @@ def test_it_gives_nothing_away_while_somebody_guesses(forcing):
 def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
     assert forcing_pictures.texts.key not in keys_of(test)
-    assert "Judged are the pieces of the prompt itself" in said(test)
+    assert "These losses are for the prompt itself" in said(test)
     n = len(losses(test))
     test = type_reference(test, "ba lo")
     assert forcing_pictures.texts.key in keys_of(test)
@@ -173,14 +175,16 @@ def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypat
     filling(tmp_path)
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(FORCING, model="filling", src="the quick fox")
-    assert "hiding one piece at a time" in test.info[-1].value
+    assert "hide one piece at a time" in test.info[-1].value
     assert "Hide a piece on the Step page" in said(test)  # a link where there is a menu
     assert not keys_of(test) & set(CHARTS)
 
 
 def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):
     test = open_one_stack("encoder", FORCING)
-    assert "This model writes nothing and has no head" in "".join(one.value for one in test.info)
+    assert "generates no output and has no head that predicts masked pieces" in "".join(
+        one.value for one in test.info
+    )
 
 
 def test_the_table_is_saved_whole_with_what_it_is_of(forcing):

@@ -60,7 +60,7 @@ def test_every_other_page_opens(page, name, script):
 
 def test_without_a_stream_there_is_no_rollout(page):
     test = page("bare", ATTENTION, panel="head", layer=1, together="rollout")
-    assert "Rollout was asked for; it follows the residual stream" in told_or_noted(test)
+    assert "Rollout was requested, but it follows the residual stream" in told_or_noted(test)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -74,23 +74,23 @@ def test_all_parameters_stand_in_some_block_and_some_line(page, name):
 
 def test_what_a_diagram_cannot_draw_is_said(page):
     assert "leaves out the norm on each sub-layer's output" in told_or_noted(page("gemma", INSIDE, inside="model"))
-    assert "it reads what attention reads" in told_or_noted(page("neox", INSIDE, inside="model"))
+    assert "in this model both read the same input" in told_or_noted(page("neox", INSIDE, inside="model"))
     bert = told_or_noted(page("bert", INSIDE, inside="model"))
-    assert "leaves out the norm after the embedding's sum. The diagram leaves out the token types." in bert
+    assert "leaves out the norm after the embedding. The diagram leaves out the token types." in bert
     assert "leaves out" not in told_or_noted(page("gpt", INSIDE, inside="model"))
 
 
 def test_features_are_named(page):
     gemma = told_or_noted(page("gemma", INSIDE, inside="model"))
-    for text in ("Norms stand before each sub-layer and on its output", "RMS norms", "has a gate", "GELU (tanh)",
-                 "between −3 and 3", "No biases in linear layers and norms"):  # fmt: skip
+    for text in ("Each sub-layer has a norm before it and one on its output", "RMS norms", "has a gate",
+                 "GELU (tanh)", "between −3 and 3", "No biases in linear layers or norms"):  # fmt: skip
         assert text in gemma
     tutorial = told_or_noted(page("tutorial", INSIDE, inside="model"))
     assert "unbiased standard deviation" in tutorial
     assert (
         "These have biases: queries, keys and values, the output of attention, the feed-forward network." in tutorial
     )
-    assert "A table of 2 token types" in told_or_noted(page("bert", INSIDE, inside="model"))
+    assert "always the first of 2 types" in told_or_noted(page("bert", INSIDE, inside="model"))
 
 
 def test_norms_are_told_by_their_own_formula(page):
@@ -110,7 +110,7 @@ def test_shapes_name_every_site_of_the_model(page):
 
 def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
     test = page("gpt", MASKS, **{"with": "mi"})
-    assert "This model has no padding piece to fill a batch with" in told_or_noted(test)
+    assert "This model has no padding piece to fill up a batch with" in told_or_noted(test)
     test = page("gpt", MASKS, masks="checks")
     assert "no padding piece, so there is nothing to check" in told_or_noted(test)
     assert not test.error
@@ -118,14 +118,14 @@ def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
 
 def test_what_rules_of_decoding_do_is_marked_and_said(page):
     rules = told_or_noted(page("gpt", INSIDE, inside="model"))
-    assert "repeats no run of pieces as long as 2" in rules
+    assert "never repeats a run of 2 pieces" in rules
     assert "repetition penalty" in rules
     test = page("gpt", STEP, step=1)
     spec = figure(test, step_pictures.candidates.key)
     marks = "".join(spec["layout"]["yaxis"]["ticktext"])
     assert "⊘" in marks
     assert "↓" in marks
-    assert "↓ and ↑ are scored" in str(payload(test, step_pictures.candidates.key))
+    assert "↓ and ↑ pieces that score" in str(payload(test, step_pictures.candidates.key))
     last = page("gpt", STEP, step=6)
     assert "forced by the model's settings" in str(figure(last, step_pictures.candidates.key)["layout"]["meta"])
 

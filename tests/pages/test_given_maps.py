@@ -167,8 +167,8 @@ def test_what_an_address_asks_for_and_maps_do_not_have_is_said(maps):
     test = maps(model="gpt.npz", kind="encoder", layer=9)
     said = sentences(test)
     assert "these maps do not have it. Decoder self-attention is shown" in said
-    assert "Layer 9 was asked for; this model has 5" in said
-    assert "Rollout was asked for" in sentences(maps(model="half.npz", together="rollout"))
+    assert "Layer 9 was requested, but this model has only 5" in said
+    assert "Rollout was requested" in sentences(maps(model="half.npz", together="rollout"))
 
 
 def test_a_checkpoint_after_maps_and_maps_after_a_checkpoint_draw_their_own(maps):
@@ -205,7 +205,7 @@ def test_pieces_are_merged_and_special_ones_hidden_as_the_labels_say(maps):
 def test_rows_of_another_sum_are_said_to_be_so(maps):
     test = maps(model="half.npz", panel="head", layer=1, head=1)
     assert "need not sum to 1" in figure(test, "head_map")["layout"]["title"]["subtitle"]["text"]
-    assert "shares out a weight of 1" not in payload(test, "head_map")["caption"]
+    assert "sum to 1" not in payload(test, "head_map")["caption"]
 
 
 def test_a_rollout_needs_all_three_attentions(maps):
@@ -224,7 +224,7 @@ def test_the_checkpoints_page_lists_files_says_what_they_hold_and_how_to_make_on
     listed = "".join(element.value.replace("\\", "") for element in test.markdown)
     assert "**tiny.npz** attention maps: tiny-mt: the cats" in listed
     assert "broken.npz" in sentences(test)
-    assert "is no .npz file as numpy writes it, or is cut off" in sentences(test)
+    assert "is not an .npz file as numpy writes it, or is cut off" in sentences(test)
     assert "3 layers × 4 heads, 5 queries × 5 keys" in test.table[0].value.to_string().replace("\\", "")
     assert any("encoder_weights" in code.value for code in test.code)
 

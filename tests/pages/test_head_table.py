@@ -140,7 +140,7 @@ def test_hidden_steps_do_not_count(table):
     rows = figure(test, "head_table_rows")
     assert len(numbers(rows["data"][0]["y"])) == 3
     assert rows["layout"]["xaxis"]["ticktext"][-1] == "e → ?"
-    assert "3 rows that may be seen" in " ".join(element.value for element in test.caption)
+    assert "3 visible rows" in " ".join(element.value for element in test.caption)
 
 
 def test_the_first_step_has_only_the_measures_that_it_can_have(table):
@@ -162,7 +162,7 @@ def test_the_chosen_head_is_marked_and_without_one_the_page_shows_the_most_telli
     apart = (found["entropy_share"] - found["entropy_share"].mean()).abs().idxmax()
     assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith(found["open"][apart])
     assert figure(test, "head_table_map")["layout"]["shapes"]
-    assert payload(test, "head_table_rows")["caption"].startswith("No head was chosen yet")
+    assert payload(test, "head_table_rows")["caption"].startswith("No head is chosen yet")
     assert view(test).head is None  # the address says nothing of the page's own choice
     test = table(kind="cross", layer=1)
     assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith("Layer 1")
@@ -195,10 +195,10 @@ def test_a_measure_that_another_attention_does_not_have_gives_way(table):
 
 def test_a_measure_that_nothing_has_is_said_once(table):
     test = table(measure="<b>bogus</b>")
-    assert "“<b>bogus</b>” in the link is the name of no measure" in sentences(test)
+    assert "The link names a measure “<b>bogus</b>”, which does not exist" in sentences(test)
     assert test.selectbox(key=MEASURE).value == "entropy_share"
-    assert "no measure" not in sentences(check(test.run()))
-    assert "no measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
+    assert "names a measure" not in sentences(check(test.run()))
+    assert "names a measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
 
 
 def test_no_head_gets_a_label(table):

@@ -74,13 +74,13 @@ def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
 
 
 def test_a_model_without_a_head_or_without_a_mask_piece_says_so(open_model):
-    assert "It has no head that says which piece fits at a token" in told_or_noted(open_model("encoder alone"))
+    assert "The model has no head that predicts masked pieces" in told_or_noted(open_model("encoder alone"))
 
 
 def test_a_head_without_a_mask_piece_says_so(folder, open_page, monkeypatch):
     monkeypatch.setenv(loading.ENVIRONMENT, str(folder / "head"))
     test = open_page(STEP, model="encoder alone", src="ba lo mi")
-    assert "its tokenizer has no piece that stands for one" in told_or_noted(test)
+    assert "its tokenizer has no piece that marks a gap" in told_or_noted(test)
     assert not payload(test, session.STEPPER)["choosable"]
 
 

@@ -90,7 +90,7 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
 
     neuron = order[0]
     np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), after[:, neuron], atol=1e-4)
-    assert f"writes a vector of length {lengths[neuron]:.3f}" in told(test)
+    assert f"writes its column of W_down, a vector of length {lengths[neuron]:.3f}" in told(test)
     shown = figure(test, "ffn_map")
     columns = [int(label) - 1 for label in shown["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
     assert set(columns) == set(np.argsort(-after.max(0))[: ffn_pictures.MOST_MAPPED].tolist())
@@ -225,7 +225,7 @@ def test_a_gelu_is_hardly_ever_0_and_post_norms_are_all_passed(page, post_norm):
     ffn = layers[0].ffn
     before = read @ ffn.up_proj.weight.detach().numpy().T.astype(float) + ffn.up_proj.bias.detach().numpy()
     after = before * 0.5 * (1 + np.vectorize(math.erf)(before / math.sqrt(2)))
-    assert f"{(np.abs(after) < 0.01).mean():.1%} of the activations are nearer to 0 than 0.01" in told(test)
+    assert f"{(np.abs(after) < 0.01).mean():.1%} of the activations are within 0.01 of 0" in told(test)
     np.testing.assert_allclose(
         numbers(figure(test, "ffn_shares")["data"][0]["z"])[0], (np.abs(after) < 0.01).mean(1), atol=1e-6
     )

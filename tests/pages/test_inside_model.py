@@ -133,10 +133,10 @@ def test_a_post_norm_model_without_final_norms_says_so():
     words = in_words(model.config)
     for part in (
         "post-norm",
-        "none after the last layer",
+        "no other norm follows the last layer",
         "a learned table",
         "a table of its own",
-        "one on the logits",
+        "norms, and on the logits",
     ):
         assert part in words
 

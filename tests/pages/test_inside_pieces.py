@@ -64,7 +64,7 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
     np.testing.assert_allclose([row[4] for row in found], distance, atol=1e-5)
     drawn = numbers(figure(test, "piece_neighbours")["data"][0]["x"])
     np.testing.assert_allclose(drawn, cosine if by == "cosine" else distance, rtol=1e-5)
-    assert f"is {np.linalg.norm(table[chosen]):.3f} long" in told(test)
+    assert f"has length {np.linalg.norm(table[chosen]):.3f}" in told(test)
 
     points = {row[1]: row for row in rows(test, "piece_map")}
     shared = checkpoint.config.shared_vocab
@@ -99,7 +99,7 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
         )
         np.testing.assert_allclose([row[4 + axis] for row in points.values()], vectors @ direction, atol=1e-4)
     share = values[-2:].sum() / values.sum()
-    assert f"together hold {share:.0%} of the variance" in told(test)
+    assert f"Together, the two axes capture {share:.0%} of the variance" in told(test)
 
 
 def test_the_tables_are_named(page):
@@ -151,7 +151,7 @@ def test_the_beginning_of_a_word_goes_first():
 def test_special_pieces_have_neighbours_and_are_nobodys(page):
     test = page(model="reverse", src="ab", key=3)
     assert "Nearest to &#60;/s&#62;" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
-    assert "The 4 special and unused pieces are left out" in told(test)
+    assert "The 4 special and unused pieces are not listed" in told(test)
     tokenizer = opened("reverse").src_tokenizer
     assert len(rows(test, "piece_neighbours")) == 10
     assert not any(tokenizer.is_special(row[2]) for row in rows(test, "piece_neighbours"))

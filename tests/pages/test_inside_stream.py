@@ -70,7 +70,7 @@ def test_sizes_cosines_and_what_was_added_are_the_models_own(page, name, side):
     np.testing.assert_allclose(before, root_mean_square(expected[:-2, chosen]), rtol=1e-4)
     np.testing.assert_allclose(new, root_mean_square(added[:, chosen]), rtol=1e-4)
     means = root_mean_square(expected).mean(-1)
-    assert f"goes from {means[0]:.2f} to {means[-2]:.2f} in root mean square" in told(test)
+    assert f"root mean square goes from {means[0]:.2f} to {means[-2]:.2f}" in told(test)
     assert f"final norm brings it to {means[-1]:.2f}" in told(test)
     assert "pre-norm" in told(test)
     assert trace.n_steps > 2
@@ -97,7 +97,7 @@ def test_a_norm_is_shown_before_and_after(page, place):
         rows[1] * norm.weight.detach().numpy() + norm.bias.detach().numpy(), rows[2], atol=1e-4
     )
     np.testing.assert_allclose(rows[2], after[2], atol=1e-4)
-    assert "formula gives the model's numbers to within" in told(test)
+    assert "formula reproduces the model's numbers to within" in told(test)
 
 
 def test_the_token_of_the_output_is_the_one_of_the_step(page):

@@ -56,12 +56,12 @@ def test_all_heads_have_their_layers_masks_groups_and_the_end_of_the_prompt(open
     assert dotted(drawn)[0]["y0"] == trace.first_row - 0.5
     caption = payload(open_model(), GRID)["caption"]
     assert "Heads under one bracket share" in caption
-    assert "part the prompt from the output" in caption
+    assert "separate the prompt from the output" in caption
 
 
 def test_one_map_says_with_whom_its_head_shares_and_where_the_prompt_ends(open_model):
     drawn = figure(open_model(panel="head", layer=1, head=2), "head_map")
-    assert drawn["layout"]["title"]["subtitle"]["text"] == "All 3 heads share one head of keys and values"
+    assert drawn["layout"]["title"]["subtitle"]["text"] == "All 3 heads share one key-value head"
     first = run().first_row
     assert [shape["y0"] for shape in dotted(drawn)] == [first - 0.5, 0]
     assert dotted(drawn)[1]["x0"] == first + 0.5

@@ -78,7 +78,7 @@ def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_pag
     assert {"entropy", "candidates"} <= drawn(test)
     assert not covers(test)
     assert all(chip["probability"] > 0 for chip in payload(test, session.STEPPER)["run"]["target"])
-    assert "You predicted" in sentences(test)
+    assert "You predicted “all about equal”; the answer is “" in sentences(test)
 
 
 def test_the_whole_page_is_covered_where_the_step_says_so(step_page):
@@ -111,19 +111,19 @@ def test_the_answer_opens_what_shows_it(step_page):
     test = answer(step_page(lesson="one-piece.6", src=SENTENCE), "same")
     assert said(test, "how") == "beam"
     assert test.session_state[session.HOW] == "beam"
-    assert "You predicted" in sentences(test)  # the question is still about the greedy run
+    assert "Correct: “the same”" in sentences(test)  # the question is still about the greedy run
 
 
 def test_a_typed_piece_is_judged_by_the_learners_run(step_page):
     test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="I")
-    assert [one for one in test.success if "so it is" in one.value]
+    assert [one for one in test.success if one.value == r"Correct\: “I”\."]
     test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="the")
     assert any("is number" in one.value for one in test.markdown)
 
 
 def test_nothing_chosen_is_no_answer(step_page):
     test = answer(step_page(lesson="one-piece.3", src=SENTENCE))
-    assert "Choose what you predict first" in sentences(test)
+    assert "Choose a prediction first" in sentences(test)
     assert "entropy" not in drawn(test)
 
 
@@ -245,7 +245,7 @@ def test_answers_are_forgotten_on_request(open_page):
     (forget,) = [one for one in test.button if one.key == "lesson_forget"]
     check(forget.click().run())
     assert not test.session_state[predictions.KEPT]
-    assert not any(label.startswith("Go on") for label in ways(test))
+    assert not any(label.startswith("Continue at step") for label in ways(test))
 
 
 def test_no_sentence_is_asked_for_and_an_address_with_a_view_is_left_alone(step_page):
@@ -299,7 +299,7 @@ def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
     test.sidebar.selectbox(key=session.MODEL).set_value("zh-en")
     check(test.run())
     assert test.session_state[session.MODEL] == "zh-en"
-    assert "shown on the checkpoint reverse" in sentences(test)
+    assert "uses the checkpoint reverse" in sentences(test)
     assert ways(test)["Back to the step"][1]["model"] == "reverse"
 
 

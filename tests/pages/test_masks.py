@@ -63,7 +63,7 @@ def test_masks_are_those_of_the_ids(open_page, batch, name):
     else:
         np.testing.assert_array_equal(blocks, every[: len(blocks)])
         assert len(blocks) == (1 if name == "causal" else 3)
-    assert "none differs" in told(test)
+    assert "cells agree with the masks that attention recorded" in told(test)
 
 
 def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
@@ -79,7 +79,7 @@ def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
 def test_shapes_are_stated(masks):
     for name, own in (("source", "[3, 1, 1, 12]"), ("causal", "[1, 1, 12, 12]"), ("decoder", "[3, 1, 12, 12]")):
         test = masks(mask=name, **{"with": "noon\ntransformer"})
-        assert f"Own shape {own}, broadcast to [batch 3, head 4, query 12, key 12]" in told(test)
+        assert f"The mask has shape {own} and is broadcast to [batch 3, head 4, query 12, key 12]" in told(test)
         assert own in figure(test, "mask_own")["layout"]["title"]["text"]
 
 
@@ -87,7 +87,7 @@ def test_shapes_are_stated(masks):
     ("parameters", "said"),
     [
         ({"mask": "source", "sentence": 2, "query": 1, "key": 7}, "No: key 7 is padding of sentence 2."),
-        ({"mask": "cross", "sentence": 2, "query": 1, "key": 2}, "Yes: key 2 is per piece of sentence 2;"),
+        ({"mask": "cross", "sentence": 2, "query": 1, "key": 2}, "Yes: key 2 is a piece of sentence 2;"),
         ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3 (the future)."),
         ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 is query 3 itself."),
         ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3 and is not padding."),
@@ -115,8 +115,8 @@ def test_a_cell_is_chosen_by_name_and_by_a_click(masks):
 
 def test_a_cell_that_this_mask_lacks_is_moved_and_said(masks):
     test = masks(mask="source", query=40, key=50)
-    assert "Query 40 was chosen; this mask's last query is 12" in sentences(test)
-    assert "Key 50 was chosen" in sentences(test)
+    assert "Query 40 was chosen, but this mask ends at query 12" in sentences(test)
+    assert "Key 50 was chosen, but" in sentences(test)
 
 
 def test_an_address_restores_everything(masks):
@@ -147,7 +147,7 @@ def test_a_companion_can_be_typed(masks):
 
 def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
     test = masks(mask="source", **{"with": ""})
-    assert "put another one beside it" in told(test)
+    assert "Add another one to see padding at work" in told(test)
     assert open_cells(figure(test, "mask_bool")).all()
     assert "cross-attention gets None as well" in told(test)
 
@@ -213,7 +213,7 @@ def test_a_mean_has_no_scores_so_the_first_head_is_shown(masks):
 
 def test_the_arithmetic_of_a_cell_is_written_out(masks):
     closed = masks(masks="one_row", mask="source", query=1, key=8)
-    assert "exp(−∞) = 0, and so the weight is exactly 0" in told(closed)
+    assert "exp(−∞) = 0, so the weight is exactly 0" in told(closed)
     opened = masks(masks="one_row", mask="source", query=1, key=2)
     row = figure(opened, "mask_row")["layout"]["meta"]["table"]["rows"][1]
     assert f"the score is {row[2]:.4f}".replace("-", "−") in told(opened)
@@ -236,14 +236,14 @@ def test_checks_are_differences_of_forward_calls_made_here(open_page, batch):
     n_rows, place = traces[0].n_steps, test.selectbox(key="mask_changed").value
     drawn = figure(test, "mask_causality")
     said = "\n".join(element.value.replace("\\", "") for element in test.success)
-    new = said.split("the second run reads “")[1].split("”")[0]
+    new = said.split("in the first run and “")[1].split("”")[0]
     changed = tgt.clone()
     changed[0, place] = traces[0].vocabulary.index(new)
     assert changed[0, place] != tgt[0, place]
     moved = (model(src, changed) - model(src, tgt)).abs().amax(-1)[0, :n_rows]
     np.testing.assert_allclose(moved_rows(drawn, 0), moved, rtol=1e-6)
     assert (moved[:place] == 0).all()
-    assert "moved by exactly 0" in said
+    assert "changed by exactly 0" in said
     alone, read = src[:1, : int((src[0] != pad).sum())], tgt[:1, :n_rows]
     longer = torch.cat((alone, torch.full((1, test.slider(key="pads").value), pad)), dim=1)
     moved = (model(longer, read) - model(alone, read)).abs().amax(-1)[0]
@@ -265,7 +265,7 @@ def test_one_pad_fits_into_the_longest_sentence(masks):
 
 def test_no_pad_fits_where_the_model_is_full(masks):
     test = masks(masks="checks", src="abcdefghijkl")
-    assert "No pad fits" in sentences(test)
+    assert "There is no room for a pad" in sentences(test)
 
 
 # ---------------------------------------------------------------- guess mode

@@ -171,4 +171,4 @@ def test_a_model_of_one_stack_has_a_block_for_its_attention(open_one_stack, stac
     own = effects.of[stack].log_prob if stack == "decoder" else effects.of[stack].vectors
     np.testing.assert_allclose(bars, own[0, 1], atol=1e-5)
     if stack == "encoder":
-        assert "This model writes nothing" in payload(test, "matters_effects")["caption"]
+        assert "This encoder-only model generates no output" in payload(test, "matters_effects")["caption"]

@@ -1,7 +1,7 @@
 """Addresses that people have copied open the same view as ever.
 
 `old_addresses.json` is a kept list: what version 3f90e77 made of each address, run by its own code. It is not written
-anew when the app changes; an address may be added.
+anew when the app changes; an address may be added. Its sentences alone were put into the words of today, one by one.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from ui.state.view import NAMES
 RENUMBERED = "3: e"  # was "2: e": the Positions page counted tokens from 0, while its address said 3
 OLD = json.loads(Path(__file__).with_name("old_addresses.json").read_text(encoding="utf-8"))
 REQUEST = ("model", "rev", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result", "with")
-TOLD = ("the link", "asked for", "was chosen", "version of")  # of a note on an address
+TOLD = ("the link", "was requested", "can be shifted", "was chosen", "version of")  # of a note on an address
 # What a choice of a layer or a head calls all of them, on one page or another, now or once.
 TOGETHER = ("Mean", "All", "All layers", "All heads")
 BEGINNINGS = ("Layer ", "Head ", "Query ", "Key ", "Token ")  # menus without a label above say what they are
@@ -77,7 +77,7 @@ def as_once(key, value):
 def opened_now(old):
     """What an address opens; but where it names no mask, that is the causal one since: then it was the first."""
     as_text = json.dumps(old, ensure_ascii=False)
-    now = json.loads(re.sub(r"“none”(\\*); source was", r"“none”\1; causal was", as_text))
+    now = json.loads(re.sub(r"“none”(\\*); source is", r"“none”\1; causal is", as_text))
     names = parse_qs(old["address"])
     if now["link"].get("view", {}).get("mask") == "causal":
         del now["link"]["view"]["mask"]

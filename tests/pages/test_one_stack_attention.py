@@ -80,13 +80,13 @@ def test_every_part_opens_with_the_attention_that_there_is(attention, stack, pan
     (kind,) = [menu for menu in test.selectbox if menu.key == "kind"]
     assert len(kind.options) == 1
     assert not test.error
-    assert "was asked for" not in sentences(test)
+    assert "was requested" not in sentences(test)
 
 
 @pytest.mark.parametrize(("stack", "asked"), [("decoder", "encoder"), ("encoder", "decoder")])
 def test_an_attention_that_there_is_not_gives_way_with_a_note(attention, stack, asked):
     test = attention(stack, "head", kind=asked, layer=1, head=1)
-    assert f"{asked.capitalize()} self-attention was asked for; this model does not have it." in sentences(test)
+    assert f"{asked.capitalize()} self-attention was requested, but this model does not have it." in sentences(test)
     assert (
         figure(test, "head_map")["layout"]["title"]["text"] == f"{stack.capitalize()} self-attention: layer 1, head 1"
     )
@@ -184,9 +184,9 @@ def test_one_weight_has_the_numbers_of_the_parameters(attention, stack, head, qu
 
 
 def test_heads_that_share_keys_and_values_are_said(attention):
-    shared = "All 3 heads share one head of keys and values"
+    shared = "All 3 heads share one key-value head"
     assert shared in told_or_noted(attention("decoder", "walk", layer=1, head=2))
-    assert "share one head" not in told_or_noted(attention("encoder", "walk", layer=1, head=2))
+    assert "share one key-value head" not in told_or_noted(attention("encoder", "walk", layer=1, head=2))
 
 
 def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, monkeypatch):
@@ -249,7 +249,7 @@ def test_what_heads_do_is_what_the_weights_say(attention, stack):
 
 def test_a_prompt_is_seen_while_guessing(attention):
     test, trace = attention("decoder", "table", guess=1, step=2), trace_of("decoder")
-    assert f"measured over the {trace.first_row + 2} rows that may be seen" in told_or_noted(test)
+    assert f"measured over the {trace.first_row + 2} visible rows" in told_or_noted(test)
     rows = figure(attention("decoder", "head", guess=1, step=2), "head_map")["layout"]["meta"]["cells"]["rows"]
     assert len(rows) == trace.first_row + 2
     assert "→ ?" in rows[-1]

@@ -148,7 +148,7 @@ def test_the_lens_reads_the_rows_of_the_steps(page):
 
 def test_an_encoder_alone_has_no_lens_and_says_so(page):
     test = page("encoder", "lens")
-    assert "This model writes nothing" in sentences(test)
+    assert "so it has no lens" in sentences(test)
 
 
 # ------------------------------------------------------------------------------------------------ feed-forward
@@ -196,7 +196,7 @@ def test_there_is_one_table(page, stack):
     assert test.selectbox(key=embeddings_panel.TOKEN).index == 0
     table = checkpoint.model.src_table.detach().numpy().astype(float)
     length = np.linalg.norm(table[ids[token]])
-    assert f"is {length:.3f} long" in told(test)
+    assert f"has length {length:.3f}" in told(test)
     where = {row[1]: row[2] for row in figure(test, "piece_map")["layout"]["meta"]["table"]["rows"]}
     assert ("output" in where.values() or "both" in where.values()) == (stack == "decoder")
 

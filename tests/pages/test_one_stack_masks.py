@@ -47,11 +47,11 @@ def test_the_only_table_is_drawn(open_one_stack, stack):
     table = getattr(opened(stack).model, stack).embedding.positions.table.detach().numpy()
     np.testing.assert_array_equal(numbers(figure(test, "position_table")["data"][0]["z"]), table)
     assert (
-        f"It is the only one, as this model is {'a decoder' if stack == 'decoder' else 'an encoder'} alone."
+        f"It is the only one: this is {'a decoder-only' if stack == 'decoder' else 'an encoder-only'} model."
         in told_or_noted(test)
     )
     assert "side" not in controls(test)
-    assert "was asked for" not in sentences(test)
+    assert "was requested" not in sentences(test)
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -94,7 +94,7 @@ def test_there_are_the_masks_that_the_model_uses(open_one_stack, stack, names):
     test = open_one_stack(stack, MASKS, **{"with": OTHER})
     assert options(test, "mask") == names
     assert "was chosen" not in sentences(test)
-    assert "none differs" in told_or_noted(test)
+    assert "cells agree with the masks that attention recorded" in told_or_noted(test)
     assert ("key-value cache" in told_or_noted(test)) == (stack == "decoder")
 
 
@@ -126,8 +126,9 @@ def test_the_mask_of_an_encoder_alone_closes_padding(open_one_stack, batch):
 def test_a_mask_that_there_is_not_falls_to_one_that_there_is(open_one_stack, stack):
     test = open_one_stack(stack, MASKS, mask="cross")
     shown = "Causal" if stack == "decoder" else "Source padding"
-    assert f"The mask “Cross-attention” was chosen; this model does not use it. “{shown}” is shown." in sentences(
-        test
+    assert (
+        f"The mask “Cross-attention” was chosen, but this model does not use it. “{shown}” is shown instead."
+        in sentences(test)
     )
     assert address(test)["mask"] == "cross"
 
@@ -175,12 +176,12 @@ def test_guessing_shows_only_the_prompt_and_what_was_written(open_one_stack, bat
     assert open_cells(figure(test, "mask_bool")).shape == (n_rows, n_rows)
     assert f"→ {best}" not in everything(test)
     asked = open_one_stack("decoder", MASKS, masks="checks", changed=2, guess=1, max=5)
-    assert f"reads “{best}” there" not in sentences(asked)
+    assert f"and “{best}” in the second" not in sentences(asked)
     assert "Guess mode" not in sentences(open_one_stack("encoder", MASKS, guess=1))
 
 
 def test_no_pad_fits_after_a_prompt_and_an_output_that_fill_the_model(open_one_stack):
-    assert "prompt and output have them" in sentences(open_one_stack("decoder", MASKS, masks="checks"))
+    assert "prompt and output fill them all" in sentences(open_one_stack("decoder", MASKS, masks="checks"))
 
 
 def test_an_encoder_alone_is_checked_for_padding_and_has_no_causality(open_one_stack):

@@ -26,7 +26,7 @@ def texts(test):
 @pytest.mark.parametrize("stack", ["decoder", "encoder"])
 @pytest.mark.parametrize("page", [STEP, CHECKPOINTS], ids=["step", "checkpoints"])
 def test_the_page_opens_without_a_note(open_one_stack, stack, page):
-    assert "was asked for" not in sentences(open_one_stack(stack, page))
+    assert "was requested" not in sentences(open_one_stack(stack, page))
 
 
 WRITES_NOTHING = (
@@ -77,7 +77,9 @@ def test_an_encoder_alone_says_that_it_writes_nothing(open_one_stack):
 
 
 def test_a_step_of_an_encoder_alone_is_said_to_be_missing(open_one_stack):
-    assert "Step 5 was asked for; this model writes nothing" in sentences(open_one_stack("encoder", step=5))
+    assert "Step 5 was requested, but this model does not write any output" in sentences(
+        open_one_stack("encoder", step=5)
+    )
 
 
 @pytest.mark.parametrize("stack", ["decoder", "encoder"])

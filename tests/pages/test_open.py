@@ -50,7 +50,7 @@ def box(test, field):
 def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
     test = open_lesson(model="reverse")
     assert test.selectbox(key="open_source").options == ["deep", LESSON]
-    assert "Nothing outside of these folders is opened" in said(test)
+    assert "Nothing outside these folders is opened" in said(test)
     test.selectbox(key="open_source").set_value(LESSON)
     assert "7 questions are open." in said(check(test.run()))
     assert test.query_params["model"] == LESSON
@@ -60,7 +60,7 @@ def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
 def test_a_path_in_an_address_opens_only_inside(open_lesson, folder, path):
     test = open_lesson(model=path)
     assert test.selectbox(key="open_source").value == (None if ".." in path else path)
-    assert ("no tensor is called as a layer" in said(test)) != (".." in path)
+    assert ("no tensor is named like a layer" in said(test)) != (".." in path)
     assert str(folder) not in said(test)
 
 
@@ -100,8 +100,8 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
     test.text_input(key=TEXT).set_value("5 6 7")
     check(test.run())
     assert "Read as: 5 6 7" in said(test).replace("\\", "")
-    assert "On average the model gave per piece" in said(test)
-    for name, expected in (("../up", "cannot be taken"), ("kept", "Written"), ("kept", "exists already")):
+    assert "The pieces that the model wrote have a mean probability of" in said(test)
+    for name, expected in (("../up", "cannot be used"), ("kept", "Written"), ("kept", "exists already")):
         test.text_input(key="keep_name").set_value(name)
         next(one for one in test.button if one.label == "Write it").click()
         check(test.run())
@@ -111,7 +111,7 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
 
 
 def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
-    assert "do not say 7 things that the model needs" in said(open_lesson(STEP))
+    assert "leave 7 questions about the model open" in said(open_lesson(STEP))
     test = open_lesson(STEP, ANSWERS, src="5 6 7", max=3)
     assert not test.error
     assert test.query_params["answers"] == write(ANSWERS)
@@ -159,7 +159,7 @@ def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_addr
     scale = box(test, "score_scale")
     assert scale.label == "Scale of the scores (score_scale)"
     assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k unchanged (1)", "1/√16"]
-    assert "Some forgets it (1), or divides by the root of d_model (16)." in said(test).replace("\\", "")
+    assert "Some code forgets to divide (1), or divides by √d_model (16)." in said(test).replace("\\", "")
     test.text_area(key="score_texts").set_value("5 6 7\n8 9")
     check(test.run())
     test.button(key="score_choices").click()
@@ -181,7 +181,7 @@ def test_half_a_choice_of_tokenizers_is_an_offer_and_no_error(open_lesson, folde
     (folder / "letters.txt").write_text("\n".join(["<pad>", "<s>", "</s>", *"abcdefgh"]))
     test = open_lesson(answers=(("source_pieces", "letters.txt"),))
     assert not test.error
-    assert "The output's tokenizer is still open" in said(test)
+    assert "The output has no tokenizer yet" in said(test)
     test.button(key="same_pieces").click()
     check(test.run())
     assert test.query_params["answers"] == "source_pieces=letters.txt,target_pieces=letters.txt"

@@ -102,8 +102,8 @@ def test_what_is_not_finite_is_counted_found_and_left_out(odd):
     assert math.isfinite(table.loc[QUERY, "mean"])
     assert math.isnan(table.loc[QUERY, "effective_rank"])
     test = odd("odd", tensor=QUERY)
-    assert "NaN 2 times, infinity 1 times." in sentences(test)
-    assert "not finite has no singular values" in sentences(test)
+    assert "2 NaN and 1 infinite values." in sentences(test)
+    assert "NaN or infinite values has no singular values" in sentences(test)
     assert parameter_pictures.singular.key not in keys(test)
     assert numbers(figure(test, parameter_pictures.spread.key)["data"][0]["y"]).sum() == 16 * 16 - 3
 
@@ -124,7 +124,7 @@ def test_words_filter_the_names(open_part):
     assert list(shown(test).index) == ["src_table"]
     assert address(test)["names"] == "src"
     check(test.text_input(key="names").set_value("src nothing").run())
-    assert "No tensor is like that" in sentences(test)
+    assert "No tensor matches" in sentences(test)
 
 
 def test_the_first_is_looked_at_unless_the_address_names_one(open_part):
@@ -192,11 +192,11 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
         assert row["relative"] == pytest.approx(np.linalg.norm(apart) / np.linalg.norm(a[name]))
     assert table.loc[QUERY, "left_out"] == 3
     assert list(shown(odd("tiny", against="odd", names="encoder ffn up 1 weight"), 1).index) == [WIDE]
-    assert "No tensor that both have" in sentences(odd("tiny", against="odd", names="nothing"))
+    assert "No tensor that is in both checkpoints matches" in sentences(odd("tiny", against="odd", names="nothing"))
     changed = {name for name in a if not np.array_equal(a[name], b[name])}
     assert f"{len(a)} tensors are compared; equal: {len(a) - len(changed)}." in captions(test)
     drawn = figure(test, parameter_pictures.change.key)
-    assert drawn["layout"]["title"]["text"] == f"Change of {WIDE}: odd less tiny"
+    assert drawn["layout"]["title"]["text"] == f"Change of {WIDE}: odd minus tiny"
     counts, _ = np.histogram(b[WIDE] - a[WIDE], 80)
     assert numbers(drawn["data"][0]["y"]).tolist() == counts.tolist()
 
@@ -208,7 +208,7 @@ def test_what_does_not_match_is_named_and_the_rest_compared(odd):
     assert set(shown(test, 1).index) == both
     unmatched = (set(a) | set(b)) - both
     said = sentences(test)
-    assert f"{len(unmatched)} tensors are in one of the two checkpoints alone, or of another shape" in said
+    assert f"{len(unmatched)} tensors are in only one of the two checkpoints, or have a different shape" in said
     assert f"and {len(unmatched) - 5} more" in said
     gone = next(name for name in a if name not in both)
     test = odd("tiny", against="other", tensor=gone)
@@ -255,8 +255,8 @@ def test_a_matrix_that_is_too_large_is_said(odd, monkeypatch):
     fresh = Runner()
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = odd("tiny")
-    assert "too large for its singular values here" in sentences(test)
-    assert "matrices are too large for their singular values here" in captions(test)
+    assert "too large to compute its singular values here" in sentences(test)
+    assert "matrices are too large to compute their singular values here" in captions(test)
     assert not [button for button in test.button if button.key in (parameters.SPECTRA, parameters.DECOMPOSE)]
 
 

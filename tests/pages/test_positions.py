@@ -62,7 +62,7 @@ def z_of(test, key):
 def test_a_learned_table_is_drawn_and_compared_with_the_formula(page, side):
     test, table = page(model="reverse", side=side), table_of("reverse", side)
     np.testing.assert_array_equal(z_of(test, "position_table"), table)
-    assert f"difference between any value and the formula is {np.abs(table - paper(13, 64)).max():.4g}" in told(test)
+    assert f"differ from the formula by up to {np.abs(table - paper(13, 64)).max():.4g}" in told(test)
     assert "13 positions × 64 dimensions = 832 parameters" in told(test)
     assert {"source": "encoder", "target": "decoder"}[side] in told(test)
     curves = figure(test, "position_curves")["data"]
@@ -182,8 +182,8 @@ def test_a_shift_of_a_learned_table_is_judged_where_it_was_not_fitted(page):
     rest = np.linalg.norm(outputs[1::2])
     held_out = np.linalg.norm((inputs @ matrix - outputs)[1::2]) / rest
     constant = np.linalg.norm(outputs[::2].mean(0) - outputs[1::2]) / rest
-    assert f"held out it misses by {held_out:.0%}" in told(test)
-    assert f"misses by {constant:.0%}" in told(test)
+    assert f"held-out positions its error is {held_out:.0%}" in told(test)
+    assert f"mean of the fitted positions gives {constant:.0%}" in told(test)
     assert "such a map always exists" in told(test)
     lines = {trace["name"]: numbers(trace["y"]) for trace in figure(test, "position_errors")["data"]}
     assert lines["held-out positions"][1] == pytest.approx(held_out)

@@ -49,13 +49,13 @@ def test_rotary_positions_are_drawn_as_rotations(page):
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(page):
     test = page("windows")
-    assert "base 10,000 to the power" in told_or_noted(test)
+    assert "Before any scaling, pair i turns by 10,000 to the power" in told_or_noted(test)
     assert list(test.selectbox(key=position_controls.LAYERS).options) == [
         "Layers 1, 3: window, base 10,000",
         "Layer 2: nothing turns",
     ]
     check(test.selectbox(key=position_controls.LAYERS).set_value(1).run())
-    assert "Layer 2 takes no notice of positions" in told_or_noted(test)
+    assert "Layer 2 ignores positions" in told_or_noted(test)
     assert view(test).layer == 1
 
 
@@ -74,7 +74,7 @@ def test_a_product_by_distance_is_the_mean_of_the_cosines(page):
     drawn = figure(test, "rotary_even")["data"][0]
     assert numbers(drawn["x"]).tolist() == list(range(-23, 1))
     assert numbers(drawn["y"])[-1] == 1
-    assert "Only the distance counts" in told_or_noted(test)
+    assert "Only the distance matters" in told_or_noted(test)
 
 
 @pytest.mark.parametrize("name", ["rotary", "windows"])
@@ -105,7 +105,7 @@ def test_a_bias_is_drawn_by_distance(page, name, side, stack):
     assert front["name"] == "head 2"
     np.testing.assert_allclose(numbers(front["y"]), found.bias[1], atol=1e-6)
     assert ("bucket" in drawn["layout"]["meta"]["cells"]["columns"][0]) == (name == "relative")
-    assert ("Cross-attention has none" in told_or_noted(test)) == (name == "relative")
+    assert ("Cross-attention does not use positions" in told_or_noted(test)) == (name == "relative")
 
 
 def test_what_distance_and_content_make_of_the_sentence(page):
@@ -120,8 +120,8 @@ def test_what_distance_and_content_make_of_the_sentence(page):
     ("name", "part", "why"),
     [
         ("rotary", "similarity", "compares rows of a table of positions"),
-        ("alibi", "pair", "Only rotary positions turn anything"),
-        ("reverse", "distance", "adds a vector for each position"),
+        ("alibi", "pair", "The chosen part is for rotary positions"),
+        ("reverse", "distance", "adds a position vector to each embedding"),
     ],
 )
 def test_a_part_without_meaning_says_why(page, name, part, why):

@@ -52,7 +52,7 @@ def test_the_tree_ends_in_the_results_of_the_run(beam):
     test = beam()
     assert len(results(test)) == 3
     assert results(test)[0].startswith(f"1. {output(test)}")
-    assert "Step 1: of" in told(test)
+    assert "Step 1: 3 of" in told(test)
 
 
 def test_stepping_moves_the_tree(beam):
@@ -61,7 +61,7 @@ def test_stepping_moves_the_tree(beam):
     check(go_to(test, 4))
     assert len(before) < len(marks(test))
     assert max(before) < max(marks(test))
-    assert "Step 4: of" in told(test)
+    assert "Step 4: 3 of" in told(test)
     table = payload(test, search_pictures.tree.key)["said"]["table"]
     assert table["fold"] == "Continuations considered at step 4"
     sums = [float(row[4].replace("−", "-")) for row in table["rows"]]
@@ -88,12 +88,12 @@ def captions(test):
 
 def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses")
-    assert "The run itself is greedy. This tree is a search with 4 beams" in captions(test)
+    assert "This run is greedy. The tree shows a separate search of the same sentence with 4 beams" in captions(test)
     assert len(results(test)) == Beam().size
     assert "with_beam" not in address(test)
     check(test.button(key=search_panels.DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
-    assert "The run itself" not in captions(test)
+    assert "The tree shows a separate search" not in captions(test)
 
 
 def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):
@@ -139,7 +139,7 @@ def test_a_decoder_alone_has_a_tree_of_its_prompt(open_one_stack):
 
 def test_an_encoder_alone_says_why_there_is_nothing(open_one_stack):
     test = open_one_stack("encoder", SEARCH)
-    assert "encoder alone: it reads, and writes no pieces" in sentences(test)
+    assert "encoder-only model generates no output, so no pieces are chosen" in sentences(test)
     assert view(test).search_panel == "tree"
     assert not charts_of(test)
 
@@ -163,7 +163,7 @@ def test_the_sliders_only_look(open_page):
     assert "the likeliest at every temperature" in told(test)
     check(test.select_slider(key="try_k").set_value(1).run())
     assert list(bars(test, search_pictures.shares.key)[:2]) == [1.0, 0.0]
-    assert "One piece is left" in told(test)
+    assert "Only one piece is left" in told(test)
 
 
 def test_a_button_makes_them_the_runs(open_page):
@@ -254,4 +254,4 @@ def test_draws_hide_what_is_to_be_guessed(open_page):
 
 def test_the_piece_that_is_barred_is_named_where_nothing_is_cut(open_page):
     test = open_page(SEARCH, model="en-fr", src="I like tea.", search="sampling")
-    assert "every piece but “<pad>” may be drawn, which no output may hold" in told(test)
+    assert "every piece can be drawn except “<pad>”, which no output may contain" in told(test)

@@ -97,7 +97,7 @@ def test_lines_are_chosen_and_ordered_and_the_address_says_so(open_model):
     assert list(rows(check(test.run()))["source"]) == ["glass"]
     assert (address(test)["order"], address(test)["holding"]) == ("chrf", "GLASS")
     test.text_input(key="holding").set_value("nowhere")
-    assert "No line is listed" in sentences(check(test.run()))
+    assert "No line matches" in sentences(check(test.run()))
 
 
 def test_a_line_that_is_opened_leads_to_its_run(open_model):
@@ -122,7 +122,7 @@ def test_another_session_sees_them_by_their_address_alone(open_model):
     other = open_model(job=address(test)["job"])
     pd.testing.assert_frame_equal(rows(other), rows(test))
     assert other.text_area(key=sentence_panels.TEXT).value.splitlines()[0] == "abc\tcba"
-    assert "is not kept any more" in said(open_model(job="nonsense"))
+    assert "The file of sentences in this address is no longer kept" in said(open_model(job="nonsense"))
 
 
 def test_results_are_spoken_whole(open_model):
@@ -143,7 +143,7 @@ def test_other_pages_do_not_say_which_file_it_was(open_model, open_page):
     ("text", "expected"),
     [
         ("", "What was typed: has no sentences. Write one per line."),
-        (" \n\t\n", "holds no sentences"),
+        (" \n\t\n", "has no sentences. Write one per line."),
         ("a\n" * 2001, "What was typed: has 2,001 lines with text; the limit is 2,000. Split it."),
         ("abcdefghi\n" * 100_001, "What was typed: is larger than the limit of 1,000,000 bytes. Split it."),
     ],
@@ -183,4 +183,4 @@ def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):
 
 
 def test_an_encoder_without_a_head_is_refused(open_model):
-    assert "writes nothing and gives no text a probability" in sentences(run(open_model("encoder alone"), "ba lo"))
+    assert "neither writes nor gives a text a probability" in sentences(run(open_model("encoder alone"), "ba lo"))

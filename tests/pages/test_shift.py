@@ -26,4 +26,4 @@ def test_the_slider_ends_where_the_measuring_ends(long_table):
 
 def test_the_sentence_says_how_much_of_the_table_was_measured(long_table):
     said = long_table(shift=4).markdown[0].value.replace("\\", "")
-    assert "over the first 60 of 124 positions p" in said
+    assert "Over the first 60 of 124 positions p" in said

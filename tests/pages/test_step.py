@@ -210,7 +210,11 @@ def test_branches_of_beam_search_keep_its_results(reverse):
 
 @pytest.mark.parametrize(
     ("piece", "said"),
-    [("no such piece", "“no such piece” is not one piece"), (MARKUP, "is not one piece"), ("<pad>", "never written")],
+    [
+        ("no such piece", "“no such piece” is not a single piece"),
+        (MARKUP, "is not a single piece"),
+        ("<pad>", "never written"),
+    ],
 )
 def test_what_cannot_be_forced_is_refused_and_the_run_stays(reverse, piece, said):
     test = force(reverse(src="abcdef"), piece)

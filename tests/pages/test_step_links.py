@@ -140,10 +140,13 @@ def test_a_step_that_overtakes_the_address_is_no_back_button(reverse):
         ({"model": "../../etc/passwd"}, "There is no checkpoint “../../etc/passwd”"),
         ({"model": MARKUP}, f"There is no checkpoint “{MARKUP}”"),
         ({"model": "reverse", "rev": "0123"}, "made with another version of reverse"),
-        ({"model": "reverse", "step": "9999"}, "Step 9999 was asked for; this output has 6."),
-        ({"model": "reverse", "layer": "7"}, "Layer 7 was asked for; this model has 2."),
+        ({"model": "reverse", "step": "9999"}, "Step 9999 was requested, but this output has only 6."),
+        ({"model": "reverse", "layer": "7"}, "Layer 7 was requested, but this model has only 2."),
         ({"model": "reverse", "max": "300"}, "reverse writes at most 13."),
-        ({"model": "reverse", "how": "beam", "beam": "1000000"}, "the limit is 1 to 16"),
+        (
+            {"model": "reverse", "how": "beam", "beam": "1000000"},
+            "“beam” in the link is 1000000; the allowed range is 1 to 16",
+        ),
         ({"model": "reverse", "src": "x" * 500_000}, "500,000 characters"),
     ],
 )
@@ -243,7 +246,7 @@ def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):
     assert "e → d" not in everything(test)
     test = reveal(test, "")
     assert payload(test, session.STEPPER)["revealed_step"] == 2
-    assert "begins with no piece" not in sentences(test)
+    assert "does not begin with any piece" not in sentences(test)
 
 
 def test_guess_mode_does_not_name_a_later_branch(reverse):

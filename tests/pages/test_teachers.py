@@ -134,7 +134,7 @@ def test_what_an_address_says_can_be_chosen_anew(open_page):
     ("address", "why"),
     [
         ("https://glass.example/nowhere?step=2", "names the page “nowhere”"),
-        ("https://[", "This is no address of a page"),
+        ("https://[", "This is not the address of a page"),
         ("hello", "names the page “hello”"),
     ],
 )

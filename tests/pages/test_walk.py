@@ -155,7 +155,7 @@ def test_it_opens_on_a_weight_worth_seeing_and_the_address_says_nothing_of_it(wa
     cell = worth_seeing(run(reverse, reverse.query("glass")), kind, layer=None if layer is None else layer - 1)
     assert layer is None or cell.layer == layer - 1
     said = text(test)
-    assert f"In layer {cell.layer + 1}, head {cell.head + 1}, the key" in said
+    assert f"In layer {cell.layer + 1}, head {cell.head + 1}, the query" in said
     assert figure(test, "walk_map")["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
     assert figure(test, "walk_map")["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
     assert not {"head", "query", "key", "step"} & address(test).keys()
@@ -200,7 +200,7 @@ def test_the_arithmetic_and_the_differences_are_written_out(walking):
     said = "\n".join(element.value for element in test.markdown)
     assert r"\frac{q\cdot k}{\sqrt{16}}" in said
     assert r"+ (-\infty) = -\infty" in said
-    assert "The chosen key is closed. comes later in the output" in said
+    assert "no weight (closed: comes later in the output)" in said
     table = test.table[0].value
     assert list(table["Key"])[-1] == "Sum"
     assert table["Score"][4] == "**−∞**"
@@ -238,5 +238,5 @@ def test_a_click_names_a_key_or_nothing(said, key):
 
 def test_a_change_within_the_steps_is_said_and_one_elsewhere_is_not(walking):
     within = walking(kind="cross", layer=1, head=2, do="zero-cross.1.2")
-    assert "acts within this attention" in within.warning[0].value
+    assert "changes something inside this attention" in within.warning[0].value
     assert not walking(kind="cross", layer=1, head=2, do="zero-cross.2.1").warning
