@@ -70,7 +70,7 @@ def test_chinese_is_typeset_as_chinese(texts):
     assert [f"{text}: {faults(text)}" for text in texts if faults(text)] == []
 
 
-@pytest.mark.parametrize(("form", "number"), [(",", 12345), (",.1f", 1234.5), (".0%", 0.12), (".2e", 0.0000123)])
+@pytest.mark.parametrize(("form", "number"), [(",", 12345), (",.1f", 1234.5), (".0%", 0.12)])
 def test_numbers_are_written_as_in_english(form, number):
     """Both languages write 1,234.5 and 12% (CLDR 48); only its compact form would count in 万."""
     template = f"{{n:{form}}}"
