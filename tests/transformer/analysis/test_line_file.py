@@ -36,7 +36,7 @@ def test_what_is_wrong_with_a_line_is_said_of_that_line():
     ("content", "expected"),
     [
         (b"", "x: has no sentences. Write one per line."),
-        (b" \n\t\n", "x: holds no sentences"),
+        (b" \n\t\n", "x: has no sentences"),
         (b"a\nb\nc\n\nd", "x: has 4 lines with text; the limit is 3. Split it."),
         (b"a" * 61, "x: is larger than the limit of 60 bytes. Split it."),
         (b"ab\n\xff", "x: not UTF-8 (byte 3: 0xff); save it as UTF-8."),
