@@ -167,7 +167,7 @@ def test_the_made_up_task_replaces_nothing(tmp_path):
     write_reverse(tmp_path / "a", **sizes)  # the same again
     (tmp_path / "a" / "dev.tsv").write_text("mine", encoding="utf-8")
     (tmp_path / "a" / "train.tsv").unlink()
-    with pytest.raises(DataError, match=r"dev.tsv: is there already and holds something else; choose another folder"):
+    with pytest.raises(DataError, match=r"dev.tsv: already exists with different content; choose another folder"):
         write_reverse(tmp_path / "a", **sizes)
     assert (tmp_path / "a" / "dev.tsv").read_text(encoding="utf-8") == "mine"
     assert not (tmp_path / "a" / "train.tsv").exists()
