@@ -230,7 +230,7 @@ def test_python_may_pin_a_piece(stage):
 
 
 def test_pieces_are_shown_letter_by_letter(stage):
-    stage.on("dialog", lambda dialog: pytest.fail("per piece ran as script"))
+    stage.on("dialog", lambda dialog: pytest.fail("a piece ran as script"))
     choose(stage, "hostile")
     expect(stage.locator(".gf-flow-key .gf-flow-piece")).to_have_count(16)
     shown = stage.locator(".gf-flow-key .gf-flow-piece").all_inner_texts()

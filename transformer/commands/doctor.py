@@ -28,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="decides which texts are taken (default 0)")
     parser.add_argument(
-        "--reported", type=float, metavar="LOSS", help="the loss that the training reported, in nats a piece"
+        "--reported", type=float, metavar="LOSS", help="the loss that the training reported, in nats per piece"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the report as JSON")

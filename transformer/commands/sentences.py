@@ -98,7 +98,7 @@ def _print(results: list[LineResult]) -> None:
         if one.problem is not None:
             print(f"error: line {one.line.number}: {one.problem}", file=sys.stderr)
             continue
-        numbers = [_number("log-probability a piece", one.mean_log_prob), _number("chrF", one.chrf)]
+        numbers = [_number("log-probability per piece", one.mean_log_prob), _number("chrF", one.chrf)]
         said = "; ".join([*filter(None, numbers), *["cut"] * (one.ended is False)])
         print(one.line.number, one.line.source, one.output, said, sep="\t")
 
@@ -107,7 +107,7 @@ def _print_summary(found: Summary) -> None:
     print(f"{found.n - found.n_failed:,} of {found.n:,} lines.")
     named = {
         "chrF of all": found.chrf,
-        "log-probability a piece, in nats": found.log_prob,
+        "log-probability per piece, in nats": found.log_prob,
         "entropy, in bits": found.entropy,
         "length ratio (pieces written / read)": found.length_ratio,
         "repeated pairs of pieces (%)": _percent(found.repeated),

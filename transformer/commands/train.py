@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     training.add_argument(
         "--max-minutes", type=float, default=0.0, help="end at the step in which this time is up, the rate at 0"
     )
-    training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens a step")
+    training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens per step")
     training.add_argument(
         "--rate",
         dest="peak_rate",

@@ -61,7 +61,7 @@ def test_records_of_scores_old_and_new_are_read_as_they_are():
 def test_a_card_that_is_no_object_is_left_out_with_a_warning(content):
     card, (warning,) = read_card(content)
     assert card == Card()
-    assert warning.startswith("card.json is left out: ")
+    assert warning.startswith("card.json was ignored: ")
 
 
 @pytest.mark.parametrize(

@@ -109,13 +109,13 @@ def test_rows_without_the_column_are_numbered():
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (b"epoch,loss\n", "has no row yet"),
+        (b"epoch,loss\n", "has no rows yet"),
         (b"epoch;loss\n1;3\n", "found 'epoch;loss', expected some of: epoch, step, loss"),
-        (b"epoch,loss\n1,x\n2,\n", "no number that can be drawn"),
+        (b"epoch,loss\n1,x\n2,\n", "has no numbers that can be plotted"),
         (b"\xff\xfe\x00e", "not a table of comma-separated text"),
         (b'epoch,loss\n1,"' + b"x" * 200_000 + b'"\n', "not a table of comma-separated text"),
-        (b"epoch,loss\n" + b"1,1\n" * (MAX_ROWS + 1), "has 5,001 rows; at most 5,000"),
-        (b"," * 10_000 + b"x\n1\n", "no column is known"),
+        (b"epoch,loss\n" + b"1,1\n" * (MAX_ROWS + 1), "has 5,001 rows; the limit is 5,000"),
+        (b"," * 10_000 + b"x\n1\n", "has no known column"),
     ],
 )
 def test_what_is_no_curve_is_refused_in_a_sentence(content, says):
@@ -126,7 +126,7 @@ def test_what_is_no_curve_is_refused_in_a_sentence(content, says):
 
 def test_a_huge_file_is_not_read(tmp_path):
     (tmp_path / "training.csv").write_bytes(b"epoch,loss\n" + b"1,1\n" * (MAX_BYTES // 4))
-    with pytest.raises(CheckpointError, match="at most 1,000,000 are expected"):
+    with pytest.raises(CheckpointError, match="the limit is 1,000,000"):
         load_curve(tmp_path)
 
 
@@ -135,7 +135,7 @@ def test_a_link_that_leaves_the_folder_is_refused(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "training.csv").symlink_to(tmp_path / "elsewhere.csv")
-    with pytest.raises(CheckpointError, match="leaves the folder"):
+    with pytest.raises(CheckpointError, match="points outside the folder"):
         load_curve(folder)
 
 

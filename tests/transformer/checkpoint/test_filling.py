@@ -73,14 +73,14 @@ def test_what_fits_in_no_way_is_refused_with_the_figures_before_it_is_read(tmp_p
     folder = raw(tmp_path / "m", torch.float16)
     monkeypatch.setattr("transformer.files.tensorfile.read_into", None)
     room_for(monkeypatch, 1_000)
-    with pytest.raises(CheckpointError, match=r"model.safetensors: loading it takes [\d,]+ bytes .* 1,000 are left"):
+    with pytest.raises(CheckpointError, match=r"model.safetensors: loading it needs [\d,]+ bytes .* 1,000 are free"):
         load(folder)
 
 
 def test_32_bits_of_a_file_never_become_16(tmp_path, monkeypatch):
     folder = raw(tmp_path / "m")
     room_for(monkeypatch, 4 * load(folder).config.count_parameters())
-    with pytest.raises(CheckpointError, match="are left"):
+    with pytest.raises(CheckpointError, match="are free"):
         load(folder)
 
 

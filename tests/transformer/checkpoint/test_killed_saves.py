@@ -64,7 +64,7 @@ def test_between_two_renames_the_hidden_copy_is_found_and_said(killed):
     assert lost
     for folder in lost:
         (hidden,) = folder.parent.glob(".tiny.*.replaced")
-        with pytest.raises(CheckpointError, match=f"a save was killed .* in '{hidden.name}'; rename"):
+        with pytest.raises(CheckpointError, match=rf"a save was interrupted .* in '{hidden.name}'\. Rename"):
             load(folder)
         (entry,) = listing([folder.parent])
         assert (entry.name, entry.folder) == ("tiny", folder)

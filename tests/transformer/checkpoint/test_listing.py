@@ -49,7 +49,7 @@ def test_a_folder_linked_to_itself_is_no_checkpoint(root):
         ("model.safetensors", b"123", "too short"),
         ("model.safetensors", None, "is missing"),
         ("source.model", None, "source.model: is missing"),
-        ("source.model", b"x" * 16_000_001, "at most 16,000,000"),
+        ("source.model", b"x" * 16_000_001, "the limit is 16,000,000"),
         ("target.model", None, "target.model: is missing"),
     ],
 )
@@ -96,7 +96,7 @@ def test_tensors_are_counted_before_they_are_looked_at(root, monkeypatch):
     (root / "tiny" / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
     monkeypatch.setattr(load.tensorfile, "_info", lambda *_: pytest.fail("a tensor was looked at"))
     (root / "shared" / "config.json").unlink()
-    assert "has 10,000 tensors; config.json calls for" in list_checkpoints([root])[1].error
+    assert "has 10,000 tensors; config.json requires" in list_checkpoints([root])[1].error
 
 
 def test_an_empty_folder_and_a_bad_card_do_no_harm(root):
@@ -177,7 +177,7 @@ def test_files_of_maps_are_listed_with_the_folders_of_their_root(root, tmp_path)
         ("tiny.npz (2)", "maps", "tiny-mt: the cats"),
     ]
     assert [e.name for e in entries if e.error] == ["cut.npz"]
-    assert "a/cut.npz: is no .npz file" in next(e.error for e in entries if e.error)
+    assert "a/cut.npz: is not an .npz file" in next(e.error for e in entries if e.error)
 
 
 @posix
@@ -187,7 +187,7 @@ def test_a_file_of_maps_that_is_a_link_out_of_the_root_or_a_pipe_is_not_opened(r
     (root / "gone.npz").symlink_to(root / "nothing")
     os.mkfifo(root / "pipe.npz")
     errors = {entry.name: entry.error for entry in list_checkpoints([root]) if entry.holds == "maps"}
-    assert "leaves the folder" in errors["linked.npz"]
+    assert "points outside the folder" in errors["linked.npz"]
     assert "is missing" in errors["gone.npz"]
     assert "not a regular file" in errors["pipe.npz"]
 

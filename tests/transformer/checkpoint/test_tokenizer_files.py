@@ -83,10 +83,10 @@ def test_raw_ids_say_so_and_what_is_no_id_is_refused(tmp_path):
     checkpoint = load(tmp_path / "numbers")
     trace = checkpoint.run("12 7 5")
     assert trace.src_pieces[:3] == ("12", "7", "5")
-    assert any("came without a tokenizer" in note for note in trace.notes)
+    assert any("has no tokenizer, so its pieces are row numbers" in note for note in trace.notes)
     assert re.fullmatch(r"[\d ]*", trace.output_text)
     for text in ("hello", "12 30", "1 -2"):
-        with pytest.raises(QueryError, match=r"reads ids from 0 to 29 only; found '.*Type numbers"):
+        with pytest.raises(QueryError, match=r"reads only ids from 0 to 29; found '.*Type numbers"):
             checkpoint.run(text)
 
 
@@ -97,7 +97,7 @@ def test_the_target_of_a_marian_model_is_split_by_its_own_pieces(tmp_path):
     assert checkpoint.src_tokenizer is not checkpoint.tgt_tokenizer
     assert checkpoint.src_tokenizer.pieces == checkpoint.tgt_tokenizer.pieces
     assert len(set(checkpoint.warnings)) == len(checkpoint.warnings)
-    assert all("in vocab.json that is the piece" in warning for warning in checkpoint.warnings)
+    assert all("but in vocab.json that id is the piece" in warning for warning in checkpoint.warnings)
 
 
 def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_path):
@@ -122,14 +122,18 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        (VOCABULARY, b" " * 4_000_001, "vocabulary.json: has 4,000,001 bytes; at most 4,000,000"),
+        (VOCABULARY, b" " * 4_000_001, "vocabulary.json: has 4,000,001 bytes; the limit is 4,000,000"),
         (VOCABULARY, b"[" * 60_000, "vocabulary.json: it nests brackets more than 16 deep"),
         (VOCABULARY, b'{"family": "../../t5"}', "vocabulary.json: family: found"),
         (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
         (VOCABULARY, b'{"family": "raw"}', "size: is missing; without a tokenizer"),
         (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model has 7 rows"),
-        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 900}}', "900 in vocab.json; all must be equal"),
-        ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; at most 16,000,000"),
+        (
+            VOCABULARY,
+            b'{"family": "gpt2", "options": {"size": 900}}',
+            "900 pieces in vocab.json; all three must be equal",
+        ),
+        ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; the limit is 16,000,000"),
         ("vocab.json", b'{"a": 0}', "vocab.json: has no piece for the byte"),
         ("merges.txt", None, "merges.txt: is missing"),
         ("merges.txt", b"a b c\n", "merges.txt: line 1 is 'a b c'"),
@@ -151,7 +155,7 @@ def test_a_link_that_leaves_the_folder_is_not_followed(outside, tmp_path):
     written("gpt2", tmp_path / "spoilt")
     (tmp_path / "spoilt" / outside).rename(tmp_path / outside)
     (tmp_path / "spoilt" / outside).symlink_to(tmp_path / outside)
-    refused(tmp_path / "spoilt", f"{outside}: is a link that leaves the folder")
+    refused(tmp_path / "spoilt", f"{outside}: is a link that points outside the folder")
 
 
 def test_a_larger_tokenizer_json_is_read_than_any_other_file(tmp_path):
@@ -161,7 +165,7 @@ def test_a_larger_tokenizer_json_is_read_than_any_other_file(tmp_path):
     file.write_bytes(content + b" " * 16_000_001)
     assert load(tmp_path / "spoilt").src_tokenizer.size
     file.write_bytes(content + b" " * 40_000_001)
-    refused(tmp_path / "spoilt", "at most 40,000,000")
+    refused(tmp_path / "spoilt", "the limit is 40,000,000")
 
 
 def test_a_listed_folder_is_looked_at_again_when_its_tokenizer_changes(tmp_path):
@@ -174,5 +178,5 @@ def test_a_listed_folder_is_looked_at_again_when_its_tokenizer_changes(tmp_path)
 def test_a_training_does_not_start_from_another_librarys_tokenizer(tmp_path):
     written("gpt2", tmp_path / "gpt2")
     job = type("Job", (), {"start_from": tmp_path / "gpt2"})
-    with pytest.raises(DataError, match="its tokenizer is another library's"):
+    with pytest.raises(DataError, match="its tokenizer comes from another library"):
         training._vocabularies(job, [])

@@ -66,7 +66,7 @@ def test_ctrl_c_says_how_to_go_on(job, monkeypatch, capsys, full_epochs):
 def test_a_folder_that_was_deleted_cannot_be_resumed(job, monkeypatch):
     train_and_stop(job, monkeypatch)
     shutil.rmtree(job.out)
-    with pytest.raises(DataError, match=r"reverse: is gone, and the best epoch so far with it"):
+    with pytest.raises(DataError, match=r"reverse: is gone, and the best epoch so far is gone with it"):
         train(dataclasses.replace(job, resume=True))
     assert not job.out.exists()
 

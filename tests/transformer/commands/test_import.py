@@ -46,7 +46,7 @@ def test_a_folder_becomes_a_checkpoint_that_runs(folder, tmp_path, capsys):
     assert list(trace.tgt_ids) == ids[0, len(trace.src_ids) :].tolist()
     at_once = transformer.load(folder)  # without a folder of ours between
     assert at_once.run(at_once.query("12 7 5", max_new=6)).tgt_ids == trace.tgt_ids
-    with pytest.raises(CheckpointError, match="is read with the tokenizer in it; leave out the one"):
+    with pytest.raises(CheckpointError, match="is read with its own tokenizer; leave out the one you gave"):
         transformer.preview(folder, given=transformer.Given(pieces=REVERSE / "pieces.model"))
 
 
@@ -61,7 +61,7 @@ def test_16_bits_stay_16_bits_on_the_disk_and_where_memory_is_short(folder, tmp_
     whole = 4 * ours.config.count_parameters()
     monkeypatch.setattr(room, "available", lambda: whole)
     narrow = transformer.load(folder)
-    assert f"takes {whole:,} bytes" in " ".join(narrow.warnings)
+    assert f"this model needs {whole:,} bytes" in " ".join(narrow.warnings)
     assert narrow.model.src_table.dtype == dtype
     assert narrow.run("12 7 5").tgt_ids == ours.run("12 7 5").tgt_ids
 
@@ -88,7 +88,7 @@ def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
     [
         ("eos_id", "expected FIELD=VALUE"),
         ("=3", "expected FIELD=VALUE"),
-        ("colour=red", "'colour' is nothing that can be answered; expected one of eos_id, source_language"),
+        ("colour=red", "'colour' is not a question that can be answered; expected one of eos_id, source_language"),
     ],
 )
 def test_an_answer_to_nothing_is_refused(folder, tmp_path, capsys, given, message):
@@ -169,7 +169,7 @@ def test_a_tokenizer_of_another_size_and_an_answer_given_twice_are_refused(rever
     command = ["import", str(reverse / "reverse.pt"), "--out", str(tmp_path / "ours")]
     other = REVERSE.with_name("en-fr") / "pieces.model"
     assert main([*command, "--pieces", str(other)]) == 2
-    assert "has 6,000 pieces, and the table of embeddings 30 rows" in capsys.readouterr().err
+    assert "has 6,000 pieces, but the embedding table has 30 rows" in capsys.readouterr().err
     assert main([*command, "--set", "pad_id=0", "--set", "pad_id=1"]) == 2
     assert "pad_id is answered twice" in capsys.readouterr().err
     assert not (tmp_path / "ours").exists()
@@ -180,7 +180,7 @@ def test_a_folder_that_holds_something_is_left_alone(folder, tmp_path, capsys):
     out.mkdir()
     (out / "thesis.txt").write_text("all of it")
     assert main(["import", str(folder), "--out", str(out)]) == 2
-    assert "holds something already" in capsys.readouterr().err
+    assert "already exists and is not an empty folder" in capsys.readouterr().err
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
 
 

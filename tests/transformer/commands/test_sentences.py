@@ -34,7 +34,7 @@ def test_a_table_is_written_once(file, tmp_path, capsys):
     assert [row["output"] for row in rows] == ["cba", "ssalg"]
     assert float(rows[0]["score"]) > float(rows[0]["log_prob"]) - 1
     assert main(["sentences", REVERSE, str(file), "--csv", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists; choose another file" in capsys.readouterr().err
     assert main(["sentences", REVERSE, str(file), "--csv", str(out), "--force"]) == 0
 
 

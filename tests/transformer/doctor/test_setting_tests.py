@@ -68,7 +68,7 @@ def test_positions_that_begin_elsewhere_are_found_with_their_place(reverse):
     measured = found(spoilt, "position_shift", pairs=PAIRS).measured
     assert measured.places == ("positions -1 (decoder)",)
     assert measured.headline == "It was trained with positions that begin 1 row earlier than here (decoder)."
-    assert "The wrong line is the one that adds the positions" in measured.causes
+    assert "The cause is the line that adds the positions" in measured.causes
 
 
 def test_a_forgotten_scale_of_the_scores_is_named_in_words(reverse):
@@ -92,7 +92,7 @@ def test_what_is_wrong_below_is_not_a_setting(reverse):
     findings = {test.name: run_test(test, patient) for test in UP_TO_SETTINGS}
     assert findings["source"].verdict == "broken"
     assert all(findings[name].verdict == "not_applicable" for name in NAMES)
-    assert "once source is mended" in findings["norm"].measured.said
+    assert "only once these tests pass: source" in findings["norm"].measured.said
 
 
 def test_a_neighbour_has_the_model_s_own_mistakes(tmp_path):

@@ -113,7 +113,7 @@ def test_without_references_what_the_model_writes_finds_the_structure(reverse):
         asking(**asked), Variants(reverse).get, Samples(WORDS), progress=lambda done, most: tried.append((done, most))
     )
     assert best_answers(report) == {name: getattr(reverse.model.config, name) for name in asked}
-    assert "has a mean probability of 90" in by_name(report)["norm"].evidence
+    assert "have a mean probability of 90" in by_name(report)["norm"].evidence
     assert "on 8 texts" in report.notes[-2]
     assert "a wrong model may be certain too" in report.notes[-1]
     assert tried[-1][0] == len(tried) <= tried[-1][1]
@@ -159,7 +159,7 @@ def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
     assert found == {name: getattr(config, name) for name in found}
     assert "4 fits best (loss " in by_name(report)["n_heads"].evidence
     assert "; next is " in by_name(report)["n_heads"].evidence
-    assert "cannot be told from it" in by_name(report)["activation"].evidence
+    assert "not clearly better than" in by_name(report)["activation"].evidence
 
 
 @pytest.mark.parametrize(("scale", "told"), [(1.0, "1 fits best"), (None, "1/√d_head fits best")])
@@ -186,7 +186,7 @@ def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
     one = Tried(tiny_model(dtype=torch.float32), RawIds(17), RawIds(19))
     pairs = Samples(("5 6 7", "8 9", "10 11 12"), ("12 4", "5 6 7", "8"))
     report = scored(asking(n_heads=[1, 3]), Variants(one).get, pairs)
-    assert report.notes[-2].startswith("The best of them is no better than guessing: its loss on 3 texts is ")
+    assert report.notes[-2].startswith("Even the best of them is no better than guessing: its loss on 3 texts is ")
     assert report.notes[-1] == POINTS_TO_THE_DOCTOR
     assert by_name(report)["n_heads"] == by_name(asking(n_heads=[1, 3]))["n_heads"]  # said once, and nothing is best
     assert best_answers(report) == {}
@@ -206,13 +206,13 @@ def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse
     for values in (["gelu", "relu", "silu"], ["silu", "gelu", "relu"], ["relu", "silu", "gelu"]):
         report = scored(asking(activation=values), Variants(one).get, pairs)
         assert best_answers(report)["activation"] == values[0]
-        assert "they do not tell" in by_name(report)["activation"].evidence
+        assert "which decides nothing" in by_name(report)["activation"].evidence
 
 
 def test_what_cannot_be_tried_is_told_and_stays_as_it_was():
     headless = Tried(tiny_model(**ENCODER), RawIds(17), RawIds(17))
     report = scored(asking(n_heads=[1, 3]), Variants(headless).get, Samples(("5 6",)))
-    assert "the model gives vectors and no logits" in report.notes[-1]
+    assert "the model outputs vectors, not logits" in report.notes[-1]
     assert by_name(report)["n_heads"].choices == (Choice(1), Choice(3))
     missing = scored(asking(n_heads=[1, 3]), lambda _: None, Samples(("5 6",)))
     assert "some tensors are missing" in missing.notes[-1]
@@ -295,7 +295,7 @@ def test_lines_are_read_as_pairs_or_as_texts(tmp_path):
     assert samples_of("a\tb\n\n c \td\r\n", label="x") == Samples(("a", "c"), ("b", "d"))
     assert len(samples_of("text\n" * 100, label="x")) == MOST_SAMPLES
     for content, problem in (
-        ("", "holds no texts"),
+        ("", "contains no texts"),
         ("a\tb\tc", "found 3 columns"),
         ("a\tb\nc", "line 2: some lines are"),
         ("a\t", "expected `source TAB target`"),

@@ -106,8 +106,8 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
     assert (found - theirs(torch.eye(16)[ids])).abs().max() < 1e-5
     assert (recorder.values["encoder.0.self_attn.weights"] - maps[0]).abs().max() < 1e-6
     report = preview(tmp_path / "m.pt", answers=answers).report
-    assert "piece i stands for the unit vector of dimension i" in str(report)
-    assert "taken for an encoder's" in str(report)
+    assert "piece i becomes the unit vector of dimension i" in str(report)
+    assert "They are read as an encoder's" in str(report)
 
 
 def test_layers_that_may_be_a_decoders_are_not_taken_for_an_encoders(tmp_path):

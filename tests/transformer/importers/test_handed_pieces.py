@@ -39,9 +39,9 @@ def test_tokenizers_say_what_ids_mean(tmp_path, checkpoint_folder):
     assert load(tmp_path / "all", answers=answers | around) == checkpoint
     shutil.copy(target, tmp_path / "all" / "source.model")
     assert "source.model: has" in str(preview(tmp_path / "all").report)
-    with pytest.raises(CheckpointError, match="two tables of embeddings, so give one for each side"):
+    with pytest.raises(CheckpointError, match="two embedding tables; give one tokenizer for each side"):
         preview(path, given=Given(source))
-    with pytest.raises(CheckpointError, match=r"target.model: has .* pieces, and the table of embeddings"):
+    with pytest.raises(CheckpointError, match=r"target.model: has .* pieces, but the embedding table"):
         preview(path, given=Given(target, source))
 
 
@@ -99,7 +99,7 @@ def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tm
     assert MAX_JSON > 35_000_000  # Gemma's
     with (tmp_path / "tokenizer.json").open("wb") as file:
         file.truncate(MAX_JSON + 1)
-    with pytest.raises(CheckpointError, match=r"tokenizer\.json: has 40,000,001 bytes; at most 40,000,000"):
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: has 40,000,001 bytes; the limit is 40,000,000"):
         preview(path, given=Given(pieces=tmp_path / "tokenizer.json"))
     with pytest.raises(CheckpointError, match="40,000,001 bytes"):
         canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)

@@ -119,7 +119,7 @@ BEGINNINGS = {
     b"version https://git-lfs.github.com/spec/v1\n": "Git LFS pointer",
     b"  <!DOCTYPE html><html>": "web page",
     struct.pack("<Q", 2) + b"{}": "looks like a safetensors file",
-    b"\x93NUMPY": "is not a file of torch.save",
+    b"\x93NUMPY": "was not written by torch.save",
     b"PK\x03\x04": "cut off",
     b"PK\x03\x04" + b"\0" * 500: "cut off",
     pickles.LEGACY: "damaged",
@@ -210,7 +210,11 @@ def test_what_takes_too_long_is_stopped(tmp_path, model, monkeypatch, started):
 def test_a_child_that_hands_back_nonsense_is_not_believed(tmp_path, model, monkeypatch, started):
     path = saved(tmp_path / "m.pt", model.state_dict())
     odd = "open('outline.json', 'w').write('{\"refused\": [], \"found\": 1}')"
-    for code, message in (("", "was ended"), ("open('outline.json', 'w').write('{')", "cannot be used"), (odd, "1")):
+    for code, message in (
+        ("", "stopped unexpectedly"),
+        ("open('outline.json', 'w').write('{')", "cannot be used"),
+        (odd, "1"),
+    ):
         child = tmp_path / "child.py"
         child.write_text(code)
         monkeypatch.setattr(pickles, "CHILD", child)

@@ -52,7 +52,7 @@ def test_a_report_in_which_everything_is_accounted_for():
 def test_what_is_in_the_way_of_writing_is_named(changes, problem):
     report = a_report(**changes)
     assert not report.can_be_written
-    assert str(report).endswith(f"It cannot be written yet: {problem}.")
+    assert str(report).endswith(f"The model cannot be imported yet: {problem}.")
 
 
 def test_a_question_shows_its_choices_with_their_scores_until_it_is_answered():

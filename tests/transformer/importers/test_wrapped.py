@@ -58,4 +58,4 @@ def test_a_part_that_was_compiled_and_names_that_then_clash(tmp_path):
 
 @pytest.mark.parametrize("content", [[torch.ones(1)], torch.ones(2), {"epoch": 3}, {}, 7, "text"], ids=str)
 def test_what_holds_no_dictionary_of_tensors(tmp_path, content):
-    refused(saved(tmp_path / "m.pt", content), "holds no tensors|expected a dictionary")
+    refused(saved(tmp_path / "m.pt", content), "contains no tensors|expected a dictionary")

@@ -90,5 +90,5 @@ def test_what_cannot_be_made_again_is_refused(both):
     bare, _ = long_and_short(both)
     with pytest.raises(QueryError, match="no layer 9"):
         each_layer(both, bare, "cross", same, layers=[9])
-    with pytest.raises(QueryError, match="another checkpoint"):
+    with pytest.raises(QueryError, match="made with a checkpoint other than tiny;"):
         each_layer(both, replace(bare, query=replace(bare.query, checkpoint="0" * 64)), "cross", same)

@@ -66,7 +66,7 @@ WRONG = [("self", 0, 0), (None, 0, 0), ("cross", -1, 0), ("cross", 64, 0), ("cro
 def test_text_that_is_nearly_right_is_refused(text):
     with pytest.raises(QueryError):
         parse(text)
-    with pytest.raises(QueryError, match="at most 64"):
+    with pytest.raises(QueryError, match="65 interventions were requested; the limit is 64"):
         parse("_".join(f"zero-cross.1.{head}" for head in range(1, MAX_INTERVENTIONS + 2)))
 
 

@@ -118,7 +118,7 @@ WRONG = [
 ] + [
     ({"forced": value}, "forced") for value in (5, None, "56", {5: 6}, {5}, (5.0,), ("5",), (True,), (-1,), (10**9,))
 ] + [
-    ({"forced": (5,) * 9, "max_new": 8}, "9 forced pieces do not fit into an output of 8"),
+    ({"forced": (5,) * 9, "max_new": 8}, "9 forced pieces do not fit into an output of at most 8"),
     ({"forced": [5] * 10**6}, "1,000,000 forced pieces"),
     ({"hypothesis": 1}, "hypothesis"),
     ({"hypothesis": 4, "decoding": Beam(size=4)}, "hypothesis.*from 0 to 3"),
@@ -266,5 +266,5 @@ def test_hostile_json_is_refused(text):
 
 
 def test_another_version_is_said():
-    with pytest.raises(QueryError, match=r"another version.*reads version 1"):
+    with pytest.raises(QueryError, match=r"a different version.*reads version 1"):
         Query.from_json(json.dumps(record(version=2)))

@@ -45,7 +45,7 @@ def test_a_site_that_does_not_exist_is_refused(checkpoint, trace):
 
 
 def test_a_run_of_another_checkpoint_is_refused(shared_checkpoint_folder, trace):
-    with pytest.raises(QueryError, match="another checkpoint"):
+    with pytest.raises(QueryError, match="made with a checkpoint other than tiny-shared;"):
         replay(transformer.load(shared_checkpoint_folder), trace, ["logits"])
 
 

@@ -198,7 +198,7 @@ def test_without_a_start_piece_the_first_piece_is_not_judged(tmp_path):
     found = alone("decoder", tmp_path, prepend_source_bos=False)
     ids = found.run("ba lo mi").src_ids
     assert score(found, "ba lo mi").ids == ids[1:]
-    with pytest.raises(QueryError, match="This text is one piece"):
+    with pytest.raises(QueryError, match="This text is a single piece"):
         score(found, "ba")
 
 
@@ -219,7 +219,7 @@ def test_bad_references_are_refused_in_a_sentence(checkpoint, encoder):
     assert "is empty" in refused(checkpoint, SOURCE, "  ")
     assert "is empty" in refused(checkpoint, SOURCE, [checkpoint.config.eos_id])
     assert f"ids go from 0 to {size - 1}" in refused(checkpoint, SOURCE, [5, size])
-    assert "holds the id" in refused(checkpoint, SOURCE, [5, True])
+    assert "contains the id" in refused(checkpoint, SOURCE, [5, True])
     assert "padding" in refused(checkpoint, SOURCE, [5, checkpoint.config.pad_id])
     assert "room for" in refused(checkpoint, SOURCE, TARGETS[3] * 40)
     assert "the limit is 4,000" in refused(checkpoint, SOURCE, "a" * 4_001)

@@ -71,7 +71,7 @@ def test_the_folder_with_the_weights_is_taken(tmp_path, folder):
 
 def test_two_models_side_by_side_cannot_be_chosen_from(tmp_path):
     content = packed([("a/model.safetensors", WEIGHTS), ("b/model.safetensors", WEIGHTS)])
-    assert "several models, in 'a', 'b'; pack one of them" in refused(content, tmp_path)
+    assert "several models, in 'a', 'b'; pack only one of them" in refused(content, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_two_models_side_by_side_cannot_be_chosen_from(tmp_path):
     ["../up.pt", "a/../../up.pt", "/etc/up.pt", "C:/up.pt", "a\\..\\up.pt", "./up.pt", "a//up.pt", "..", "a/.."],
 )
 def test_a_name_that_leads_out(tmp_path, name):
-    assert "leads out of the archive or is no plain path" in refused(packed([(name, WEIGHTS)]), tmp_path / "in")
+    assert "points outside the archive or is not a plain path" in refused(packed([(name, WEIGHTS)]), tmp_path / "in")
     assert {path.name for path in tmp_path.rglob("*")} <= {"in"}
 
 
 @pytest.mark.parametrize("name", ["a\nb.pt", "a\x1b[2Jb.pt", "x" * 300 + ".pt", "\u202egnp.pt"])
 def test_a_name_that_cannot_be_shown(tmp_path, name):
-    assert "cannot be the name of a file here" in refused(packed([(name, WEIGHTS)]), tmp_path)
+    assert "cannot be used as a file name here" in refused(packed([(name, WEIGHTS)]), tmp_path)
 
 
 def test_markup_is_a_name_like_others(tmp_path):
@@ -96,11 +96,11 @@ def test_markup_is_a_name_like_others(tmp_path):
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["a.pt", "a.pt"], "two files with one name"),
-        (["Model.pt", "model.PT"], "two files with one name"),
-        (["\u00e9.pt", "e\u0301.pt"], "two files with one name"),
+        (["a.pt", "a.pt"], "two files with the same name"),
+        (["Model.pt", "model.PT"], "two files with the same name"),
+        (["\u00e9.pt", "e\u0301.pt"], "two files with the same name"),
         (["model.pt", "more.zip"], "'more.zip' is an archive inside the archive; unpack it first"),
-        (["model.pt", "more.tar.gz"], "is an archive in the archive"),
+        (["model.pt", "more.tar.gz"], "is an archive inside the archive"),
     ],
 )
 def test_names_that_are_one_or_archives(tmp_path, names, said):
@@ -111,9 +111,9 @@ def test_names_that_are_one_or_archives(tmp_path, names, said):
     ("mode", "said"),
     [
         (stat.S_IFLNK | 0o777, "is a link; pack the file itself"),
-        (stat.S_IFIFO, "is no ordinary file"),
-        (stat.S_IFCHR, "is no ordinary file"),
-        (stat.S_IFSOCK, "is no ordinary file"),
+        (stat.S_IFIFO, "is not an ordinary file"),
+        (stat.S_IFCHR, "is not an ordinary file"),
+        (stat.S_IFSOCK, "is not an ordinary file"),
     ],
 )
 def test_what_is_no_file(tmp_path, mode, said):
@@ -125,7 +125,7 @@ def test_encrypted_and_oddly_packed(tmp_path):
     central = plain.index(b"PK\x01\x02")
     encrypted = plain[: central + 8] + b"\x01\x00" + plain[central + 10 :]
     assert "is encrypted; pack it without a password" in refused(encrypted, tmp_path / "a")
-    assert "packed in a way that is not read" in refused(
+    assert "compressed in a way that cannot be read" in refused(
         packed([("a.pt", WEIGHTS)], zipfile.ZIP_LZMA), tmp_path / "b"
     )
 
@@ -134,10 +134,12 @@ def test_bombs_are_refused_before_they_are_unpacked(tmp_path):
     zeros = bytes(20_000_000)
     began = time.process_time()
     assert "more than 100 times as many" in refused(packed([("model.pt", zeros)]), tmp_path / "a")
-    assert "a file may have 1,000,000" in refused(packed([("model.pt", zeros)]), tmp_path / "b", file=10**6)
+    assert "the limit for one file is 1,000,000" in refused(packed([("model.pt", zeros)]), tmp_path / "b", file=10**6)
     many = packed([(f"{number}.pt", bytes(900_000)) for number in range(10)])
-    assert "would be 9,000,000 bytes unpacked; at most 8,000,000" in refused(many, tmp_path / "c", unpacked=8 * 10**6)
-    assert "holds 10 files; at most 5" in refused(many, tmp_path / "d", files=5)
+    assert "would be 9,000,000 bytes when unpacked; the limit is 8,000,000" in refused(
+        many, tmp_path / "c", unpacked=8 * 10**6
+    )
+    assert "contains 10 files; the limit is 5" in refused(many, tmp_path / "d", files=5)
     assert not list(tmp_path.rglob("[0-9]*"))
     assert time.process_time() - began < AT_ONCE
 
@@ -169,12 +171,12 @@ def test_a_list_that_is_too_long_is_not_read(tmp_path):
     content = bytearray(packed([("a.pt", b"x")]))
     content[-12:-8] = b"\xff\xff\xff\xff"  # each of the two sizes of its list: a zip64 archive
     content[-10:-6] = struct.pack("<I", 2**31)
-    assert "files; at most" in refused(bytes(content), tmp_path)
+    assert "files; the limit is" in refused(bytes(content), tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"<html>", b"PK\x05\x06", b"PK\x03\x04" + bytes(100)])
 def test_what_is_no_archive(tmp_path, content):
-    assert "is no zip archive, or is cut off" in refused(content, tmp_path)
+    assert "is not a zip archive, or is cut off" in refused(content, tmp_path)
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -30,7 +30,7 @@ def test_a_sentence_arrives_as_it_was_said(one, language):
     [
         None,
         7,
-        "text alone",
+        "others only a text",
         {},
         {"say": ["{x:>999999999}", None], "values": {"x": 1}},
         {"say": ["{x.__class__}", None], "values": {"x": 1}},

@@ -81,7 +81,7 @@ def test_a_wrong_value_is_named_with_its_field_and_costs_nothing(folder, field, 
         (b"", "not JSON"),
         (b"\xff\xfe{}", "not UTF-8"),
         (b"[" * 200_000, "more than 16 deep"),
-        (b'{"a": NaN}', "NaN is not a number"),
+        (b'{"a": NaN}', "NaN is not a valid number in JSON"),
         (b'{"a": 1e999}', "1e999.* is too large"),
         (b'{"a": 1' + b"0" * 5_000 + b"}", "a number of 5,001 digits"),
         (b'{"a": 1, "a": 2}', "the key 'a' occurs twice"),
@@ -119,7 +119,7 @@ def test_a_link_that_leaves_the_folder_and_a_pipe_are_not_opened(folder, tmp_pat
     (folder / "merges.txt").write_text("")
     (folder / name).unlink(missing_ok=True)
     (folder / name).symlink_to(outside)
-    assert "secret" not in refused(folder, "link that leaves the folder")
+    assert "secret" not in refused(folder, "link that points outside the folder")
     (folder / name).unlink()
     os.mkfifo(folder / name)
     refused(folder, "not a regular file|no file of weights|has no")

@@ -163,7 +163,7 @@ def test_tensors_and_lists_that_do_not_fit_are_named(tmp_path):
         opening.preview(path)
     path, _ = saved(tmp_path / "list")
     (path.parent / "dict.en.txt").write_text(dictionary(200, name="y"))
-    with pytest.raises(CheckpointError, match="200, and its table of embeddings 19 rows"):
+    with pytest.raises(CheckpointError, match="200 pieces, but its embedding table has 19 rows"):
         opening.preview(path)
     (path.parent / "dict.en.txt").write_text("the 5\nnothing\n")
     with pytest.raises(CheckpointError, match=r"dict\.en\.txt: line 2"):

@@ -115,7 +115,7 @@ def test_a_config_that_is_missing_or_none(tmp_path):
         with pytest.raises(CheckpointError, match=r"config\.yaml"):
             opening.preview(path)
     (tmp_path / "config.yaml").unlink()
-    with pytest.raises(CheckpointError, match=r"config\.yaml is not beside it"):
+    with pytest.raises(CheckpointError, match=r"config\.yaml is not next to it"):
         opening.preview(path)
 
 

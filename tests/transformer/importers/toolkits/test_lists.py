@@ -43,8 +43,8 @@ def test_half_of_a_pair_is_no_piece(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("\n" * 15_000_000, "has 15,000,000 lines; a list of 1 to 1,000,000 pieces"),
-        ("a: 0\n" + "x" * 15_000_000, "line 2 has 15,000,000 characters; at most 1,000 are read"),
+        ("\n" * 15_000_000, "has 15,000,000 lines; expected a list of 1 to 1,000,000 pieces"),
+        ("a: 0\n" + "x" * 15_000_000, "line 2 has 15,000,000 characters; the limit is 1,000"),
         ("".join(f'"\\x41{i}": {i}\n' for i in range(50_000)), "over 10,000 lines are written in a way that is slow"),
     ],
     ids=["lines", "line", "slow"],
@@ -58,7 +58,7 @@ def test_a_list_takes_no_time(tmp_path, text, said):
 
 @pytest.mark.parametrize("text", ["a: [" + "1," * 480_000 + "1]", "a: 1" + ":59" * 330_000], ids=["list", "clock"])
 def test_settings_are_short(text):
-    with pytest.raises(CheckpointError, match=r"x: has 9\d\d,\d{3} bytes of settings; at most 100,000 are read"):
+    with pytest.raises(CheckpointError, match=r"x: has 9\d\d,\d{3} bytes of settings; the limit is 100,000"):
         lists.settings(text, label="x")
 
 

@@ -123,7 +123,7 @@ def test_files_that_are_no_such_arrays(tmp_path):
     for message, how in {
         "is compressed": {"packed": True},
         "of 'object'|plain numbers|objects|Object arrays|damaged": {"array": np.array([{"a": 1}], dtype=object)},
-        "no text": {"array": np.zeros(4)},
+        "is not a text of at most 1,000,000 bytes": {"array": np.zeros(4)},
     }.items():
         path, _ = saved(tmp_path / message[:5], **how)
         with pytest.raises(CheckpointError, match=message):
@@ -142,7 +142,7 @@ def test_a_claim_of_more_than_there_is_takes_no_memory(tmp_path):
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 12)})
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("more.npy", header.getvalue())
-    with pytest.raises(CheckpointError, match="claims more bytes than it has"):
+    with pytest.raises(CheckpointError, match="claims a different number of bytes than it has"):
         opening.preview(path)
 
 
@@ -165,12 +165,12 @@ def test_settings_that_are_no_settings(tmp_path):
 @pytest.mark.parametrize(
     ("pieces", "message"),
     [
-        ("the: 0\n", "piece of id 0"),
+        ("the: 0\n", "piece with the id 0"),
         ("</s>: 0\nthe: 2\n", "none has the id 1"),
-        ("</s>: 0\nthe: 0\n", "has the id 0, as"),
+        ("</s>: 0\nthe: 0\n", "'the' has the id 0, which '</s>' already has"),
         ("</s>: 0\nthe five\n", "line 2"),
         ("</s>: 0\n&a b: 1\n*a : 2\n", "line|YAML"),
-        (vocabulary(40, "x"), "40, and its table"),
+        (vocabulary(40, "x"), "40 pieces, but its embedding table"),
     ],
 )
 def test_vocabularies_that_do_not_fit(tmp_path, pieces, message):

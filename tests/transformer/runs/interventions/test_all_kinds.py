@@ -27,7 +27,7 @@ UNFIT = {
     "marian": {},
     "gpt2": {"pads": "no padding piece", "padding": "no padding piece"},
     "llama": {"pads": "no padding piece", "padding": "no padding piece", "heads": "Rotary positions"},
-    "bert": {"insist": "writes nothing", "causal": "An encoder alone has no causal mask"},
+    "bert": {"insist": "writes nothing", "causal": "An encoder-only model has no causal mask"},
 }
 """What makes no sense in checkpoints of other programs, and a part of why."""
 

@@ -177,12 +177,12 @@ def test_what_a_model_or_a_sentence_has_not_is_refused(both, change, said):
 
 def test_other_heads_than_those_of_the_other_run_are_refused(both):
     for change in (CopyMap("cross", 0, text=OTHER), Patch(stack="decoder", layer=0, value="selfheads", text=OTHER)):
-        with pytest.raises(ChangeError, match="takes 3 heads from a run of the unchanged model; here are 2"):
+        with pytest.raises(ChangeError, match="takes 3 heads from a run of the unchanged model, but this run has 2"):
             run(both, both.query(SOURCE, interventions=(change, HeadsTold(2))))
 
 
 def test_what_is_not_in_a_layer_has_none():
-    with pytest.raises(QueryError, match="is not in a layer"):
+    with pytest.raises(QueryError, match="does not belong to a layer"):
         Patch(stack="encoder", layer=0, value="final", text=OTHER)
 
 
