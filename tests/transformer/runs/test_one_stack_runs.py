@@ -148,11 +148,7 @@ def test_a_finished_run_is_read_again(decoder):
 
 
 def test_prompts_with_padding_cannot_be_decoded_together(decoder):
-<<<<<<< HEAD
-    with pytest.raises(QueryError, match="must have the same length"):
-=======
     with pytest.raises(QueryError, match="prompts decoded together must have the same length and no padding"):
->>>>>>> f2
         Prefix(decoder.model, torch.tensor([[5, 6], [5, 0]]), cache=None)
 
 
