@@ -68,7 +68,7 @@ def test_a_key_that_is_clicked_is_followed_in_every_chart(own_server, tab):
         click(page, chart, key, None)
         expect(page).to_have_url(re.compile(rf"[?&]key={key + 1}(&|$)"), timeout=SETTLED_MS)
         wait_for_idle(page)
-        expect(summary(page)).to_contain_text(f"the key {'glass'[key]} gets")
+        expect(summary(page)).to_contain_text(f"gives the key {'glass'[key]} a weight")
         for other in (SCORES, WEIGHTS, MAP):
             comes_to(page, lambda other=other: framed(page, other)[0], pytest.approx(key))
         comes_to(page, lambda: framed(page, VALUES)[1], pytest.approx(key))
