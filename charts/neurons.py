@@ -201,9 +201,9 @@ HOW_TO_READ_ACTIVE = {  # by whether there is a gate
         "brackets: ‖a·w‖, the length of what it adds to the stream, where w is its column of W_down."
     ),
     True: say(
-        "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, with biases where there "
-        "are any, the largest on top. In brackets: ‖a·w‖, the length of what it adds to the stream, where w is its "
-        "column of W_down."
+        "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, including any biases. "
+        "The largest is on top. In brackets: ‖a·w‖, the length of what the neuron adds to the stream, where w is "
+        "its column of W_down."
     ),
 }
 HOW_TO_READ_EFFECT = say(

@@ -15,9 +15,9 @@ from charts.theme import Spec, base_layout, literal, subtitle
 from words import say
 
 HOW_TO_READ = say(
-    "Each bar is one right piece's loss −ln p, 0 where the model is certain of it. Pale bars are pieces that rank "
-    "first. The dotted line is the mean, the dashed line the loss of guessing uniformly among all pieces. Click a "
-    "bar to look at that piece."
+    "Each bar is the loss −ln p of one right piece; it is 0 if the model is certain of the piece. Pale bars are "
+    "pieces that rank first. The dotted line is the mean; the dashed line is the loss of guessing uniformly among "
+    "all pieces. Click a bar to look at that piece."
 )
 HOW_TO_READ_HIDDEN = say(
     "Each bar is one piece's loss −ln p when only that piece is hidden, 0 where the model is certain of it. Pale "

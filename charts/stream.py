@@ -105,7 +105,7 @@ def stream_lines_spec(
     others = [token for token in range(len(pieces)) if token != chosen]
     if len(pieces) > MOST_LINES:
         weak = _range(depths, numbers, value_name, pale)
-        subtitle(layout, [say("{n} tokens: the least and largest value, and the chosen token", n=len(pieces))])
+        subtitle(layout, [say("{n} tokens: the smallest and largest values, and the chosen token", n=len(pieces))])
     else:
         weak = [_lines(depths, numbers, pieces, others, value_name) | stroke(pale, 1, size=5)] if others else []
     rows = [

@@ -13,9 +13,9 @@ from charts.theme import Colour, Spec
 from words import say
 
 HOW_TO_READ = say(
-    "Both texts by position. Blue: the same up to the first difference, which is framed. Orange: what each text "
-    "has after it. Each continues its own earlier pieces, so pieces in one column do not correspond. Purple: the "
-    "same ending."
+    "Both texts by position. Blue: identical up to the first difference, which is framed. Orange: what follows in "
+    "each text. There, each text continues its own earlier pieces, so pieces in one column do not correspond. "
+    "Purple: the identical ending."
 )
 AXIS = say("Position, line by line")
 _SHADES: dict[str, tuple[Colour, float]] = {

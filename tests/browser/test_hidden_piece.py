@@ -17,10 +17,10 @@ def test_a_piece_is_hidden_by_a_click_and_by_a_key(page: Page, own_server: Serve
     chips = page.locator(CHIPS)
     expect(chips.nth(1)).to_have_attribute("aria-pressed", "true", timeout=30_000)
     chips.nth(2).click()
-    expect(page.get_by_text("Token 3: candidates for the gap")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Token 3: candidates for the hidden piece")).to_be_visible(timeout=30_000)
     wait_for_idle(page)
     expect(page).to_have_url(re.compile("hidden=3"))
     expect(chips.nth(2)).to_have_attribute("aria-pressed", "true")
     chips.nth(3).press("Enter")
-    expect(page.get_by_text("Token 4: candidates for the gap")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Token 4: candidates for the hidden piece")).to_be_visible(timeout=30_000)
     expect(page.locator(".gf-stepper .gf-controls")).to_be_hidden()  # there is nothing to step through

@@ -241,7 +241,7 @@ def test_the_address_says_the_step_of_both(compare):
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (1, 1)
     test = compare(src="abc", step=4, b="src=abcdefgh&step=7")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (4, 7)
-    assert any("it stands at its end" in one.value for one in test.caption)
+    assert any("stays at its end" in one.value for one in test.caption)
     test = compare(src="abcdefgh", step=7, b="src=abc")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (7, 4)
 

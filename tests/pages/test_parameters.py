@@ -114,7 +114,7 @@ def test_constant_tensors_are_found(odd):
     assert set(shown(test).index) == expected
     assert shown(test).loc[VALUE, "effective_rank"] == pytest.approx(1)
     test = odd("odd", tensor=VALUE)
-    assert "All of them are 0.25." in captions(test)
+    assert "All these numbers are 0.25." in captions(test)
 
 
 def test_words_filter_the_names(open_part):

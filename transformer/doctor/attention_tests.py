@@ -228,7 +228,9 @@ def collapsed_heads(patient: Patient) -> Measured:
     """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
     flat, n, least = _flat(patient, lambda one: np.where(one.spread < FLAT, np.inf, one.asks))
     well = say(
-        "In each of {n} heads, the scores depend on the query, somewhere by at least {least:.2g}.", n=n, least=least
+        "In each of {n} heads, the scores depend on the query: some score changes by at least {least:.2g}.",
+        n=n,
+        least=least,
     )
     found = say_n(
         "{n} of {whole} heads looks at the same keys, whichever token asks.",

@@ -161,7 +161,11 @@ def equal_embeddings(patient: Patient) -> Measured:
     return Measured(
         verdict="look",
         number=float(n),
-        said=say_n("{n:,} piece has the same row as another.", "{n:,} pieces have the same row as another.", n),
+        said=say_n(
+            "{n:,} piece has the same embedding row as another piece.",
+            "{n:,} pieces have the same embedding row as another piece.",
+            n,
+        ),
         places=tuple(one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike),
         shown=Shown(page="inside", panel="pieces", tensor=groups[0][0].name),
     )

@@ -64,7 +64,8 @@ def positions(patient: Patient) -> Measured:
         patient.pause()
         if not _tells(patient, stack):
             raise NotTested(
-                "The first layer of this model ignores positions by design, and no other layer can show this."
+                "The first layer of this model ignores positions by design, and no other layer can show whether "
+                "the model uses them."
             )
         found[stack.name] = max(_turned(patient, stack, seed) for seed in range(TRIES))
     least = min(found.values())

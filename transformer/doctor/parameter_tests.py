@@ -279,7 +279,9 @@ def rank(patient: Patient) -> Measured:
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("Singular values are spread: every matrix has an effective rank of at least {least:.3g}.", least=least)
+    well = say(
+        "The singular values are spread out: every matrix has an effective rank of at least {least:.3g}.", least=least
+    )
     return _found(bad, least, said=said, well=well, fault="look")
 
 

@@ -311,8 +311,8 @@ def score_scale(patient: Patient) -> Iterator[Neighbour]:
 @of_setting(
     say("The number of heads is right"),
     causes=say(
-        "No weights file stores the number of heads, and every divisor of d_model loads. Look it up in the "
-        "training code or its arguments, or set it to the value that does best here."
+        "A weights file does not store the number of heads, and any divisor of d_model loads without an error. "
+        "Look up the number in the training code or its arguments, or set it to the value that does best here."
     ),
     cause=BELOW + 1,
     finds=("too-few-heads", "too-many-heads", "one-head"),

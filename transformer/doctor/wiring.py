@@ -54,7 +54,7 @@ of_wiring = partial(Test, "wiring")
 
 def _needs_decoder(patient: Patient) -> None:
     if not patient.anatomy.writes:
-        raise NotTested("This model has no decoder, so no part of it is forbidden to look ahead.")
+        raise NotTested("This model has no decoder, so nothing in it has to be kept from looking ahead.")
 
 
 @of_wiring(
@@ -337,7 +337,7 @@ def cache(patient: Patient) -> Measured:
         patient,
         patient.rows,
         far,
-        well=say("Token by token with a cache, the model computes the same as all at once."),
+        well=say("Token by token with a cache, the model gets the same results as with all tokens at once."),
         said=lambda most: say(
             "Token by token with a cache, logits change by {most:.3g} of their standard deviation.", most=most
         ),

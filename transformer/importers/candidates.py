@@ -155,7 +155,7 @@ def _problem(base: Scorable, fitting: Samples) -> Sentence | None:
     """Why nothing can be tried, if so."""
     parts = base.model.anatomy
     if not parts.gives_logits:
-        return say("Nothing could be tried: the model outputs vectors, not logits, so no answer has a loss.")
+        return say("Nothing could be tried: the model outputs vectors, not logits, so no loss can be computed.")
     if parts.fills and all(base.src_tokenizer.id_of(name) is None for name in MASKS):
         names = ", ".join(MASKS)
         return say(

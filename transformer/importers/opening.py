@@ -192,8 +192,8 @@ def load(
     if kind == "native":
         if answers or given != NOTHING:
             raise CheckpointError(
-                "{folder}: is a checkpoint of this program and leaves no questions open; remove the answers and "
-                "the tokenizers.",
+                "{folder}: is already a checkpoint of this program, so it raises no questions; leave out the "
+                "answers and the tokenizers.",
                 folder=place.name,
             )
         return native.load(place, inside=inside, progress=progress)

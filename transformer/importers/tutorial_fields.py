@@ -193,8 +193,11 @@ def _norms(found: Match) -> Iterator[Field]:
         yield Field("norm_kind", "asked", None, why, _choices(*kinds))
         yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION))
     elif "weight" not in said:
-        why = say("The norms call their scale {names}, as norms that divide by the deviation plus epsilon do.",
-                  names=", ".join(sorted(said)))  # fmt: skip
+        why = say(
+            "The scale of the norms is called {names}, as is usual in norms that divide by the standard deviation "
+            "plus epsilon.",
+            names=", ".join(sorted(said)),
+        )
         yield Field("norm_kind", "inferred", next(iter(kinds)), why)
         yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Such norms usually have this value."))
     else:

@@ -196,7 +196,7 @@ class _Reader:
             raise ClauseError("the key `{name}` is missing", name=name)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise ClauseError(
-                "`{name}` is {found}, expected a {kind}", name=name, found=shown(value), kind=kind.__name__
+                "`{name}` is {found}; expected the type {kind}", name=name, found=shown(value), kind=kind.__name__
             )
         if name != "step" and isinstance(value, list | dict) and len(value) > MAX_ENTRIES:
             raise ClauseError(

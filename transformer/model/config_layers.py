@@ -100,6 +100,5 @@ class Layers:
         if self.parallel_residual and n_stacks > 1:
             raise ConfigError(
                 "parallel_residual",
-                "found true in a model with cross-attention, where it is not defined which sub-layers run in "
-                "parallel; it needs a model with one stack.",
+                "found true in a model with cross-attention; it is defined only for a model with one stack.",
             )

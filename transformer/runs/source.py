@@ -143,10 +143,10 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
         )
     elif whole:
         note = say_n(
-            "This model has never seen {n} of these pieces. It reads an unknown piece there, so it knows nothing "
-            "about this sentence.",
-            "This model has never seen {n} of these pieces. It reads an unknown piece there, so it knows nothing "
-            "about this sentence.",
+            "All pieces of this sentence ({n}) are unknown to this model. It reads the unknown piece instead, so "
+            "it knows nothing about the sentence.",
+            "All pieces of this sentence ({n}) are unknown to this model. It reads the unknown piece instead, so "
+            "it knows nothing about the sentence.",
             len(unknown),
         )
     else:

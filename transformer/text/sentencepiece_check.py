@@ -47,7 +47,7 @@ _OTHERS = (
         ),
     ),
     (b"PK\x03\x04", say("is not a SentencePiece model but a zip archive; unpack it first.")),
-    (b"\x1f\x8b", say("is not a SentencePiece model but compressed with gzip; unpack it first.")),
+    (b"\x1f\x8b", say("is a gzip file, not a SentencePiece model; unpack it first.")),
 )
 
 
@@ -89,7 +89,7 @@ def read(model: bytes) -> list[Piece]:
                 raise TokenizerError("has more than {most:,} pieces, which is the limit.", most=MAX_PIECES)
     except ClauseError as error:
         raise TokenizerError(
-            "is not a SentencePiece model, or a damaged one: {problem}.", problem=error.sentence
+            "is not a SentencePiece model, or is damaged: {problem}.", problem=error.sentence
         ) from None
     return pieces
 

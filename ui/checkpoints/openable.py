@@ -39,9 +39,9 @@ def what_opens() -> None:
         st.table(table(_families()), hide_header=True)
         st.markdown(
             say(
-                "**A file of weights** ({suffixes}) of a model that follows a tutorial or The Annotated "
-                "Transformer, or is built around `torch.nn.Transformer`. The file does not say everything that the "
-                "model needs, such as the number of heads. Put the tokenizer next to it.",
+                "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, "
+                "or is built around `torch.nn.Transformer`. The file does not contain everything that the model "
+                "needs, such as the number of heads. Put the tokenizer next to it.",
                 suffixes=", ".join(SUFFIXES),
             )
         )

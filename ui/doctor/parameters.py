@@ -155,7 +155,7 @@ def about(numbers: Statistics) -> str:
     if numbers.also:
         said.append(say("Also called {names}.", names=", ".join(numbers.also)))
     if numbers.is_constant:
-        said.append(say("All of them are {value:.6g}.", value=numbers.smallest))
+        said.append(say("All these numbers are {value:.6g}.", value=numbers.smallest))
     return joined(" ", said)
 
 

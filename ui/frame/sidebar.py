@@ -193,8 +193,8 @@ def _mention_broken() -> None:
     if broken:
         st.caption(
             say_n(
-                "{n} folder or file cannot be opened: see the page Checkpoints.",
-                "{n} folders or files cannot be opened: see the page Checkpoints.",
+                "{n} folder or file cannot be opened: see the Checkpoints page.",
+                "{n} folders or files cannot be opened: see the Checkpoints page.",
                 broken,
             )
         )

@@ -27,7 +27,7 @@ MOST_PADS = 16
 # ------------------------------------------------------------------------------------------------ the masks
 
 
-@WHOLE.picture("mask_bool", say("A mask, True or False"), follows="still")
+@WHOLE.picture("mask_bool", say("The mask as True and False"), follows="still")
 def as_bool(scene: Scene) -> Plot:
     """The mask after broadcasting."""
     title = say("{mask}, sentence {n}, bool", mask=NAMES[scene.name], n=scene.batch.sentence + 1)

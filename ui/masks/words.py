@@ -291,7 +291,7 @@ def about_rounding(moved: Movement, *, logits: bool) -> str:
         )
     )
     steps = say(
-        "Sums computed in a different order differ by a few such steps, so differences of up to 16 steps, "
+        "Sums computed in a different order differ by a few such spacings, so differences of up to 16 spacings, "
         "{rounding}, count as rounding.",
         rounding=rounding,
     )

@@ -91,7 +91,7 @@ WORDS: Final[dict[tuple[Shown, bool], Words]] = {
         say("The number of steps at which removing the head changes the most probable piece."),
     ),
     ("pieces", True): Words(
-        say("This step without each head: changed choice"),
+        say("This step without each head: whether the choice changes"),
         say("changed"),
         say("1 if removing the head changes the most probable piece, otherwise 0."),
     ),

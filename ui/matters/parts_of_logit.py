@@ -60,7 +60,7 @@ def part_name(part: Part) -> str:
         case "attention", "cross_attn":
             return say("Layer {layer}, cross-attention as changed", layer=layer)
         case "attention", _:
-            return say("Layer {layer}, self-attention as changed", layer=layer)
+            return say("Layer {layer}, self-attention (changed)", layer=layer)
         case "attention_bias", "cross_attn":
             return say("Layer {layer}, bias of cross-attention", layer=layer)
         case "attention_bias", _:

@@ -76,7 +76,7 @@ def _form(entry: Entry) -> None:
                 st.session_state[KEPT] = None if written is None else (entry.name, written.name)
     of, kept = st.session_state.get(KEPT) or ("", "")
     if of == entry.name:
-        st.success(drawing.plain(say("Written: “{name}”. It opens without questions.", name=kept)))
+        st.success(drawing.plain(say("Saved as “{name}”. It now opens without asking anything.", name=kept)))
         there = replace(session.asked(), revision="", model=kept, answers=(), source=_tried())
         menu.link("step", say("Open “{name}”", name=drawing.plain(kept)), there, icon=":material/play_arrow:")
 

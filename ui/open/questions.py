@@ -173,7 +173,9 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
         other = SIDES[1 - SIDES.index(name)]
         said = {
             "source_pieces": say("The output has no tokenizer yet: choose one above, or use the same."),
-            "target_pieces": say("The source has no tokenizer yet: choose one above, or use the same."),
+            "target_pieces": say(
+                "The source has no tokenizer yet: choose one above, or use the output's tokenizer for both."
+            ),
         }
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(said[name])

@@ -212,7 +212,7 @@ def even(shown: Shown) -> Plot | None:
     spec = charts.distance_curves_spec(
         distances,
         [Curve(say("all pairs alike"), even_product(turning.speeds, distances))],
-        title=say("Product of equal vectors by distance: {whose}", whose=shown.whose),
+        title=say("Dot product of equal vectors by distance: {whose}", whose=shown.whose),
         value_name=say("mean of cos(d·wᵢ)"),
     )
     alt = say("The mean of the cosines of all pairs by the distance between query and key.")

@@ -56,8 +56,8 @@ def _about_bias(shown: Shown) -> Iterator[str]:
     if found.slopes is not None:
         slope = found.slopes[head]
         yield say(
-            "Head {head} subtracts {slope:.4g} from the score for every token of distance: a key {tokens:.3g} "
-            "tokens further away has e = 2.7 times less weight. These slopes are fixed, not learned.",
+            "Head {head} subtracts {slope:.4g} from the score for every token of distance: being {tokens:.3g} "
+            "tokens further away divides a key's weight by e ≈ 2.7. These slopes are fixed, not learned.",
             head=head + 1,
             slope=slope,
             tokens=1 / slope,

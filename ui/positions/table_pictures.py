@@ -275,7 +275,7 @@ def distance(table: Table) -> Plot:
     spec = charts.similarity_by_distance_spec(
         found.mean, found.low, found.high, title=distance.title, value_name=table.measure
     )
-    alt = say("Mean, least and largest {name} of two positions by their distance, {whose}.", name=table.measure,
+    alt = say("Mean, minimum and maximum {name} of two positions by their distance, {whose}.", name=table.measure,
               whose=table.whose)  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True)
 

@@ -129,7 +129,7 @@ def draw(job: Job, checkpoint: Checkpoint) -> None:
     """Draw how far a job is, and what is there; `checkpoint` is the one that is chosen, for the address."""
     file: SentenceFile = job.about
     if file.how.checkpoint != checkpoint.content_hash:
-        said = say("These lines were run on {name}, not on the checkpoint chosen now.", name=file.checkpoint_name)
+        said = say("These lines were run on {name}, not on the checkpoint now selected.", name=file.checkpoint_name)
         st.info(drawing.plain(said), icon=":material/info:")
     if file.how.interventions:
         st.warning(drawing.plain(told(file.how.interventions)), icon=":material/science:")

@@ -97,7 +97,7 @@ def _gap(run: OpenRun, gap: int, place: int) -> None:
         chosen=ids.index(original),
         ranks=ranks,
         how_chosen=say("hidden here"),
-        title=say("Token {n}: candidates for the gap", n=place + 1),
+        title=say("Token {n}: candidates for the hidden piece", n=place + 1),
     )
     drawing.chart(
         figure,

@@ -59,7 +59,7 @@ def test_a_lesson_in_chinese_alone_opens(tmp_path):
     [
         (('oracle = "read_piece"', 'oracle = "read_minds"'), "`oracle` is 'read_minds', expected one of "),
         (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
-        (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three', expected a int"),
+        (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three'; expected the type int"),
         (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
         (("{start}", "{start.__class__}"), "contains 'start.__class__'; a value is a name"),
         (("{start}", "{start"), "is not a valid template"),
@@ -215,7 +215,7 @@ def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_pat
             ('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'),
             "taken `from` another lesson can have no other keys.",
         ),
-        (('from = "masks.1"', "from = 3"), "`from` is 3, expected a str"),
+        (('from = "masks.1"', "from = 3"), "`from` is 3; expected the type str"),
     ],
 )
 def test_what_is_wrong_with_a_path(tmp_path, change, said):

@@ -112,7 +112,7 @@ FAULTS = [
     (("step",), [3], "Step 1: a step must be a table, found 3"),
     ((*STEP, "colour"), "red", "Step 1: the key 'colour' is unknown"),
     ((*STEP, "page"), "../x", r"lower-case letters|expected one of"),
-    ((*STEP, "link"), {"step": 1}, "`link.step` is 1, expected a text"),
+    ((*STEP, "link"), {"step": 1}, "`link.step` is 1; expected the type text"),
     ((*STEP, "link"), {"step": "{step.real}"}, "`link.step` contains 'step.real'; a value is a name"),
     ((*STEP, "then"), {"step": "{step!r}"}, "`then.step` contains 'step!r'; a value is a name"),
     ((*STEP, "pick"), "os", "expected one of .*hardest_step"),
@@ -227,7 +227,10 @@ def test_the_lessons_of_the_plan_stand_in_their_order():
     [
         (b".".join([b"a"] * 99_000) + b"=1", "has a line with 98,999 dots; at most 200 are read"),
         (b"[" + b"a." * 99_000 + b"a]", "has a line with 99,000 dots; at most 200 are read"),
-        (b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]", "`name` is an integer of over 30 digits, expected a str"),
+        (
+            b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]",
+            "`name` is an integer of over 30 digits; expected the type str",
+        ),
     ],
     ids=["key", "table", "digits"],
 )

@@ -48,7 +48,7 @@ def _two_or_more(n_heads: int) -> None:
         raise NotHere("This model has one head per layer; choose a checkpoint with more heads.")
 
 
-_NO_SHARES = say("In this model the heads are not equal shares of d_model; choose another checkpoint.")
+_NO_SHARES = say("In this model the widths of the heads do not add up to d_model; choose another checkpoint.")
 
 
 def cost_of_heads(case: Case) -> Answer:

@@ -142,7 +142,7 @@ def _without(case: Case, parts: Iterable[str]) -> tuple[Trace, dict[str, Trace]]
     own = case.another(forced=forced, max_new=len(forced))
     found = {word: case.another(forced=forced, max_new=len(forced), interventions=(PARTS[word],)) for word in parts}
     if not all(np.isfinite(trace.log_prob) for trace in found.values()):
-        raise NotHere("Without one of the parts, this model's numbers are not finite.")
+        raise NotHere("With one of the parts removed, this model computes values that are not finite.")
     return own, found
 
 

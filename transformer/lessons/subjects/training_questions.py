@@ -75,7 +75,7 @@ def last_loss(case: Case) -> dict[str, Any]:
     """The loss that the training ended with."""
     losses = curve_of(case).columns.get("loss")
     if losses is None:
-        raise NotHere("The training of this checkpoint recorded no loss.")
+        raise NotHere("No loss was recorded when this checkpoint was trained.")
     return {"loss": losses[-1]}
 
 

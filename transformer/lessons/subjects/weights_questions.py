@@ -323,7 +323,9 @@ def nearest_similarity(case: Case) -> Answer:
     apart = {how: float(np.abs(_softmax(made[is_open]) - trained).sum() / 2) for how, made in scores.items()}
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     if apart[second] - apart[first] < CLEARLY:
-        raise NotHere("Two of these similarities come about equally close here; try another sentence.")
+        raise NotHere(
+            "Two of these similarities give weights about equally close to the model's own; try another sentence."
+        )
     do = str(OtherSimilarity(*place, how=first, sigma=sigma))
     values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}
     return Answer(right=first, options=worded(*apart), values=values, variant=first)

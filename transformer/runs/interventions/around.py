@@ -211,8 +211,7 @@ class Skip(PartChange):
     word = "skip"
     title = say("A layer or a sub-layer is skipped")
     about = say(
-        "The stream passes the part unchanged, and the norm of the part is skipped too. Veit et al. (2016), "
-        "section 4.1."
+        "The stream bypasses the part unchanged, and the part's norm is skipped too. Veit et al. (2016), section 4.1."
     )
 
     @property

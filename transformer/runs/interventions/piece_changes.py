@@ -94,8 +94,8 @@ class Replace(SourceChange):
             )
         if self.piece == config.pad_id:
             raise ChangeError(
-                "{change} puts padding into the source, where nothing may read it; choose another piece, or drop "
-                "the one that is there.",
+                "{change} puts padding into the source, where no token may attend to it; choose another piece, or "
+                "drop the token instead.",
                 change=str(self),
             )
 
@@ -177,8 +177,7 @@ class Pads(PieceChange):
     word = "pads"
     title = say("Padding after the source")
     about = say(
-        "Like the padding after a short sentence in a batch. With a padding mask it changes nothing; without one "
-        "it does."
+        "Like the padding after a short sentence in a batch. It changes the result only if there is no padding mask."
     )
 
     @classmethod

@@ -160,7 +160,7 @@ def text(label: str) -> Any:
     def check(said: str, value: Any) -> str:
         if not isinstance(value, str) or not value.strip() or len(value) > MOST_TEXT:
             raise QueryError(
-                "{name}: found {found}, expected a text of 1 to {most} characters.",
+                "{name}: found {found}, expected text of 1 to {most} characters.",
                 name=said,
                 found=shown(value),
                 most=MOST_TEXT,

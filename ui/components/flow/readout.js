@@ -74,7 +74,7 @@ export function readout(view) {
   const beginning = !items.length
     ? sayNodes("{piece} has no line: all its weights are below the threshold", { piece })
     : side === "key" ? sayNodes("{piece} looks most at", { piece })
-    : sayNodes("{piece} is looked at most by", { piece });
+    : sayNodes("{piece} gets the most attention from", { piece });
   begin.append(...beginning);
   return [begin, ...items];
 }
