@@ -259,7 +259,7 @@ def test_a_source_piece_says_who_looks_at_it(player):
     player.keyboard.press("ArrowRight")  # a click leaves the focus there, but the arrows are meant for the steps
     expect_step(player, 1)
     player.locator(".gf-source .gf-chip").nth(3).click()
-    expect(note).not_to_contain_text("who looks")
+    expect(note).not_to_contain_text("attention to")
 
 
 def test_source_pieces_are_one_stop_of_the_tab_key_and_arrows_go_between_them(player):
