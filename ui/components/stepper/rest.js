@@ -38,15 +38,16 @@ export function tellRest() {
 }
 
 /**
- * Whether the reader stays where they are while a run is drawn that has not heard of it; then it will.
+ * Where the reader stays while a run is drawn that has not heard of it, as of a server that has begun anew; then it
+ * will. Null if it has.
  * @param {string} run
  * @param {{ step: number, step_revision: number }} drawn
  */
 export function stays(run, drawn) {
-  if (untold?.run_id !== run) return false;
+  if (untold?.run_id !== run) return null;
   if (drawn.step !== untold.step) setTimeout(tellRest, SETTLE_MS);
   untold.step_revision = drawn.step_revision;
-  return true;
+  return untold.step;
 }
 
 function forget() {
@@ -113,6 +114,6 @@ export function component({ data: { payload: { name, addresses } }, parentElemen
   return () => setTimeout(() => {
     if (parentElement.isConnected) return;
     end();
-    if (own && tell === now) forget();
+    if (tell === now) tell = () => {};
   });
 }

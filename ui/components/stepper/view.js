@@ -68,14 +68,14 @@ function create(root, gone) {
 function adopt(view, data) {
   const run = unpacked(data.run);
   const another = view.run?.run_id !== run.run_id;
-  const kept = !another && !runOf(data.name) && stays(run.run_id, data);
-  const news = another || (view.revision !== data.step_revision && !kept);
+  const news = another || view.revision !== data.step_revision;
+  const kept = runOf(data.name) ? null : stays(run.run_id, data);
   if (view.run && another) pause(view);
   const shape = JSON.stringify([run.source, run.target, run.start_piece, run.shading_label, run.still]);
   Object.assign(view, { run, data, revision: data.step_revision });
   if (news) {
     clearTimeout(view.settling);
-    view.step = view.settled = clamped(data.step, run.target.length);
+    view.step = view.settled = clamped(kept ?? data.step, run.target.length);
   }
   view.step = clamped(view.step, run.target.length);
   if (shape === view.shape) return;
