@@ -111,7 +111,7 @@ def test_one_weight_writes_out_what_the_model_does(open_model):
     assert "does not divide by √5" in said
     assert "has learned for this distance" in said
     said = text(open_model("alibi", ATTENTION, panel="walk", layer=1, head=1))
-    assert "replaces it by −1e+09" in said
+    assert "replaces it by −1 × 10⁹" in said
     assert "÷ √d_head" in text(open_model("halves", ATTENTION, panel="walk"))
 
 
@@ -130,7 +130,7 @@ def test_the_step_page_says_that_a_window_closes_too(open_model):
 
 def test_the_masks_page_says_what_it_does_not_draw(open_model):
     assert "have windows" in text(open_model("windows", MASKS))
-    assert "replaces closed scores by −1e+09" in text(open_model("alibi", MASKS))
+    assert "replaces closed scores by −1 × 10⁹" in text(open_model("alibi", MASKS))
     assert "they are shown as the model computes them" in text(open_model("relative", MASKS, masks="one_row"))
     assert "have windows" not in text(open_model("rotary", MASKS))
 

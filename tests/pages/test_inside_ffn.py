@@ -118,7 +118,9 @@ def test_the_direct_effect_goes_through_the_final_norm_and_the_output(page, name
     assert [row[0] for row in rows] == [trace.vocabulary[i] for i in ids]
     np.testing.assert_allclose([row[2] for row in rows], effect[ids], rtol=1e-3, atol=1e-6)
     change = effect[trace.tgt_ids[1]] * after[1, 5]
-    found = float(payload(test, "ffn_effect")["said"]["below"].rpartition(" = ")[2].split()[0].rstrip("."))
+    found = float(
+        payload(test, "ffn_effect")["said"]["below"].rpartition(" = ")[2].split()[0].rstrip(".").replace("−", "-")
+    )
     assert found == pytest.approx(change, abs=6e-4)
 
 

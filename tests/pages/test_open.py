@@ -101,7 +101,7 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
     check(test.run())
     assert "Read as: 5 6 7" in said(test).replace("\\", "")
     assert "The pieces that the model wrote have a mean probability of" in said(test)
-    for name, expected in (("../up", "cannot be used"), ("kept", "Written"), ("kept", "exists already")):
+    for name, expected in (("../up", "cannot be used"), ("kept", "Saved as"), ("kept", "exists already")):
         test.text_input(key="keep_name").set_value(name)
         next(one for one in test.button if one.label == "Write it").click()
         check(test.run())

@@ -207,7 +207,11 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
         )
     ]
     if differ:
-        listed = joined(", ", [*map(str, differ[:MOST_LISTED]), *["…"][: len(differ) > MOST_LISTED]])
+        more = "…" if len(differ) > MOST_LISTED else ""
+        listed = joined(
+            ", ",
+            [*map(str, differ[: MOST_LISTED - 1]), *[f"{n}{more}" for n in differ[MOST_LISTED - 1 : MOST_LISTED]]],
+        )
         said.append(say_n("They differ at step {listed}.", "They differ at steps {listed}.", len(differ),
                           listed=listed))  # fmt: skip
     if n_none:

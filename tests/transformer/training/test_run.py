@@ -126,7 +126,7 @@ def test_the_command_line_trains(data, capsys):
         ([*TINY, "--sampling", "0.1"], "remove --sampling"),
         (["--start-from", "nowhere"], "nowhere"),
         (["--epochs", "0"], "epochs: found 0, expected 1 to 1,000,000."),
-        (["--rate", "0"], "peak_rate: found 0.0, expected 1e-08 to 1."),
+        (["--rate", "0"], "peak_rate: found 0.0, expected 1 × 10⁻⁸ to 1."),
         (["--batch-tokens", "0"], "batch_tokens: found 0, expected 1 to 10,000,000."),
         (["--sampling", "-1"], "sampling: found -1.0, expected 0 to 1,000."),
         (["--sampling", "nan"], "sampling: found nan, expected 0 to 1,000."),

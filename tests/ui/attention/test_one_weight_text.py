@@ -15,6 +15,7 @@ from transformer.runs.replay import replay
 from transformer.runs.running import run
 from ui.attention import one_weight_text
 from ui.attention.one_weight_text import number, products, result, shown_keys, softmax_table, tex
+from words.numbers import written
 
 NUMBER = r"-?\d[\d.]*(?:\\cdot 10\^\{-?\d+\})?"
 
@@ -170,7 +171,7 @@ def test_the_length_of_a_share_can_be_done_again(every_walk):
 def test_differences_are_said(every_walk):
     said = one_weight_text.differences(every_walk[0])
     for amount in vars(every_walk[0].differences).values():
-        assert f"{amount:.1e}" in said
+        assert written(f"{amount:.1e}") in said
 
 
 def lines_of(formula):
