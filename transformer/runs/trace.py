@@ -107,7 +107,7 @@ class Trace(Arrays):
     def _repr_html_(self) -> str:
         """What a notebook shows of a run that is the last line of a cell; a sentence where that cannot be done."""
         try:
-            return self.show()._repr_html_()
+            return self.show("step" if self.n_steps else "attention")._repr_html_()
         except GlassformerError as error:
             return f"<p>{escape(str(error))}</p>"
 

@@ -71,5 +71,6 @@ def images(
             return other.submit(asyncio.run, drawn()).result()
     except Exception as error:  # of several libraries, without a base in common
         raise GlassformerError(
-            "the browser could not draw the picture: {problem}. Install Chrome or Chromium.", problem=str(error)
+            "the browser could not draw the picture: {problem}. Install Chrome or Chromium.",
+            problem=str(error).rstrip("."),
         ) from error

@@ -12,6 +12,7 @@ import pytest
 
 import transformer
 from tests.source_code import ROOT
+from tests.transformer.one_stack import alone
 from tests.ui.runs.hostile_run import TEXTS, hostile
 from tests.ui.runs.test_saved_run import told, unpacked
 from tests.ui.test_pictures import look, opened  # noqa: F401 (a fixture)
@@ -254,3 +255,9 @@ def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, mon
     monkeypatch.setenv("BROWSER_PATH", str(REVERSE / "no browser"))
     with pytest.raises(GlassformerError, match="the browser could not draw the picture"):
         images.images([spec], "en", form="svg", width=100)
+
+
+def test_a_model_without_a_decoder_shows_its_attention(no_images, tmp_path):
+    checkpoint = alone("encoder", tmp_path)
+    html = checkpoint.run("ba lo mi")._repr_html_()
+    assert "overview_encoder" in {one["name"].removeprefix("saved-") for one in charts(framed(html)[0])}
