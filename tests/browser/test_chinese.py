@@ -100,8 +100,8 @@ def a_lesson_and_its_answer_outlive_it(page):
     panel = page.locator(PANEL)
     panel.get_by_text("0", exact=True).click()
     panel.get_by_role("button", name="回答").click()
-    expect(panel).to_contain_text("你预测的是“0”")
-    for language, told in (("English", "You predicted “0”"), ("中文", "你预测的是“0”")):
+    expect(panel).to_contain_text("答对了：“0”")
+    for language, told in (("English", "Correct: “0”"), ("中文", "答对了：“0”")):
         speak(page, language)
         expect(panel).to_contain_text(told)
         states(page, LESSON)

@@ -108,7 +108,7 @@ def test_marks_stay_while_the_reader_steps_and_goes_to_other_pages(opened, fault
 
 
 def test_the_definition_shows_above_a_large_chart_and_escape_closes_it_alone(opened):
-    page = opened("/inside?inside=stream&model=reverse&src=abc")
+    page = opened("/attention?panel=head&layer=1&head=1&model=reverse&src=abc")
     chart_menu(page, "Show this chart large")
     inside = "() => [...CSS.highlights.get('gf-term')].filter(r => r.startContainer.parentElement.closest('dialog'))"
     page.wait_for_function(f"() => ({inside})().length > 0")

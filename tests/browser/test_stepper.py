@@ -291,6 +291,7 @@ def test_the_source_piece_that_is_looked_at_is_in_view(server, tab):
     for step in range(1, 21):
         tab.keyboard.press("ArrowRight")
         expect_step(tab, step)
+        tab.evaluate("() => new Promise(requestAnimationFrame)")  # at the next frame the list is scrolled
         seen.append(tab.locator(".gf-source .gf-pieces").evaluate(STRONGEST))
     assert all(whole for _, whole in seen)
     assert any(scrolled > 0 for scrolled, _ in seen)  # else every piece had room
