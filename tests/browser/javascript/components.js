@@ -257,7 +257,7 @@ test("two steppers go together, the shorter stands at its end, and Python hears 
     found(long.parent, ".gf-last")[0].click();
     const steps = [short, long].map(({ parent }) => found(parent, ".gf-stepper")[0].dataset.step);
     equal(steps, [RUN.run.target.length - 1, run.target.length - 1].map(String));
-    await wait(300);
+    await wait(500);
     const told = [...rests, short, long].map((one) => one.told.map(([, { step }]) => step));
     const [own, other] = steps.map(Number);
     equal(told, asks ? [[], [], [], [other]] : [[own], [other], [], []]);

@@ -12,7 +12,8 @@ import { SETTLE_MS } from "./rest.js";
 
 /** @import { View } from "./types.js" */
 
-const APART_MS = 60;  // of what two fragments hear, of which Streamlit runs one at a time
+const APART_MS = 120;  // of what two fragments hear: of two that wait Streamlit runs one
+const RUNNING = "[data-testid='stApp'][data-test-script-state='running']";
 const PLAY_MS = 900;
 const SPEEDS = [0.5, 1, 2, 4];
 /** The signs on the buttons. */
@@ -69,6 +70,15 @@ function moved(view, wanted) {
 }
 
 /**
+ * Do something once Python has run what it was asked for; where nothing runs, as in a saved file, at once.
+ * @param {() => void} act
+ */
+function whenRan(act) {
+  if (document.querySelector(RUNNING)) setTimeout(() => whenRan(act), APART_MS);
+  else act();
+}
+
+/**
  * Tell Python where the reader rests; where it has to draw something, it moves the other stepper itself.
  * @param {View} view
  * @param {View} [other]
@@ -84,7 +94,7 @@ function settle(view, other) {
     const report = { run_id: one.run.run_id, step_revision: one.revision, step: one.step, when: Date.now() };
     const tell = () => tells[place]?.(report, before);
     if (drawn) { if (one === view) one.setStateValue("step", report); }
-    else if (place) setTimeout(tell, APART_MS);
+    else if (place) setTimeout(() => whenRan(tell), APART_MS);
     else tell();
   });
 }
