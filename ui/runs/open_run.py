@@ -59,8 +59,10 @@ class Shown:
 
     def addresses(self) -> tuple[str, str] | None:
         """The queries of the first step and of the second; None if the address says nothing of the run."""
+        if not self.says:
+            return None
         first, second = (urlencode(session.spelled(address(self.checkpoint, self._at(step)))) for step in (0, 1))
-        return (first, second) if self.says else None
+        return first, second
 
     def _at(self, step: int) -> Link:
         view = replace(self.link.view, step=step)
