@@ -115,7 +115,6 @@ def test_back_to_the_only_step_that_the_server_has_heard_of_leads_there(server, 
     expect(page.locator(TITLES).first).to_have_text("Step 2: candidates for the next piece")
 
 
-@pytest.mark.deep  # once in some runs under load the step before stands
 def test_a_step_that_nobody_was_told_of_stands_after_the_server_has_begun_anew(new_page, tmp_path):
     with serve(log=tmp_path / "one") as server:
         page = opened(new_page(fresh=True), server)

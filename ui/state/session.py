@@ -16,6 +16,7 @@ Of a step that nothing has to be drawn for the browser writes the address itself
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any, Final, get_args
 from urllib.parse import parse_qs
 
@@ -56,7 +57,9 @@ class Standing:
     forced: tuple[int, ...] = ()  # branch, result of beam search and changes, as in `transformer.Query`
     hypothesis: int = 0
     interventions: tuple[Intervention, ...] = ()
-    step_revision: int = 0  # grows when the step was moved from outside the stepper, which then follows
+    # Grows when the step was moved from outside the stepper, which then follows. It is a time, so that what a browser
+    # tells of a session before this one, as after a server's new start, is never taken for news.
+    step_revision: int = 0
     revealed: tuple[str, int] | None = None  # in guess mode, the run and the step whose piece may be seen
     guess: str = ""  # what the reader guessed there
     notes: tuple[str, ...] = ()  # what is said above the run
@@ -78,8 +81,13 @@ class Standing:
             hypothesis=0,
             revealed=None,
             view=dataclasses.replace(self.view, step=step),
-            step_revision=self.step_revision + 1,
+            step_revision=_later(self.step_revision),
         )
+
+
+def _later(revision: int) -> int:
+    """A revision after another: the time in milliseconds, unless that was given already."""
+    return max(int(1000 * time.time()), revision + 1)
 
 
 def standing(slot: Slot) -> Standing:
@@ -360,7 +368,7 @@ def add_note(note: str, slot: Slot = MAIN) -> None:
 def move_to(slot: Slot, step: int) -> None:
     """Stand at a step; the stepper in the browser follows."""
     replace(slot, step=step)
-    stand(slot, step_revision=standing(slot).step_revision + 1)
+    stand(slot, step_revision=_later(standing(slot).step_revision))
 
 
 def settled(slot: Slot) -> None:
