@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from types import TracebackType
 from typing import Self
+from urllib.parse import parse_qsl, urlencode
 
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -124,6 +125,11 @@ class Conversation:
         asked.cached_message_hashes.extend(self._kept)
         return message.SerializeToString()
 
+    def write_step(self, step: int) -> None:
+        """Have the address and the links to other pages say a step, from 0, as a browser does at once."""
+        self.query = _at_step(self.query, step)
+        self.links = {page: _at_step(query, step) for page, query in self.links.items()}
+
     def take(self, data: bytes | str, result: Rerun) -> bool:
         """Note one message from the server; returns whether it ends the run.
 
@@ -194,6 +200,12 @@ class Conversation:
                 result.drawn[parts[2]] = widget.data
 
 
+def _at_step(query: str, step: int) -> str:
+    """A query that says a step; the first one is not said."""
+    others = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "step"]
+    return urlencode([*others, ("step", str(step + 1))] if step else others)
+
+
 @dataclass(frozen=True)
 class Rest:
     """What a browser says when its reader has come to rest on a step."""
@@ -203,8 +215,11 @@ class Rest:
     alone: bool  # nothing has to be drawn for it: the browser has had the frames of all charts, and followed
 
 
-def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int) -> Rest:
-    """What a browser says of a step, from 0, of the run that is shown; `when` grows from report to report."""
+def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str = "") -> Rest:
+    """What a browser says of a step, from 0, of the run that is shown; `when` grows from report to report.
+
+    `written` is the address that it has written by itself.
+    """
     sent = {key: json.loads(widget.data)["payload"] for key, widget in widgets.items() if widget.data}
     shown = sent[STEPPER]
     asks = shown["asks"] or any(payload.get("follows") == "server" for payload in sent.values())
@@ -214,6 +229,7 @@ def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int) -> Rest:
         "step_revision": shown["step_revision"],
         "step": step % len(shown["run"]["target"]),
         "when": when,
+        "written": written,
     }
     state = WidgetState(id=hears.id, json_value=json.dumps({"step": report}))
     return Rest(state, hears.fragment_id, alone=not asks)

@@ -1,8 +1,9 @@
 """Simulated visitors of the app: each has a sentence of its own, and checks that all it is shown is about that one.
 
 A visitor does what a person does in a browser: open the app, translate, rest on another step, choose another layer
-or head, go to another part of a page or to another page; between two actions they think. All visitors live in one
-event loop, which costs the machine a few milliseconds an action.
+or head, go to another part of a page or to another page; between two actions they think. As their browser would, they
+fetch what charts show at other steps, and step there without asking the server, which hears of the step with whatever
+they do next. All visitors live in one event loop, which costs the machine a few milliseconds an action.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
@@ -30,9 +31,12 @@ from benchmarks.raw_client import (
     Conversation,
     PageFailedError,
     Rerun,
+    Rest,
+    frames_of,
     rest_on,
     stream_address,
 )
+from benchmarks.room_client import get
 from transformer.runs.trace import Trace
 from ui.components.stepper.stepper import rest_key
 
@@ -52,6 +56,7 @@ CHANGES = (
     "scale-all.off.1",
     "causal-off",  # no cache, and each prefix is read by itself
 )
+PATIENCE_SECONDS = 2.0  # after which a browser fetches what charts show at other steps
 MAPS = (
     "cross_map",
     "head_map",
@@ -138,11 +143,14 @@ class Visitor:
         self._talk = Conversation(keeps_messages=True)
         self._socket: ClientConnection | None = None
         self._page, self._sentence, self._step, self._layer, self._changes = 0, "", 0, "", ""
+        self._port: int = 0
+        self._frames, self._untold = list[str](), list[Rest]()  # not fetched yet; not told yet, at most one
 
     async def open(self, url: str, *, query: str | None = None) -> Answer:
         """Connect and run the first page, with these parameters in its address."""
 
         async def ask() -> Rerun:
+            self._port = urlsplit(url).port or 0
             self._socket = await connect(stream_address(url), subprotocols=[PROTOCOL], max_size=None)
             return await self._rerun(page=PAGES[0], query=query)
 
@@ -171,7 +179,12 @@ class Visitor:
 
     async def think(self, mean_seconds: float) -> None:
         """Wait as long as a person may take; the times are exponentially distributed."""
-        await asyncio.sleep(self._random.expovariate(1 / mean_seconds) if mean_seconds else 0)
+        seconds = self._random.expovariate(1 / mean_seconds) if mean_seconds else 0
+        if seconds > PATIENCE_SECONDS:
+            await asyncio.sleep(PATIENCE_SECONDS)
+            await self._fetch_frames()
+            seconds -= PATIENCE_SECONDS
+        await asyncio.sleep(seconds)
 
     async def close(self) -> None:
         """Leave."""
@@ -193,7 +206,8 @@ class Visitor:
         try:
             result = await ask()
             error = "; ".join(result.errors)
-            if {STEPPER, rest_key(STEPPER)}.isdisjoint(result.drawn) and PAGES[self._page] in WITH_STEPPER:
+            nothing = {STEPPER, rest_key(STEPPER)}.isdisjoint(result.drawn)
+            if nothing and PAGES[self._page] in WITH_STEPPER and not self._untold:
                 error = error or "The page shows no sentence."
         except (PageFailedError, WebSocketException, OSError, TimeoutError, KeyError) as failure:
             error = f"{type(failure).__name__}: {failure}"
@@ -214,6 +228,9 @@ class Visitor:
     async def _rerun(
         self, *states: WidgetState, page: str | None = None, query: str | None = None, fragment_id: str = ""
     ) -> Rerun:
+        while self._untold:  # ahead of what the visitor does next
+            rest = self._untold.pop()
+            await self._rerun(rest.state, fragment_id=rest.fragment_id)
         message = self._talk.request(page=page, query=query, states=states, fragment_id=fragment_id)
         if self._socket is None:
             raise ConnectionError("The visitor has not opened the app.")
@@ -222,7 +239,13 @@ class Visitor:
             await self._socket.send(message)
             while not self._talk.take(await self._socket.recv(), result):
                 pass
+        self._frames = (self._frames if fragment_id else []) + frames_of(result)
         return result
+
+    async def _fetch_frames(self) -> None:
+        """Fetch what charts show at other steps; of what was drawn anew since, the server may have let go."""
+        frames, self._frames = self._frames, []
+        await asyncio.gather(*(get(self._port, f"/{path}") for path in frames))
 
     async def _translate(self) -> Rerun:
         self._sentence, self._step = next(self._own), 0
@@ -234,16 +257,23 @@ class Visitor:
         """Open the page again with something changed inside the model."""
         layer, head = self._random.randint(1, self._n_layers), self._random.randint(1, self._n_heads)
         self._changes, self._step = self._random.choice(CHANGES).format(layer=layer, head=head), 0
+        self._layer = ""
         asked = {"do": self._changes} | ({"src": self._sentence} if self._sentence else {})
         return await self._rerun(page=PAGES[self._page], query=urlencode(asked))
 
     async def _go(self) -> Rerun:
-        """Report another step, as the stepper in a browser does when it has settled."""
+        """Step where the charts follow by themselves, else ask for it as the stepper in a browser does."""
         shown = json.loads(self._talk.widgets[STEPPER].data)["payload"]
         others = [step for step in range(len(shown["run"]["target"])) if step != self._step]
         self._step = self._random.choice(others)
-        rest = rest_on(self._talk.widgets, self._step, when=time.monotonic_ns())
-        return await self._rerun(rest.state, fragment_id=rest.fragment_id)
+        asked = rest_on(self._talk.widgets, self._step, when=time.monotonic_ns())
+        if not asked.alone:
+            return await self._rerun(asked.state, fragment_id=asked.fragment_id)
+        await self._fetch_frames()
+        self._talk.write_step(self._step)
+        written = self._talk.query
+        self._untold = [rest_on(self._talk.widgets, self._step, when=time.monotonic_ns(), written=written)]
+        return Rerun()
 
     async def _choose(self) -> Rerun:
         """Choose another layer, or another head of the layer that is chosen."""
