@@ -22,9 +22,8 @@ HOW_TO_READ = say(
     "piece's probability in the left run, ◆ the right piece's probability in the right run."
 )
 HOW_TO_READ_CROSSED = say(
-    "◇ is the left piece's probability in the right run, if that run had written the left output so far. The bars "
-    "are KL(left ‖ right) of the next piece after the same pieces of the left output, in nats: 0 where both "
-    "predict the same."
+    "◇ is the left piece's probability in the right run after the same pieces of the left output. Each bar is "
+    "KL(left ‖ right) of the next piece after those pieces, in nats; it is 0 if both runs predict the same."
 )
 DIVERGENCE = say("KL(left ‖ right) in nats")
 DIVERGENCE_AXIS = say("KL(left ‖ right)<br>in nats")

@@ -18,9 +18,9 @@ HOW_TO_READ_MAP = say(
     "green lowers it. Click a row to follow its head."
 )
 HOW_TO_READ_SPREADS = say(
-    "Two bars per head: how much a query's scores differ from key to key because of q·k alone, and because of the "
-    "distance bias alone. Each is the standard deviation over the keys of a row, averaged over rows. The softmax "
-    "sees only such differences."
+    "Two bars per head show what makes a query's scores differ between keys: q·k alone and the distance bias "
+    "alone. Each bar is the standard deviation over the keys of a row, averaged over rows. Only such differences "
+    "affect the softmax."
 )
 DISTANCE_AXIS = say("Distance: key's position − query's position (tokens)")
 _MOST_MARKED = 80

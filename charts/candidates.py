@@ -25,8 +25,8 @@ HOW_TO_READ_DRAWN = say(
     "temperature, top-k and top-p. ✓ marks the chosen piece."
 )
 HOW_TO_READ_RULES = say(
-    "This model's settings change what it writes: ⊘ marks pieces that are closed here, ↓ and ↑ pieces that score "
-    "lower or higher than shown."
+    "This model's settings change what it writes: ⊘ marks pieces that the settings exclude at this step; ↓ and ↑ "
+    "mark pieces that score lower or higher than shown."
 )
 _MARKS = {"closed": "⊘", "lowered": "↓", "raised": "↑"}
 _FRAME = 110  # pixels of title and axis
@@ -137,7 +137,7 @@ def _label(piece: str, chosen: bool, mark: str) -> str:
 def _note(drawn_from: float | None, how_chosen: str, rule: str | None) -> str:
     said = [how_chosen] if how_chosen else []
     if rule == "closed":
-        said.append(say("closed by the model's settings"))
+        said.append(say("excluded by the model's settings"))
     elif drawn_from == 0:
         said.append(say("cut off before sampling"))
     if rule == "lowered":
@@ -187,13 +187,13 @@ def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:
     shades = [theme.TARGET_COLOR if row.chosen else theme.TARGET_PALE for row in rows]
     look = {"marker": {"color": shades, "line": edges}}
     x, clicks = np.array([row.length for row in rows]), [row.id for row in rows]
-    return layer("lying", x, np.arange(len(rows)), look, name=say("drawn from"), texts=texts, clicks=clicks)
+    return layer("lying", x, np.arange(len(rows)), look, name=say("sampling probability"), texts=texts, clicks=clicks)
 
 
 def _on_hover(row: _Row) -> list[str]:
     own, drawn = f"{row.probability:.4f}", "" if row.drawn_from is None else f"{row.drawn_from:.4f}"
     numbers = [with_number(PROBABILITY, own)]
     if drawn:
-        numbers = [with_number(say("drawn from: probability"), drawn),
+        numbers = [with_number(say("sampling probability"), drawn),
                    with_number(say("the model's own: probability"), own)]  # fmt: skip
     return [literal(row.note), *numbers]

@@ -22,8 +22,8 @@ HOW_TO_READ_MAP = say(
     "Purple raises the logit, green lowers it. Click a head to choose it."
 )
 HOW_TO_READ_BARS = say(
-    "Each bar is one part, the largest on top regardless of sign. The last row is the sum of all others. Click a "
-    "head to choose it."
+    "Each bar is one part, the largest on top regardless of sign. The last row is the sum of all other parts. "
+    "Click a head to choose it."
 )
 LOGIT = say("Adds to the logit")
 _COLUMNS = (say("Part", about="of a sum"), LOGIT)

@@ -19,8 +19,8 @@ from words import say, through
 
 HOW_TO_READ = say(
     "Each row is one piece, each column a measure with its own scale: the stronger the colour, the closer to the "
-    "column's largest number. Purple speaks for the piece that was written, green against it. A frame marks the "
-    "largest number of a column, regardless of sign."
+    "column's largest number. Purple supports the piece that was written, green counts against it. A frame marks "
+    "the largest number of a column, regardless of sign."
 )
 
 PALE_FROM = 0.62

@@ -17,9 +17,8 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
-    "Each row is one output. The bar is the share of draws that gave it, with the 95 % interval that follows for "
-    "its probability. The tick is its probability in the distribution that was drawn from, the diamond its "
-    "probability under the model itself."
+    "Each row is one output. The bar is its share of the draws, with a 95 % interval for its probability. The tick "
+    "is its probability after temperature, top-k and top-p, the diamond its probability under the model alone."
 )
 _FRAME = 128  # pixels
 _ROW = 26  # pixels
@@ -55,7 +54,7 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
         (say("share"), [row.frequency for row in rows]),
         (say("interval from"), [row.low for row in rows]),
         (say("interval to"), [row.high for row in rows]),
-        (say("probability drawn from"), [row.drawn for row in rows]),
+        (say("sampling probability"), [row.drawn for row in rows]),
         (say("the model's own"), [row.own for row in rows]),
         (say("seed"), [row.seed for row in rows]),
     )
@@ -89,6 +88,6 @@ def _on_hover(row: Drawn) -> str:
         say_n("drawn {n} time", "drawn {n} times", row.count),
         with_number(say("share of the draws"), f"{row.frequency:.3f}"),
         say("95 % interval from {low:.3f} to {high:.3f}", low=row.low, high=row.high),
-        with_number(say("probability drawn from"), f"{row.drawn:.4g}"),
+        with_number(say("sampling probability"), f"{row.drawn:.4g}"),
         with_number(say("the model's own"), f"{row.own:.4g}"),
     )

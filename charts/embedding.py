@@ -15,8 +15,8 @@ from charts.theme import Colour, Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_STRENGTHS = say(
-    "Each group is one token. Each bar or mark is the root mean square √(Σ xⱼ² / d) of a vector: of two vectors "
-    "that are added, the higher one has more influence on the sum."
+    "Each group is one token. Each bar or mark is the root mean square √(Σ xⱼ² / d) of a vector. When two vectors "
+    "are added, the larger one influences the sum more."
 )
 HOW_TO_READ_ROWS = say(
     "Each row is one vector of the chosen token, each column a dimension. The last row is what the first layer "

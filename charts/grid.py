@@ -190,7 +190,9 @@ def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool)
     """Say what a reader must know before comparing tiles."""
     said = [literal(note)]
     if blocks.size > 1:
-        said.append(say("pooled: a cell is the largest weight of {size} × {size} pieces", size=blocks.size))
+        said.append(
+            say("pooled: each cell is the largest weight in a block of {size} × {size} pieces", size=blocks.size)
+        )
     if own_scale:
         said.append(say("each head has its own scale"))
     if log:
@@ -208,7 +210,7 @@ def _tiles(
     ends = [f"{share:g}" for share in shares]
     value = say("largest weight") if size > 1 else WEIGHT
     about = say("{value} about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
-    title = say("share of the head's largest") if own_scale else WEIGHT
+    title = say("share of the head's largest weight") if own_scale else WEIGHT
     marks = (places, [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]])
     tiles = _packed(GRID, theme.SCALES[colour], _hover(names, about), show_scale=show_scale)
     return tiles | {"name": value, "colorbar": colour_bar(title, marks=marks)}

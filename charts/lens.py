@@ -21,13 +21,13 @@ from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
-    "Each row shows what the decoder would write after that depth: its most probable pieces, best first, with "
-    "their probability softmax(W · norm(stream)), where norm is the decoder's final norm if it has one. A frame "
-    "marks the piece in the output; the last row is the model's own prediction."
+    "Each row lists the pieces that are most probable after that depth, best first. Their probability is softmax(W "
+    "· norm(stream)), where norm is the decoder's final norm, if it has one. A frame marks the piece in the "
+    "output; the last row is the model's own prediction."
 )
 HOW_TO_READ_CURVES = say(
-    "For the piece in the output: its probability and its rank among all candidates (1 is the top). Below: the "
-    "entropy −Σ p log₂ p at each depth and the difference from the last depth, KL = Σ p_last log₂(p_last / p)."
+    "Top: the output piece's probability and its rank among all candidates (1 is the best). Bottom: the entropy −Σ "
+    "p log₂ p at each depth and the difference from the last depth, KL = Σ p_last log₂(p_last / p)."
 )
 
 DEPTH_AXIS = say("After", about="what happened at a depth of the model")
@@ -197,8 +197,8 @@ def lens_curves_spec(
 
 HOW_TO_READ_MAP = say(
     "Each column is one step. Each cell shows the probability or rank of that step's output piece at that depth. A "
-    "filled dot marks the depth from which the piece stays the top candidate, a ring where it was first on top for "
-    "a while. Click a cell to go there."
+    "filled dot marks the depth from which the piece stays the top candidate; a ring marks where it was first on "
+    "top, if it fell back later. Click a cell to go there."
 )
 
 STEP_AXIS = say("Reads → predicts")

@@ -26,8 +26,8 @@ HOW_TO_READ_BATCH = say(
     "make all rows equally long."
 )
 HOW_TO_READ_OWN = say(
-    "The mask as the model makes it, before broadcasting: an axis of size 1 is stored once and repeated when it "
-    "meets the scores [batch, head, query, key]. Grey is False: may not attend."
+    "The mask before broadcasting. Along an axis of size 1, it is stored once and repeated to fit the scores "
+    "[batch, head, query, key]. Grey is False: may not attend."
 )
 HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Each block is one sentence of the batch.")])
 HOW_TO_READ: dict[Convention, str] = {
@@ -209,16 +209,17 @@ def _open(colour: Colour) -> str:
 
 
 HOW_TO_READ_ROW = say(
-    "From top to bottom: the score q·k / √d_head of this query with each key; the score after the mask (−∞ where "
-    "it is closed); weight = exp(score) / Σ exp(scores) over the open keys. The bars of the last row sum to 1."
+    "From top to bottom: the score q·k / √d_head of this query with each key; the score after the mask (−∞ for "
+    "closed keys); weight = exp(score) / Σ exp(scores) over the open keys. The bars of the last row sum to 1."
 )
 HOW_TO_READ_MOVEMENT = say(
-    "Each mark is one row: the largest |difference| between the two runs over all logits of that row. The shaded "
-    "band is what float32 rounding explains; exactly 0 has its own place below the logarithmic scale."
+    "Each mark is one row: the largest |difference| between the two runs over all logits of that row. Float32 "
+    "rounding alone can cause differences within the shaded band. Exactly 0 is drawn below the logarithmic scale."
 )
 HOW_TO_READ_VECTORS = say(
     "Each mark is one row: the largest |difference| between the two runs over all dimensions of that row's vector. "
-    "The shaded band is what float32 rounding explains; exactly 0 has its own place below the logarithmic scale."
+    "Float32 rounding alone can cause differences within the shaded band. Exactly 0 is drawn below the logarithmic "
+    "scale."
 )
 LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
 READS_PREDICTS = say("Reads → predicts")
@@ -389,7 +390,8 @@ def _power(exponent: int) -> str:
 def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:
     said = [say("exactly 0") if value == 0 else f"{value:.3g}" for value in values]
     texts = [
-        on_lines(label, with_number(say("moved by"), text)) for label, text in zip(numbered(rows), said, strict=True)
+        on_lines(label, with_number(say("largest change"), text))
+        for label, text in zip(numbered(rows), said, strict=True)
     ]
     heights = np.where(values == 0, zero, values).astype(np.float64)
     says = hover("%{hovertext}", literal(name))

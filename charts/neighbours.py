@@ -20,16 +20,16 @@ from charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ_COSINE = say(
-    "Each bar is one piece: the cosine cos = a·b / (‖a‖‖b‖) between its vector and that of the chosen piece. 1 is "
+    "Each bar is one piece: the cosine cos = a·b / (‖a‖‖b‖) between its vector and the chosen piece's vector. 1 is "
     "the same direction, 0 a right angle. Click a bar to choose its piece."
 )
 HOW_TO_READ_DISTANCE = say(
-    "Each bar is one piece: the distance ‖a − b‖ between its vector and that of the chosen piece. The shorter the "
+    "Each bar is one piece: the distance ‖a − b‖ between its vector and the chosen piece's vector. The shorter the "
     "bar, the nearer the piece. Click a bar to choose its piece."
 )
 HOW_TO_READ_MAP = say(
-    "Each point is one piece's vector, seen along the two directions in which these vectors differ most. The axes "
-    "give each direction's share of the variance; what they leave out may separate pieces that look close."
+    "Each point is one piece's vector, projected onto the two directions in which these vectors differ most. The "
+    "axes give each direction's share of the variance. Pieces that look close may be far apart in other directions."
 )
 
 Kind = Literal["source", "target", "both", "typed", "neighbour"]

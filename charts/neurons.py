@@ -19,29 +19,30 @@ from words import say
 
 HOW_TO_READ_SHARES = {  # by whether there is a gate
     False: say(
-        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the "
-        "number of silent activations a = f(x), divided by d_ff. The frame marks what the other charts show."
+        "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number "
+        "of activations a = f(x) at or near 0, divided by d_ff. The frame marks the layer and token that the other "
+        "charts show."
     ),
     True: say(
-        "Each cell is the share of a layer's neurons that add nothing, or next to nothing, at one token: the "
-        "number of silent activations a (gate times second map), divided by d_ff. The frame marks what the other "
-        "charts show."
+        "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number "
+        "of activations a (the gate's value times that of a second projection) at or near 0, divided by d_ff. The "
+        "frame marks the layer and token that the other charts show."
     ),
 }
 HOW_TO_READ_HISTOGRAM = {  # by whether there is a gate
     False: say(
         "Bars: the share of all pre-activations x = W_up·h + b in each bin. The stepped line is the chosen token "
-        "alone. The curves, on the scale at the right, are this model's function of x and its slope."
+        "alone. The curves are this model's activation function of x and its slope, on the right-hand scale."
     ),
     True: say(
         "Bars: the share of all pre-activations x = W_gate·h + b in each bin. The stepped line is the chosen token "
-        "alone. The curves, on the scale at the right, are this model's function of x and its slope. The "
-        "function's value times the second map is the activation."
+        "alone. The curves are this model's activation function of x and its slope, on the right-hand scale. The "
+        "activation is the function's value times that of a second projection, W_up."
     ),
 }
 HOW_TO_READ_TOKENS = say(
-    "Each bar is the neuron's activation a at one token: a high bar means that this token's vector drives it. From "
-    "layer 2 on that vector also holds what attention brought from other tokens."
+    "Each bar is the neuron's activation a at one token: a high bar means that this token's vector activates it "
+    "strongly. Besides the token itself, that vector holds what attention has brought from other tokens so far."
 )
 HOW_TO_READ_MAP = say(
     "Each cell is the activation a of one neuron (column) at one token (row). Columns are ordered by the token at "
@@ -208,8 +209,8 @@ HOW_TO_READ_ACTIVE = {  # by whether there is a gate
 }
 HOW_TO_READ_EFFECT = say(
     "Each bar is the change of one piece's logit for an activation of 1: W_out·N(w), minus the mean over the "
-    "vocabulary. This is the direct effect, bypassing all later layers. N are the norms after the neuron, with "
-    "their deviation held fixed."
+    "vocabulary. This is the direct effect, bypassing all later layers. N means the norms after the neuron, with "
+    "their standard deviations held fixed."
 )
 
 

@@ -114,7 +114,7 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
     total = float(np.sum(norms))
     shares = [norm / total if total > 0 else 0.0 for norm in norms.tolist()]
     each = list(zip(names, norms.tolist(), shares, strict=True))
-    columns = [say("head"), LENGTH, say("share of all lengths")]
+    columns = [say("head"), LENGTH, say("share of the summed lengths")]
     table(layout, columns, [[int(name), finite(norm), finite(share)] for name, norm, share in each])
     bars = _bars(LENGTH, drawable(norms), theme.NEUTRAL_COLOR, 0.7)
     here = [head == chosen for head in range(len(norms))]
@@ -126,7 +126,7 @@ def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
         on_lines(
             say("Head {head}", head=name),
             with_number(LENGTH, f"{norm:.6g}"),
-            literal(say("{share:.1%} of all lengths", share=share)),
+            literal(say("{share:.1%} of the summed lengths", share=share)),
         )
         for name, norm, share in each
     ]

@@ -19,13 +19,13 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ_SPREAD = say(
-    "Each bar counts the numbers in one of equal intervals from the smallest to the largest. A narrow middle with "
-    "bars far away from it means that a few numbers are much larger than the rest."
+    "Each bar counts the numbers in one of several equal intervals from the smallest number to the largest. A "
+    "narrow middle and bars far away from it mean that a few numbers are much larger than the rest."
 )
 HOW_TO_READ_SINGULAR = say(
-    "A singular value says how much longer or shorter the matrix makes a vector in one of its directions. After a "
-    "cliff, the directions are hardly used. The dotted line is the effective rank: the number of equally used "
-    "directions that these values amount to."
+    "A singular value says how much the matrix stretches or shrinks a vector in one of its directions. After a "
+    "steep drop, the directions are hardly used. The dotted line is the effective rank: the number of equally used "
+    "directions that would match these values."
 )
 HOW_TO_READ_ROWS = say(
     "Each bar is the length of one row of the table, which is one piece's vector: the shortest on top, the longest "

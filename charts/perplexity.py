@@ -15,7 +15,7 @@ from words import say
 
 HOW_TO_READ = say(
     "Each point is one piece's own perplexity, 1 / p: like guessing among that many equally likely pieces. The "
-    "line is e to the power of the mean loss so far; it ends at the perplexity of the whole. 1 is certain."
+    "line is e to the power of the mean loss so far; it ends at the perplexity of the whole text. 1 means certain."
 )
 PERPLEXITY = say("Perplexity (logarithmic)")
 _MOST_MARKED = 200  # points with a size that can be hit

@@ -20,8 +20,8 @@ HOW_TO_READ = say(
     "all pieces. Click a bar to look at that piece."
 )
 HOW_TO_READ_HIDDEN = say(
-    "Each bar is one piece's loss −ln p when only that piece is hidden, 0 where the model is certain of it. Pale "
-    "bars are pieces that the model would have written itself. Click a bar to hide that piece."
+    "Each bar is one piece's loss −ln p when only that piece is hidden; it is 0 if the model is certain of the "
+    "piece. Pale bars are pieces that the model would have written itself. Click a bar to hide that piece."
 )
 LOSS = say("Loss (nats)")
 PIECE = say("Right piece")

@@ -31,9 +31,9 @@ HOW_TO_READ_COSINE = say(
     "direction, 0 a right angle."
 )
 HOW_TO_READ_DISTANCE = say(
-    "The line is the mean over all pairs of positions at that distance; the band runs from the least to the "
-    "largest value. A band without width means that only the distance matters: for the formula, p·q = Σ cos((p − "
-    "q) · wᵢ)."
+    "The line is the mean over all pairs of positions at that distance; the band runs from the smallest to the "
+    "largest value. If the band has no width, only the distance matters. For the formula, p·q = Σ cos((p − q) · "
+    "wᵢ)."
 )
 
 HOW_TO_READ_APART = say(
@@ -152,13 +152,13 @@ def _map(
 
 
 HOW_TO_READ_CURVES = say(
-    "Each band is one dimension across the positions: the solid line is the table, the dashed line the formula, "
-    "sin or cos of p / 10000^(2i/d)."
+    "Each band shows how one dimension varies with position: the solid line is the table, the dashed line the "
+    "formula, sin or cos of p / 10000^(2i/d)."
 )
 HOW_TO_READ_WAVES = say(
     "The dashed line is the formula's wavelength 2π · 10000^(2i/d). Each point is the strongest wave that a "
-    "Fourier transform finds in that dimension; the paler it is, the smaller its share of the variance. Above the "
-    "dotted line, a wave is longer than the measured range, so a transform cannot say how long."
+    "Fourier transform finds in that dimension; the paler the point, the smaller its share of the variance. Waves "
+    "above the dotted line are longer than the measured range, so the transform cannot measure their length."
 )
 _BAND = 88  # pixels for one curve
 
@@ -250,15 +250,15 @@ HOW_TO_READ_ROTATION = say(
 )
 HOW_TO_READ_MAP = say(
     "Each ring is one position's two values after a shift, PE(p+k). Each mark is M·PE(p) with the best linear map "
-    "M: a cross where p was used in the fit, a diamond where it was held out as a test."
+    "M: a cross if p was used to fit M, a diamond if p was held out for testing."
 )
 HOW_TO_READ_ROTATION_ERRORS = say(
     "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k. Rounding "
     "of 32-bit numbers gives about 10⁻⁷."
 )
 HOW_TO_READ_MAP_ERRORS = say(
-    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as far off as always "
-    "answering 0. Only held-out positions show whether a shift is a linear map."
+    "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as bad as always predicting "
+    "0. Only held-out positions show whether a shift is a linear map."
 )
 
 _GREEN = str(theme.SIGNED_SCALE[1][1])  # a colour of its own, with a dark twin

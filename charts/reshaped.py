@@ -18,8 +18,8 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ = say(
-    "Each row is one piece. The tick is the model's own probability, the diamond its probability after "
-    "temperature, and the bar the probability it is drawn with, after top-k and top-p have cut and the rest is "
+    "Each row is one piece. The tick is the model's own probability, the diamond the probability after "
+    "temperature. The bar is the sampling probability: top-k and top-p have cut some pieces, and the rest is "
     "rescaled to sum to 1."
 )
 _FRAME = 128  # pixels of title, names of the marks and axis
@@ -57,7 +57,7 @@ def reshaped_spec(
         (say("id"), [row.id for row in shown]),
         (say("the model's own"), [row.raw for row in shown]),
         (say("tempered"), [row.tempered for row in shown]),
-        (say("drawn from"), [row.cut for row in shown]),
+        (say("sampling probability"), [row.cut for row in shown]),
         (say("note"), [row.note for row in shown]),
     )
     shades = [theme.TARGET_COLOR if row.drawn else theme.TARGET_PALE for row in shown]
@@ -67,7 +67,7 @@ def reshaped_spec(
     cut, tempered, raw = (np.array([getattr(row, field) for row in shown]) for field in ("cut", "tempered", "raw"))
     y, whole = np.arange(len(shown)), {"cliponaxis": False}
     data = [
-        layer("lying", cut, y, {"marker": {"color": shades, "line": edges}}, name=say("drawn from")),
+        layer("lying", cut, y, {"marker": {"color": shades, "line": edges}}, name=say("sampling probability")),
         layer("markers", tempered, y, whole | {"marker": diamond}, name=say("tempered")),
         layer("markers", raw, y, whole | {"marker": tick}, name=say("model's own")),
         whole_rows([-1 if row.id is None else row.id for row in shown], [_on_hover(row) for row in shown]),
@@ -105,5 +105,5 @@ def _on_hover(row: Shares) -> str:
         literal(row.note),
         with_number(say("the model's own: probability"), f"{row.raw:.5f}"),
         with_number(say("tempered: probability"), f"{row.tempered:.5f}"),
-        with_number(say("drawn from: probability"), f"{row.cut:.5f}"),
+        with_number(say("sampling probability"), f"{row.cut:.5f}"),
     )

@@ -19,16 +19,16 @@ from words import say, say_n
 
 HOW_TO_READ_ROTATIONS = say(
     "Each row is a position p, each column a pair of dimensions (i, i + n/2) of a query or key. The colour is the "
-    "cosine of the angle p·wᵢ by which the pair is turned there: 1 is no turn, −1 half a turn. Click a column to "
-    "follow its pair."
+    "cosine of the angle p·wᵢ by which the pair is turned at that position: 1 means no turn, −1 half a turn. Click "
+    "a column to follow its pair."
 )
 HOW_TO_READ_CIRCLE = say(
     "Each point is the pair's first unit vector, turned like a query or key at position p: by p·wᵢ, anticlockwise. "
-    "What counts for a score is the angle between two points, that is, the distance between their positions."
+    "A score depends on the angle between two points, and so on the distance between their positions."
 )
 HOW_TO_READ_TURNS = say(
     "Each point is one pair of dimensions and the number of positions it takes for one full turn, 2π/wᵢ. A pair "
-    "above the dotted line never completes a turn in a text that this model reads."
+    "above the dotted line does not complete a turn within the longest text that this model reads."
 )
 
 PAIR_AXIS = say("Pair i (dimensions i and i + n/2)")

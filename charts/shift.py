@@ -16,13 +16,14 @@ from charts.theme import GUIDE_COLOR, Spec, literal
 from words import say
 
 HOW_TO_READ = say(
-    "In each column, the decoder reads the piece above and all pieces before it, and has to predict the piece "
-    "below. The stronger its colour, the larger its loss, up to that of guessing. Each label is read one place "
-    "later. Click a column: the upper row shades the pieces that it sees, and none after them."
+    "In each column, the decoder reads the upper piece and all pieces before it, and has to predict the lower "
+    "piece. The stronger the lower piece's colour, the larger its loss; the scale ends at the loss of guessing. "
+    "The next column reads the piece that this column has to predict. Click a column to shade the pieces that it "
+    "sees in the upper row."
 )
 READS, PREDICTS = say("reads"), say("has to predict")
 _SEEN, _NOT_SEEN = 0.3, 0.0
-AXIS = say("Place, line by line")
+AXIS = say("Position, line by line")
 
 
 def shift_spec(
@@ -58,17 +59,17 @@ def shift_spec(
 
 def _input(piece: str, place: int, chosen: int | None) -> Cell:
     seen = chosen is None or place <= chosen
-    said = [say("place {n} reads {piece}", n=place + 1, piece=bold(piece))]
+    said = [say("position {n} reads {piece}", n=place + 1, piece=bold(piece))]
     if chosen is not None and seen:
-        said.append(say("visible from place {n}, which sees everything up to itself", n=chosen + 1))
+        said.append(say("visible from position {n}, which sees itself and everything before it", n=chosen + 1))
     elif chosen is not None:
-        said.append(say("not visible from place {n}: it comes later", n=chosen + 1))
+        said.append(say("not visible from position {n}: it comes later", n=chosen + 1))
     return Cell(piece, on_lines(*said), "source", _SEEN if seen else _NOT_SEEN, framed=place == chosen)
 
 
 def _label(piece: str, place: int, loss: float, guessing: float, framed: bool) -> Cell:
     said = on_lines(
-        say("place {n} has to predict {piece}", n=place + 1, piece=bold(piece)),
+        say("position {n} has to predict {piece}", n=place + 1, piece=bold(piece)),
         with_number(say("loss"), literal(f"{loss:.3f}")),
         say("probability {p}", p=percent(float(np.exp(-loss)))),
     )

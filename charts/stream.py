@@ -19,12 +19,12 @@ HOW_TO_READ_SIZE = say(
 )
 HOW_TO_READ_KEPT = say(
     "Each line is one token: the cosine x·e / (‖x‖ ‖e‖) between its vector and its starting point, the embedding "
-    "plus position. 1 is the same direction; at 0, nothing of it is left."
+    "plus position. 1 means the same direction; 0 means that nothing of the starting direction is left."
 )
 HOW_TO_READ_ADDED = say(
-    "For the chosen token: the root mean square of the stream before each sub-layer and of what the sub-layer "
-    "adds. The number above is the second divided by the first. Hover for the cosine of the two: below 0, the "
-    "sub-layer subtracts from the stream."
+    "The bars are for the chosen token: the root mean square of the stream before each sub-layer, and of what the "
+    "sub-layer adds. The number above them is the second divided by the first. Hover for the cosine of the two: "
+    "below 0, the sub-layer subtracts from the stream."
 )
 
 HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
@@ -34,8 +34,8 @@ HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
             "(x − μ) / √(σ² + ε) + β. Without γ and β, they would be 0 and 1 after it."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then with μ "
-            "subtracted and divided by √(σ² + ε), then times γ plus β, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
+            "input minus μ, divided by √(σ² + ε); and that result times γ plus β, which the model uses next."
         ),
     ),
     "rms": (
@@ -44,8 +44,8 @@ HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
             "x / √(mean of x² + ε). Without γ, the mean of y² would be 1."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then divided by "
-            "√(mean of x² + ε), then times γ, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
+            "input divided by √(mean of x² + ε); and that result times γ, which the model uses next."
         ),
     ),
     "deviation": (
@@ -55,8 +55,8 @@ HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
             "1 after it."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then with μ "
-            "subtracted and divided by s + ε, then times γ plus β, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
+            "input minus μ, divided by s + ε; and that result times γ plus β, which the model uses next."
         ),
     ),
     "biased_deviation": (
@@ -65,8 +65,8 @@ HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
             "(x − μ) / (σ + ε) + β. Without γ and β, they would be about 0 and 1 after it."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension: as the norm reads it, then with μ "
-            "subtracted and divided by σ + ε, then times γ plus β, which is what the model goes on with."
+            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
+            "input minus μ, divided by σ + ε; and that result times γ plus β, which the model uses next."
         ),
     ),
 }
@@ -217,7 +217,7 @@ def stream_added_spec(
         on_lines(
             literal(depth.name),
             say(
-                "stream {stream}, added {added}, share {share}",
+                "stream {stream}, added {added}, ratio {share}",
                 stream=f"<b>{one:.3f}</b>",
                 added=f"<b>{two:.3f}</b>",
                 share=f"<b>{share:.3f}</b>",

@@ -14,8 +14,8 @@ from words import say
 
 HOW_TO_READ = say(
     "Both texts by position. Blue: identical up to the first difference, which is framed. Orange: what follows in "
-    "each text. There, each text continues its own earlier pieces, so pieces in one column do not correspond. "
-    "Purple: the identical ending."
+    "each text. The texts differ from there on, so pieces in the same column do not correspond. Purple: the "
+    "identical ending."
 )
 AXIS = say("Position, line by line")
 _SHADES: dict[str, tuple[Colour, float]] = {

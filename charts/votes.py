@@ -10,7 +10,7 @@ from charts.hover import bold, hover, with_number
 from charts.theme import GUIDE_COLOR, SOURCE_COLOR, Spec, base_layout, literal, shortened
 from words import joined, say
 
-HOW_TO_READ = say("Each bar is one choice and how many chose it.")
+HOW_TO_READ = say("Each bar shows how many people chose that answer.")
 _LABEL: Final = 40  # characters
 _BAR, _AROUND = 34, 120  # pixels
 _LARGE: Final = 1.6  # for a wall, beside what a presentation enlarges

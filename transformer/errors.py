@@ -96,13 +96,13 @@ class DataError(GlassformerError):
 def shown(value: object) -> str:
     """A value as a message shows it: one line, and cut when it is long."""
     if isinstance(value, int) and abs(value) >= 10**30:
-        return say("an integer of over 30 digits")  # Python refuses to print the longest ones
+        return say("an integer with more than 30 digits")  # Python refuses to print the longest ones
     try:
         text = repr(value).replace("\n", " ")  # that of a tensor has several lines
     except RecursionError:
-        return say("a value that is nested too deeply to be shown")
+        return say("a value nested too deeply to show")
     except ValueError:  # one of its items is such an integer
-        return say("an integer of over 30 digits")
+        return say("an integer with more than 30 digits")
     return text if len(text) <= 60 else text[:57] + "..."
 
 

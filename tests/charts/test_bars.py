@@ -137,7 +137,7 @@ def test_what_rules_do_to_a_piece_is_marked_and_said():
     rules = ["closed", None, "lowered"]
     own = draw(rules=rules)
     assert own.layout.yaxis.ticktext == ("⊘ ▁a", "✓ <b>▁a</b>", f"↓ {literal('<br>')}")
-    assert "closed by the model's settings" in html.unescape(own.data[0].hovertext[0])
+    assert "excluded by the model's settings" in html.unescape(own.data[0].hovertext[0])
     assert [note.text for note in own.layout.annotations] == ["50.0%", "25.0%", literal("<0.1%")]
     drawn = draw(rules=rules, drawn_from=[0.0, 1.0, 0.0])
     assert [note.text for note in drawn.layout.annotations] == ["closed", "100%", "cut off"]

@@ -23,7 +23,7 @@ def named(figure, name):
 
 def test_each_piece_has_three_marks_of_three_shapes():
     figure = charts.reshaped(ROWS, others=(7, OTHERS), border=2, title="T")
-    bars, diamonds, ticks = (named(figure, name) for name in ("drawn from", "tempered", "model's own"))
+    bars, diamonds, ticks = (named(figure, name) for name in ("sampling probability", "tempered", "model's own"))
     assert list(bars.x) == [0.6, 0.4, 0.0, 0.0]
     assert list(diamonds.x) == [0.5, 0.3, 0.12, 0.08]
     assert list(ticks.x) == [0.7, 0.2, 0.06, 0.04]

@@ -194,7 +194,7 @@ def test_the_ways_to_the_doctor_and_to_the_tensors(open_page):
     test = open_page(MAIN, model="zh-en")
     test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
     doctor, tensors = [one.proto for one in test.get("page_link") if one.proto.page == "doctor"]
-    assert doctor.label == "Is it healthy? Ask the doctor"
+    assert doctor.label == "Is this model healthy? Ask the doctor"
     assert "doctor=" not in doctor.query_string
     assert "doctor=parameters" in tensors.query_string
 
@@ -213,4 +213,4 @@ def test_the_families_that_open_are_those_of_the_code(open_page, tmp_path, monke
     (families,) = [one.value.iloc[:, 0] for one in test.table if "GPT-2" in one.value.index]
     said = ", ".join(unescaped(kinds) for kinds in families)
     assert sorted(said.split(", ")) == sorted(FAMILIES)
-    assert "lesson.pt** from another program: see the page Open a checkpoint" in unescaped(text(test))
+    assert "lesson.pt** from another program: see the “Open a checkpoint” page" in unescaped(text(test))

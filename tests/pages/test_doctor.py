@@ -118,7 +118,7 @@ def test_a_healthy_model_is_said_to_be(open_page, examine_with):
     assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
     assert not test.error
     assert not test.warning
-    assert any("5 of the checkpoint's example sentences were used." in one for one in plain(test.caption))
+    assert any("5 example sentences from the checkpoint were used." in one for one in plain(test.caption))
 
 
 def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(open_page, examine_with):

@@ -136,7 +136,7 @@ def test_the_masks_page_says_what_it_does_not_draw(open_model):
 
 
 def test_the_model_in_words(open_model):
-    assert "Rotary positions turn queries and keys." in text(open_model("rotary", INSIDE))
+    assert "Rotary positions rotate queries and keys." in text(open_model("rotary", INSIDE))
     assert "sinusoids, all sines before all cosines" in text(open_model("halves", INSIDE))
     assert "No positional encoding." in text(open_model("no positions", INSIDE))
 

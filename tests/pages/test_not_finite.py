@@ -37,7 +37,7 @@ def test_a_page_names_the_site(broken, open_page, page):
     test = open_page(PAGES / f"{page}.py", model="broken", src="ba lo mi")
     said = [error.value.replace("\\", "") for error in test.error]
     assert any("At decoder.0.cross_attn.queries this model computes" in text for text in said), said
-    assert any(element.value == "Is it healthy? Ask the doctor" for element in test.markdown)
+    assert any(element.value == "Is this model healthy? Ask the doctor" for element in test.markdown)
 
 
 @pytest.mark.parametrize("part", ["table", "similarity", "shift"])

@@ -193,7 +193,7 @@ def test_groups_of_heads_are_said_and_each_uses_its_own(tmp_path, open_page, mon
     model = alone("decoder", tmp_path, n_heads=4, n_kv_heads=2, d_head=3)
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(ATTENTION, model="decoder alone", src=TEXT, panel="walk", layer=1, head=3, query=3)
-    shared = "The 4 heads share 2 key-value heads: k and v come from number 2, which heads 3 to 4 use."
+    shared = "The 4 heads share 2 key-value heads. Here, k and v come from key-value head 2, which heads 3 to 4 use."
     assert shared in told_or_noted(test)
     trace = loading.runner().trace(model, model.query(TEXT))
     weights, allowed = bars(test, "walk_weights"), trace.decoder_mask[2]

@@ -30,7 +30,7 @@ def test_the_page_opens_without_a_note(open_one_stack, stack, page):
 
 
 WRITES_NOTHING = (
-    "This encoder-only model generates no output, so there are no steps. The page Attention shows how it reads."
+    "This encoder-only model generates no output, so there are no steps. The Attention page shows how it reads text."
 )
 
 

@@ -52,7 +52,7 @@ def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
     assert test.selectbox(key="open_source").options == ["deep", LESSON]
     assert "Nothing outside these folders is opened" in said(test)
     test.selectbox(key="open_source").set_value(LESSON)
-    assert "7 questions are open." in said(check(test.run()))
+    assert "7 questions still need an answer." in said(check(test.run()))
     assert test.query_params["model"] == LESSON
 
 
@@ -66,12 +66,12 @@ def test_a_path_in_an_address_opens_only_inside(open_lesson, folder, path):
 
 def test_answers_change_the_report_and_the_address(open_lesson):
     test = open_lesson(answers=ANSWERS[:1])
-    assert "6 questions are open." in said(test)
+    assert "6 questions still need an answer." in said(test)
     assert not [one for one in test.text_input if one.key == TEXT]
     box(test, "norm").set_value(next(i for i in box(test, "norm").options if i.startswith("pre")))
     box(test, "pad_id").set_value("0")
     check(test.run())
-    assert "4 questions are open." in said(test)
+    assert "4 questions still need an answer." in said(test)
     assert test.query_params["answers"] == "n_heads=4,norm=pre,pad_id=0"
     assert test.button(key="first_of_each").disabled  # nothing is ranked yet
     test.text_area(key="score_texts").set_value("\n".join(f"{n} {n + 1} => {n + 1} {n}" for n in range(5, 11)))
@@ -84,7 +84,7 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     assert test.button(key="first_of_each").disabled  # as none of them fits
     assert "Your answer." not in said(test)
     test.button(key="forget_answers").click()
-    assert "7 questions are open." in said(check(test.run()))
+    assert "7 questions still need an answer." in said(check(test.run()))
     assert "answers" not in test.query_params
 
 
@@ -92,7 +92,7 @@ def test_an_impossible_answer_is_one_sentence_and_the_questions_stay(open_lesson
     test = open_lesson(answers=(*ANSWERS[1:], ("n_heads", 5)))
     (error,) = test.error
     assert "n_heads: found 5" in error.value.replace("\\", "")
-    assert "7 questions are open." in said(test)
+    assert "7 questions still need an answer." in said(test)
 
 
 def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, folder):

@@ -224,7 +224,7 @@ def test_a_checkpoint_to_compare_with_is_chosen_among_the_others(odd):
     assert address(test)["against"] == "odd"
     assert len(test.dataframe) == 2
     check(test.selectbox(key=session.MODEL).set_value("odd").run())  # now it is this one
-    assert "There is no other checkpoint “odd” to compare with." in sentences(test)
+    assert "There is no other checkpoint named “odd”." in sentences(test)
     assert len(test.dataframe) == 1
 
 

@@ -52,7 +52,7 @@ def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_
     assert "Before any scaling, pair i turns by 10,000 to the power" in told_or_noted(test)
     assert list(test.selectbox(key=position_controls.LAYERS).options) == [
         "Layers 1, 3: window, base 10,000",
-        "Layer 2: nothing turns",
+        "Layer 2: no rotation",
     ]
     check(test.selectbox(key=position_controls.LAYERS).set_value(1).run())
     assert "Layer 2 ignores positions" in told_or_noted(test)

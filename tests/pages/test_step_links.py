@@ -48,7 +48,7 @@ def test_a_source_that_is_too_long_keeps_the_last_result(reverse, source, said):
     test = type_source(type_source(reverse(), "abcdef"), source)
     before = address(test)
     assert said in sentences(test)
-    assert "Below is still the previous result." in [caption.value for caption in test.caption]
+    assert "The previous result is still shown below." in [caption.value for caption in test.caption]
     assert output(test) == "fedcba"
     assert before["src"] == "abcdef"  # a reload shows the last result again, not an error
     assert output(type_source(test, "ab")) == "ba"

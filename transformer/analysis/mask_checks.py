@@ -55,7 +55,9 @@ class BatchMasks:
         """A mask at its own shape; a QueryError where the model uses no such mask."""
         if name not in self.names:
             raise QueryError(
-                "this model has no mask {name}; it has {names}.", name=repr(name), names=", ".join(self.names)
+                "this model has no mask named {name}; its masks are {names}.",
+                name=repr(name),
+                names=", ".join(self.names),
             )
         return getattr(self, name)
 
@@ -151,7 +153,7 @@ def check_causality(
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
-        raise QueryError("sentence {sentence} has no target place {place}.", sentence=sentence + 1, place=place + 1)
+        raise QueryError("sentence {sentence} has no target token {place}.", sentence=sentence + 1, place=place + 1)
     src, before = torch.tensor(src_ids), torch.tensor(tgt_ids)
     after = before.clone()
     after[sentence, place] = piece_id

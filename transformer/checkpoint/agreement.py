@@ -114,8 +114,8 @@ def check_vocabularies(
             continue  # check_tensors says so
         if not size == table[0] == n_pieces:
             raise CheckpointError(
-                "{label}: the {side} vocabulary has {size:,} pieces in config.json ({side}_vocab_size), {rows:,} "
-                "rows in {side}_table and {n_pieces:,} pieces in {file}; all three must be equal.",
+                "{label}: the sizes of the {side} vocabulary differ: {size:,} in config.json ({side}_vocab_size), "
+                "{rows:,} rows in {side}_table, {n_pieces:,} pieces in {file}. All three must be equal.",
                 label=label,
                 side=side,
                 size=size,

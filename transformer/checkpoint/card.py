@@ -133,13 +133,13 @@ class _WrongError(ClauseError):
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise _WrongError("a text of at most {most:,} characters", most=MAX_TEXT)
+        raise _WrongError("a string of at most {most:,} characters", most=MAX_TEXT)
     return value
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
-        raise _WrongError("a list of at most {most} texts", most=MAX_ITEMS)
+        raise _WrongError("a list of at most {most} strings", most=MAX_ITEMS)
     return tuple(_text(item) for item in value)
 
 

@@ -76,7 +76,8 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     known = {name: place for place, name in enumerate(header) if name in NUMBERS}
     if not known:
         raise CheckpointError(
-            "{label}: has no known column; found {found}, expected some of: epoch, {expected}.",
+            "{label}: has no column that can be plotted; found {found}, expected at least one of {expected}, and "
+            "optionally epoch.",
             label=label,
             found=shown(", ".join(header)),
             expected=", ".join(NUMBERS),
@@ -86,8 +87,8 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
     if len(rows) > MAX_ROWS:
         raise CheckpointError(
             say_n(
-                "{label}: has {n:,} row; the limit is {most:,} epochs.",
-                "{label}: has {n:,} rows; the limit is {most:,} epochs.",
+                "{label}: has {n:,} row, one per epoch; the limit is {most:,}.",
+                "{label}: has {n:,} rows, one per epoch; the limit is {most:,}.",
                 len(rows),
                 label=label,
                 most=MAX_ROWS,
@@ -117,7 +118,7 @@ def _table(content: bytes, label: str) -> tuple[list[str], list[list[str]]]:
         text = content.decode("utf-8-sig")
         lines = [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
     except (UnicodeDecodeError, csv.Error):
-        raise CheckpointError("{label}: is not a table of comma-separated text in UTF-8.", label=label) from None
+        raise CheckpointError("{label}: is not comma-separated text (CSV) in UTF-8.", label=label) from None
     if not lines:
         raise CheckpointError("{label}: is empty.", label=label)
     return [name.strip() for name in lines[0]], lines[1:]
@@ -127,11 +128,13 @@ def _epochs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[tuple
     """The epochs; rows that do not say them, or not in order, are numbered."""
     numbered = tuple(range(1, len(rows) + 1))
     if "epoch" not in header:
-        return numbered, [say("{file} names no epochs; its rows are numbered instead.", file=CURVE)]
+        return numbered, [say("{file} has no epoch column; its rows are numbered instead.", file=CURVE)]
     found = [_number(row, header.index("epoch")) for row in rows]
     whole = all(math.isfinite(value) and value == int(value) and 0 <= value < 1e9 for value in found)
     if not whole or any(after <= before for before, after in itertools.pairwise(found)):
-        note = say("The epochs in {file} are not whole numbers in order; its rows are numbered instead.", file=CURVE)
+        note = say(
+            "The epochs in {file} are not increasing whole numbers; its rows are numbered instead.", file=CURVE
+        )
         return numbered, [note]
     return tuple(map(int, found)), []
 

@@ -126,9 +126,9 @@ def _in_16_bits(halves: Halves, whole: int) -> Sequence[Sentence]:
         return []
     return [
         say(
-            "With 32 bits per number, this model needs {needed:,} bytes, more than are free. Its matrices "
-            "therefore stay in 16 bits, as in its file. Results differ only by rounding; a step takes two to three "
-            "times as long.",
+            "With 32 bits per number, this model needs {needed:,} bytes, more than the free memory. Its matrices "
+            "therefore stay in 16 bits, as in the file. Results differ only by rounding, but a step takes two to "
+            "three times as long.",
             needed=whole,
         )
     ]

@@ -163,7 +163,7 @@ def load(folder: Path | str, *, inside: Path | None = None, progress: Progress =
         else:
             if not files.changed():
                 return replace(checkpoint, inside=inside)
-    raise CheckpointError("{folder}: its files are being replaced; try again when that is done.", folder=files.name)
+    raise CheckpointError("{folder}: its files are being replaced; try again in a moment.", folder=files.name)
 
 
 def _loaded(folder: Path, files: FolderFiles, progress: Progress) -> Checkpoint:
@@ -279,7 +279,7 @@ def _odd_ids(config: ModelConfig, tokenizers: Sequence[Named]) -> list[str]:
             if i is not None and not tokenizer.is_special(i):
                 odd.append(
                     say(
-                        "config.json says {name} = {i}, but in {file} that id is the piece {piece}.",
+                        "config.json says {name} = {i}, but in {file} that id belongs to the piece {piece}.",
                         name=name,
                         i=i,
                         file=file,

@@ -100,7 +100,7 @@ def is_checkpoint(folder: Path) -> bool:
     except (CheckpointError, OSError):
         pass  # it is said below what this means
     raise CheckpointError(
-        "{folder}: is neither empty nor a checkpoint, so its contents are not replaced; choose another folder.",
+        "{folder}: is neither empty nor a checkpoint, so it will not be overwritten; choose another folder.",
         folder=str(folder),
     )
 

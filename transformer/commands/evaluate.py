@@ -88,7 +88,7 @@ def _check_worst(options: argparse.Namespace) -> None:
     if options.worst_count < 1:
         raise DataError("--worst-count: found {found}, expected 1 or more.", found=options.worst_count)
     if options.worst and not options.pairs:
-        raise DataError("--worst needs --pairs FILE: it lists pairs.")
+        raise DataError("--worst needs --pairs FILE, because it lists sentence pairs.")
     if options.worst and not options.worst.parent.is_dir():
         raise DataError("{file}: its folder does not exist; create it first.", file=str(options.worst))
     if options.worst:
@@ -109,7 +109,7 @@ def _check_own(worst: Path) -> None:
         raise DataError("{file}: cannot be written ({reason}).", file=str(worst), reason=error.strerror) from None
     if found not in (b"", begin):
         raise DataError(
-            "{file}: was not written by --worst, so it is not replaced; choose another file.", file=str(worst)
+            "{file}: was not written by --worst, so it will not be overwritten; choose another file.", file=str(worst)
         )
 
 

@@ -65,10 +65,10 @@ def answers_of(given: Iterable[str]) -> dict[str, Any]:
         name, equals, text = one.partition("=")
         if not equals or not name or not text:
             raise CheckpointError(
-                "--set: found {found}, expected FIELD=VALUE, such as n_heads=4.", found=one[:80] or '""'
+                "--set: found {found}, expected FIELD=VALUE, for example n_heads=4.", found=one[:80] or '""'
             )
         if name in answers:
-            raise CheckpointError("--set: {field} is answered twice; remove one.", field=name)
+            raise CheckpointError("--set: {field} has two answers; remove one.", field=name)
         answers[name] = value_of(text)
     return answers
 
@@ -82,7 +82,7 @@ def _run(options: argparse.Namespace) -> None:
     answers = answers_of(options.answers)
     if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
         raise CheckpointError(
-            "{folder} already exists and is not an empty folder; name a folder that is new or empty.",
+            "{folder} already exists and is not an empty folder; choose a new or an empty one.",
             folder=str(options.out),
         )
     given = Given(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
@@ -117,8 +117,8 @@ def _unwritten(report: "ImportReport") -> CheckpointError:
         print("  " + " ".join(f"--set {name}={as_said(value)}" for name, value in best.items()))
     return CheckpointError(
         say_n(
-            "{n} field needs an answer, see above; give it with --set. Nothing was written.",
-            "{n} fields need answers, see above; give them with --set. Nothing was written.",
+            "{n} field listed above needs an answer; give it with --set. Nothing was written.",
+            "{n} fields listed above need answers; give them with --set. Nothing was written.",
             len(report.asked),
         )
     )

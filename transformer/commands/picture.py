@@ -38,7 +38,7 @@ def _run(options: argparse.Namespace) -> None:
     pairs = [look.partition("=") for look in options.looks]
     for word, equals, _ in pairs:
         if not equals:
-            raise DataError("{word}: write it as WORD=VALUE, such as layer=3.", word=shown(word))
+            raise DataError("{word}: write it as WORD=VALUE, for example layer=3.", word=shown(word))
     parameters = {word: (value,) for word, _, value in pairs}
     content, notes = drawing().picture_file(
         folder, options.sentence, parameters, options.panel, form=form, language=options.language,

@@ -52,18 +52,18 @@ of_attention = partial(Test, "attention")
     say("No head is dead"),
     threshold=UNHEARD,
     why=say(
-        "A contribution of only {share:g} of the stream's length is nearly lost in 32-bit rounding. In the shipped "
-        "checkpoints every head reaches at least 0.1.",
+        "If a head adds only {share:g} of the stream's length, its contribution is nearly lost in 32-bit rounding. "
+        "In the shipped checkpoints, every head adds at least 0.1.",
         share=UNHEARD,
     ),
     meaning=say(
-        "These heads play no part in any output: without them the model writes the same. The model has less "
-        "capacity than its size suggests."
+        "These heads do not affect any output: without them, the model would write exactly the same text. The "
+        "model has less capacity than its size suggests."
     ),
     causes=say(
-        "The head's rows of W_V or its columns of W_O are 0: after pruning, after an import that filled only some "
-        "heads, or after strong weight decay. Look at the head's map and the two matrices. If the head was pruned "
-        "on purpose, nothing is wrong."
+        "The head's rows of W_V or its columns of W_O are 0. This happens after pruning, after an import that "
+        "filled in only some heads, or with very strong weight decay. Look at the head's map and at the two "
+        "matrices. If the head was pruned on purpose, nothing is wrong."
     ),
     of_a_leak=True,
     finds=("head-without-values", "head-that-is-not-read", "no-cross-attention"),
@@ -76,7 +76,7 @@ def dead_heads(patient: Patient) -> Measured:
     least = min(loud.values())
     if not silent:
         said = say(
-            "Of {n} heads, the weakest reaches at most {share:.2%} of the stream's length.",
+            "The weakest of {n} heads adds at most {share:.2%} of the stream's length.",
             n=len(loud), share=least,
         )  # fmt: skip
         return Measured(verdict="well", number=least, said=said)
@@ -85,13 +85,13 @@ def dead_heads(patient: Patient) -> Measured:
         verdict="broken" if whole else "look",
         number=least,
         said=say_n(
-            "{n} of {whole} heads writes nothing in any sentence.",
-            "{n} of {whole} heads write nothing in any sentence.",
+            "{n} of {whole} heads adds nothing to the residual stream in any sentence.",
+            "{n} of {whole} heads add nothing to the residual stream in any sentence.",
             len(silent), whole=len(loud),
         ),
         meaning=say(
-            "No head of a layer writes anything, so nothing passes from one token to another there: the layer is "
-            "only a feed-forward network."
+            "In at least one layer, all heads of an attention add nothing to the stream, so this attention passes "
+            "no information between tokens."
         ) if whole else "",
         places=tuple(map(str, silent)),
         shown=shown(patient, silent[0]),
@@ -102,15 +102,18 @@ def dead_heads(patient: Patient) -> Measured:
     say("No two heads are equal"),
     threshold=ALIKE,
     why=say(
-        "Distance between W_Q^T W_K of two heads: 0 if they are equal, 1 if they have nothing in common. Heads "
-        "start from random values, about 1 apart, and training does not bring them together. In the shipped "
-        "checkpoints no two are closer than 0.77."
+        "This is the distance between W_Q^T W_K of two heads: 0 if the heads are equal, 1 if they have nothing in "
+        "common. Heads start from random values, at a distance of about 1, and training does not bring them closer "
+        "together. In the shipped checkpoints, no two heads are closer than 0.77."
     ),
-    meaning=say("Both heads of a pair look at the same tokens in every sentence, so one of them adds nothing new."),
+    meaning=say(
+        "Both heads of such a pair look at the same tokens in every sentence, so one of the two attention maps is "
+        "redundant."
+    ),
     causes=say(
-        "One head's parameters were copied over another's while a file was converted, shared key-value heads were "
-        "repeated wrongly, or both heads started with the same values and got the same gradients. Compare the file "
-        "with its source. To train this model further, give the heads different starting values."
+        "When a file was converted, one head's parameters were copied over another's, or shared key-value heads "
+        "were repeated wrongly. Or both heads started with the same values and always got the same gradients. "
+        "Compare the file with the original. Before you train this model further, give the heads different values."
     ),
     finds=("two-equal-heads",),
 )
@@ -122,7 +125,7 @@ def equal_heads(patient: Patient) -> Measured:
     least = min(apart for *_, apart in pairs)
     alike = _with_equal_maps(patient, [(a, b) for a, b, apart in pairs if apart < ALIKE])
     if not alike:
-        said = say("The two closest heads in a layer are {apart:.2f} apart.", apart=least)
+        said = say("The two most similar heads within a layer have a distance of {apart:.2f}.", apart=least)
         return Measured(verdict="well", number=least, said=said)
     return Measured(
         verdict="look",
@@ -179,13 +182,13 @@ def _of_flat(patient: Patient, flat: list[Head], least: float, said: Sentence) -
 
 
 _WHY_FLAT = say(
-    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints every head has "
-    "score differences of at least 0.6.",
+    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, every head has "
+    "scores that differ by at least 0.6.",
     flat=FLAT,
 )
 _CAUSES_FLAT = say(
-    "W_Q or W_K of the head is 0 or nearly 0 (pruned, never filled by an import, or worn away by weight decay), "
-    "all tokens have the same vector there, or the score scale is far too small."
+    "The head's W_Q or W_K is 0 or nearly 0 (pruned, not filled in by an import, or shrunk by weight decay), all "
+    "tokens have the same vector in this layer, or the factor that scales the scores is far too small."
 )
 
 
@@ -202,7 +205,9 @@ def uniform_heads(patient: Patient) -> Measured:
     """Heads whose scores are the same for all keys."""
     flat, n, least = _flat(patient, lambda one: one.spread)
     well = say(
-        "In each of {n} heads, the scores differ between keys, somewhere by at least {least:.2g}.", n=n, least=least
+        "In each of {n} heads, the scores differ between keys; the largest difference is at least {least:.2g}.",
+        n=n,
+        least=least,
     )
     found = say_n(
         "{n} of {whole} heads gives all keys the same weight, in every row of every sentence.",
@@ -218,7 +223,8 @@ def uniform_heads(patient: Patient) -> Measured:
     threshold=FLAT,
     why=_WHY_FLAT,
     meaning=say(
-        "Such a head ignores the query: every token gets the same mixture of values, as if all shared one query."
+        "Such a head ignores the query: every token gets the same mixture of values, as if all tokens had the same "
+        "query."
     ),
     causes=_CAUSES_FLAT,
     of_a_leak=True,
@@ -228,13 +234,14 @@ def collapsed_heads(patient: Patient) -> Measured:
     """Heads whose weights do not depend on the query; uniform heads have a test of their own."""
     flat, n, least = _flat(patient, lambda one: np.where(one.spread < FLAT, np.inf, one.asks))
     well = say(
-        "In each of {n} heads, the scores depend on the query: some score changes by at least {least:.2g}.",
+        "In each of {n} heads, the scores depend on the query; the largest change from one query to another is at "
+        "least {least:.2g}.",
         n=n,
         least=least,
     )
     found = say_n(
-        "{n} of {whole} heads looks at the same keys, whichever token asks.",
-        "{n} of {whole} heads look at the same keys, whichever token asks.",
+        "{n} of {whole} heads looks at the same keys for every query.",
+        "{n} of {whole} heads look at the same keys for every query.",
         len(flat),
         whole=n,
     )
@@ -245,17 +252,17 @@ def collapsed_heads(patient: Patient) -> Measured:
     say("The softmax is not saturated"),
     threshold=MANY_SATURATED,
     why=say(
-        "Some heads of a trained model are this sharp, but most are not: in the shipped checkpoints, at most 2 % "
-        "of the rows."
+        "In a trained model, some heads put nearly all their weight on one key, but most do not: in the shipped "
+        "checkpoints, at most 2 % of the rows are this sharp."
     ),
     meaning=say(
         "The softmax is saturated: attention copies single tokens instead of mixing them. In training, no gradient "
         "reaches the queries and keys of these rows."
     ),
     causes=say(
-        "Scores not divided by the square root of d_head, a different number of heads than in training, embeddings "
-        "scaled twice, or training that diverged. Look at score_scale and n_heads in the config, and at the "
-        "lengths of queries and keys."
+        "The scores were not divided by the square root of d_head, the number of heads differs from training, the "
+        "embeddings were scaled twice, or training diverged. Look at score_scale and n_heads in the config, and at "
+        "the lengths of queries and keys."
     ),
     sees=("scores-not-scaled",),
 )
@@ -284,7 +291,10 @@ def saturated_softmax(patient: Patient) -> Measured:
 @of_attention(
     say("Heads that attend mostly to the first or last token"),
     threshold=RESTS,
-    why=say("Above this share, a head looks there in most rows. It is listed but does not count as a fault."),
+    why=say(
+        "A head above this threshold looks at the first or last token in most rows. It is listed but does not "
+        "count as a fault."
+    ),
 )
 def attention_sinks(patient: Patient) -> Measured:
     """Heads that put nearly all weight on the first or the end token; that is no fault."""
@@ -302,13 +312,13 @@ def attention_sinks(patient: Patient) -> Measured:
         verdict="well",
         number=most,
         said=say_n(
-            "{n} head puts nearly all its weight on the first or last token.",
-            "{n} heads put nearly all their weight on the first or last token.",
+            "{n} head puts most of its weight on the first or last token.",
+            "{n} heads put most of their weight on the first or last token.",
             len(resting),
         ),
         meaning=say(
-            "Such a token is a sink: weights add up to 1, so a head with nothing to do in a sentence has to put "
-            "them somewhere. Trained models have such heads."
+            "Such a token is called an attention sink: weights add up to 1, so a head with nothing to do in a "
+            "sentence still has to put its weight somewhere. Healthy trained models have such heads, too."
         ),
         places=tuple(map(str, resting)),
         shown=shown(patient, resting[0]),

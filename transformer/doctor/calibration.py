@@ -84,8 +84,10 @@ def worst(patient: Patient) -> Shown:
     return Shown(page="forcing", source=pairs[0].source, reference=pairs[0].right) if pairs else Shown(page="forcing")
 
 
-_NO_PAIRS: Sentence = say("This was not tested: there are no pairs. Give some to show what the output should be.")
-_NO_LOSS: Sentence = say("This model does not generate text and has no MLM head, so it has no loss.")
+_NO_PAIRS: Sentence = say(
+    "This was not tested: there are no pairs. Provide some pairs of a source and its right output."
+)
+_NO_LOSS: Sentence = say("This model does not generate text and has no MLM head, so no loss can be computed.")
 _NOT_READ: Sentence = say("This model could not read the pairs.")
 
 
@@ -135,17 +137,17 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
     say("Predictions on the pairs are far better than chance"),
     threshold=MOST_OF_CHANCE,
     why=say(
-        "The loss divided by that of a model that finds all pieces equally likely. A model that has only learnt "
-        "how frequent each piece is reaches about {share:g}.",
+        "This is the model's loss divided by the loss of pure guessing, where all pieces are equally likely. A "
+        "model that has only learnt how frequent each piece is reaches about {share:g}.",
         share=MOST_OF_CHANCE,
     ),
     meaning=say("On these texts the model does not do what it was trained for, or it was hardly trained."),
     causes=say(
-        "Training without the causal mask or on targets that were not shifted; marks around source and target that "
-        "differ from training (an end mark after the source, the start id); something that the file does not state "
-        "and that was guessed wrongly (number of heads, scale of the attention scores, place of the norms, "
-        "embedding scale); a different tokenizer than in training; texts of another task; or parameters that were "
-        "never trained or not loaded. Compare with the loss that the training reported."
+        "The model may have been trained without the causal mask, or on targets that were not shifted. The marks "
+        "around source and target (such as an end mark after the source, or the start id), the tokenizer or the "
+        "task may differ from training. A setting that the file does not state may have been guessed wrongly: "
+        "number of heads, scale of the attention scores, place of the norms, or embedding scale. Some parameters "
+        "may never have been trained or loaded. Compare the loss with the one that the training reported."
     ),
     finds=(
         "source-is-lost", "no-cross-attention", "swapped-tokenizers", "positions-missing", "norms-swapped",
@@ -197,15 +199,15 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
     say("Late pieces are predicted as well as early ones"),
     threshold=LATER_WORSE,
     why=say(
-        "How much the loss rises from the first half to the second, in nats per piece. The more of a text is "
-        "known, the easier it is to continue, so in a healthy model the loss falls or stays the same. {most:g} is "
-        "more than a few sentences produce by chance.",
+        "This is how much the loss rises from the first half of a text to the second, in nats per piece. The more "
+        "of a text is known, the easier it is to continue, so in a healthy model the loss falls or stays the same. "
+        "With only a few sentences, a rise of {most:g} does not happen by chance.",
         most=LATER_WORSE,
     ),
-    meaning=say("The model loses its place: the further it gets into a text, the worse it knows how to continue."),
+    meaning=say("The model loses track: the further it gets into a text, the worse it predicts the next piece."),
     causes=say(
-        "Texts longer than in training, learned positions that were never trained that far out, positions that "
-        "start from a different number than in training, or a window that is too narrow."
+        "The texts are longer than in training, learned positions were never trained that far out, positions start "
+        "from a different number than in training, or the attention window is too narrow."
     ),
 )
 def loss_by_position(patient: Patient) -> Measured:
@@ -223,17 +225,20 @@ def loss_by_position(patient: Patient) -> Measured:
 
 @Test(
     "behaviour",
-    say("It writes as well as it predicts"),
+    say("The model writes as well as it predicts"),
     threshold=GAP,
-    why=say("The difference between the two shares. Measured on the same pairs, it is below 0.3 in a healthy model."),
+    why=say(
+        "This is the share of pieces that the model predicts correctly, minus the share that its own outputs have "
+        "in common with the references. On the same pairs, it is below 0.3 in a healthy model."
+    ),
     meaning=say(
-        "The model does well when it is given the text before, and badly when it has to write that text itself. "
-        "Its training loss says nothing about its outputs."
+        "The model does well when it is given the right text so far, and badly when it has to write that text "
+        "itself. Its training loss therefore says nothing about its outputs."
     ),
     causes=say(
-        "The model sees the piece it has to predict when the whole text is given (no causal mask, targets that "
-        "were not shifted). Or decoding differs from training: another start id, a cache that is read wrongly, "
-        "positions counted differently."
+        "When the whole text is given, the model sees the piece it has to predict (no causal mask, or targets that "
+        "were not shifted). Or decoding differs from training: it uses a different start id, reads the cache "
+        "wrongly, or counts positions differently."
     ),
 )
 def free_running(patient: Patient) -> Measured:
@@ -269,7 +274,7 @@ def _of_pairs(patient: Patient) -> Guesses:
     if not float(found.losses.mean()) < MOST_OF_CHANCE * math.log(len(patient.model.output_weight)):
         raise NotTested("Predictions are hardly better than chance at any position.")
     if len(found.losses) < FEW_PIECES:
-        raise NotTested("The pairs have fewer than {n} pieces. Give more.", n=FEW_PIECES)
+        raise NotTested("The pairs have fewer than {n} pieces in total. Provide more pairs.", n=FEW_PIECES)
     return found
 
 
@@ -277,26 +282,31 @@ def _of_pairs(patient: Patient) -> Guesses:
     "behaviour",
     say("The loss matches training"),
     why=say(
-        "The difference between the two losses. On pairs of the same kind, a model that is opened as it was "
-        "trained has about the loss that its training reported. Up to twice that loss may come from the pairs."
+        "This is the loss on the pairs minus the loss that the training reported. On similar pairs, the two are "
+        "about the same if the model is opened with its training settings. If the loss is less than twice the "
+        "reported one, the pairs alone may explain the difference."
     ),
     meaning=say(
-        "Something is computed differently here than in training, the parameters are not those at the end of "
-        "training, or the pairs are of another kind."
+        "Something is computed differently than in training, the parameters are not those from the end of "
+        "training, or the pairs are of a different kind."
     ),
     causes=say(
-        "A setting that the file does not state (heads, scale of the scores, norms, start id, marks around source "
-        "and target), the mask used in training, a different tokenizer, or a tensor that was not loaded. The "
-        "reported loss may also include dropout and label smoothing. Look at the other findings first."
+        "A setting that the file does not state may be wrong (heads, scale of the scores, norms, start id, marks "
+        "around source and target), the mask or the tokenizer may differ from training, or a tensor may not have "
+        "been loaded. The reported loss may also include dropout and label smoothing. Look at the other findings "
+        "first."
     ),
 )
 def reported(patient: Patient) -> Measured:
     """Whether the loss on the pairs is about that of the training."""
     was = patient.reported if patient.reported is not None else _of_curve(patient)
     if was is None:
-        raise NotTested("The loss that the training reported is unknown. Give its loss on texts it had not seen.")
+        raise NotTested(
+            "The loss that the training reported is unknown. Provide the reported loss on texts that the model was "
+            "not trained on."
+        )
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
-        raise NotTested("Without pairs, there is no loss to compare with that of the training.")
+        raise NotTested("Without pairs, there is no loss to compare with the one that the training reported.")
     mean = loss_of(patient.checkpoint, patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(

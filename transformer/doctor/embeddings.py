@@ -93,19 +93,19 @@ def directions(rows: Tensor) -> float:
     "feed_forward",
     say("Embeddings point in many directions"),
     why=say(
-        "In the shipped checkpoints the mean cosine is at most 0.23, and at least 94 % of the directions are used. "
-        "Above a mean cosine of {cosine:g}, or below {share:.0%} of the directions, little is left to distinguish "
-        "the rows.",
+        "In the shipped checkpoints, the mean cosine is at most 0.23, and at least 94 % of the directions are "
+        "used. If the mean cosine is above {cosine:g}, or less than {share:.0%} of the directions are used, the "
+        "rows can hardly be distinguished.",
         cosine=NARROW,
         share=FEW_DIRECTIONS,
     ),
     meaning=say(
-        "The model can hardly distinguish pieces: whatever it reads, it gets nearly the same vector. An output "
-        "layer tied to such a table gives all pieces nearly the same score."
+        "The model can hardly distinguish pieces: it gets nearly the same vector for every piece it reads. If the "
+        "output layer is tied to such a table, all pieces get nearly the same score."
     ),
     causes=say(
-        "Training that diverged or saw only one batch, weight decay on the embeddings without a loss that keeps "
-        "them apart, a table filled with a mean or with zeros, or a tensor of another layout that was reshaped "
+        "Training diverged or saw only one batch, weight decay shrank the embeddings while no loss kept them "
+        "apart, the table was filled with a mean or with zeros, or a tensor with a different layout was reshaped "
         "instead of transposed."
     ),
     of_a_leak=True,
@@ -116,7 +116,7 @@ def collapsed_embeddings(patient: Patient) -> Measured:
     found = [(one.name, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
     found = [one for one in found if one[1] == one[1]]  # not NaN
     if not found:
-        raise NotTested("No embedding table could be examined: the values are NaN or infinite.")
+        raise NotTested("No embedding table could be examined: they contain NaN or infinite values.")
     narrow, cosine, _ = max(found, key=lambda one: one[1])
     flat, _, share = min(found, key=lambda one: one[2])
     bad = tuple(name for name, alike, wide in found if alike > NARROW or wide < FEW_DIRECTIONS)
@@ -144,19 +144,19 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
     "feed_forward",
     say("Every piece has its own row"),
     threshold=1.0,
-    why=say("Each row is learned separately, and no two started with the same values."),
+    why=say("Each row is learned separately, and no two rows start with the same values."),
     meaning=say("The model cannot distinguish these pieces: it reads the same vector for all of them."),
     causes=say(
-        "Pieces that were added to the vocabulary later and share one row, rows that started at 0 and were never "
-        "trained, or a table assembled from parts, some of them twice. Pieces that no text uses do no harm; others "
-        "need training."
+        "Pieces were added to the vocabulary later and given the same row, rows started at 0 and were never "
+        "trained, or the table was put together from parts and some of them were used twice. Pieces that no text "
+        "uses do no harm; all other pieces need training."
     ),
 )
 def equal_embeddings(patient: Patient) -> Measured:
     """Rows of ordinary pieces that are equal."""
     groups = [(one, group) for one in tables(patient) for group in _equal_rows(one.rows)]
     if not groups:
-        return Measured(verdict="well", number=0.0, said=say("No two pieces have equal rows."))
+        return Measured(verdict="well", number=0.0, said=say("No two pieces have the same row."))
     n = sum(len(group) for _, group in groups)
     return Measured(
         verdict="look",

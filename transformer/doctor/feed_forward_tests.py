@@ -107,10 +107,10 @@ class _Visitor:
     say("Neurons fire"),
     threshold=MANY_DEAD,
     causes=say(
-        "A learning rate so high that biases were pushed far below 0 and, with ReLU, no longer get a gradient; an "
-        "import that filled a bias or a row of W_up with something else; or a different activation function than "
-        "in training. Look at the layer's pre-activations. To train again, use a lower learning rate or a longer "
-        "warm-up."
+        "The learning rate was so high that biases were pushed far below 0; with ReLU, such neurons no longer get "
+        "a gradient. Or an import filled a bias or a row of W_up with something else, or the activation function "
+        "differs from training. Look at the layer's pre-activations. If you train again, use a lower learning rate "
+        "or a longer warm-up."
     ),
     finds=("dead-neurons",),
     sees=("collapsed-embeddings",),
@@ -129,9 +129,10 @@ def dead_neurons(patient: Patient) -> Measured:
     (stack, layer), neurons = max(found.items(), key=lambda item: int(item[1].sum()))
     n_dead, share = int(sum(one.sum() for one in found.values())), float(neurons.double().mean())
     why = say(
-        "A dead neuron is silent at all of {n:,} tokens, most of them random, and stays {far:g} standard "
-        "deviations below the point where it fires. In the shipped checkpoints no neuron is more than 4.3 below. "
-        "Single neurons die in many training runs, so the threshold is {share:.0%} of a layer.",
+        "A neuron counts as dead if it does not fire at any of {n:,} tokens, most of them random, and its mean "
+        "input is at least {far:g} standard deviations below the point where it would fire. In the shipped "
+        "checkpoints, no neuron is more than 4.3 standard deviations below that point. A few neurons die in many "
+        "training runs, so the threshold is {share:.0%} of a layer.",
         n=next(iter(visitor.seen.values())).n, far=FAR, share=MANY_DEAD,
     )  # fmt: skip
     if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
@@ -167,15 +168,15 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
 def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
     if stack == "encoder":
         return say_n(
-            "{n:,} neuron is dead; in encoder layer {layer} the share is {share:.0%}.",
-            "{n:,} neurons are dead; in encoder layer {layer} the share is {share:.0%}.",
+            "{n:,} neuron is dead. In encoder layer {layer}, {share:.0%} of the neurons are dead.",
+            "{n:,} neurons are dead. In encoder layer {layer}, {share:.0%} of the neurons are dead.",
             n_dead,
             layer=layer + 1,
             share=share,
         )
     return say_n(
-        "{n:,} neuron is dead; in decoder layer {layer} the share is {share:.0%}.",
-        "{n:,} neurons are dead; in decoder layer {layer} the share is {share:.0%}.",
+        "{n:,} neuron is dead. In decoder layer {layer}, {share:.0%} of the neurons are dead.",
+        "{n:,} neurons are dead. In decoder layer {layer}, {share:.0%} of the neurons are dead.",
         n_dead,
         layer=layer + 1,
         share=share,
@@ -183,11 +184,11 @@ def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
 
 
 _SOME: Sentence = say(
-    "These neurons write the same at every token: the feed-forward network is narrower than the config says."
+    "These neurons add the same vector at every token, so the feed-forward network is effectively narrower than "
+    "the config says."
 )
 _WHOLE: Sentence = say(
-    "All neurons of a feed-forward network write the same at every token: the layer adds a constant and computes "
-    "nothing."
+    "All neurons of one feed-forward network add the same vector at every token, so the network only adds a constant."
 )
 
 

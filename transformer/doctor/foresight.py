@@ -73,9 +73,9 @@ WAYS = (
             "The model was trained without the causal mask: decoder self-attention saw the piece it had to predict."
         ),
         line=say(
-            "The fault is in the training code, in the line that makes the decoder's mask. The triangle is "
-            "missing: `tgt_mask = pad_mask & torch.ones(T, T).tril().bool()`. With PyTorch's own layers, "
-            "`tgt_mask` was not given or was inverted (there, True means closed)."
+            "The fault is in the training code, in the line that makes the decoder's mask. The causal triangle is "
+            "missing: the line should be `tgt_mask = pad_mask & torch.ones(T, T).tril().bool()`. If PyTorch's own "
+            "layers were used, `tgt_mask` was missing or inverted (in PyTorch, True means “may not attend”)."
         ),
     ),
     Way(
@@ -105,8 +105,9 @@ WAYS = (
             "The model was trained on targets that were not shifted: it had already read the piece it had to predict."
         ),
         line=say(
-            "The fault is in the training code, in the line that calls the model: `model(src, tgt)` with the loss "
-            "against `tgt` should be `model(src, tgt[:, :-1])` with the loss against `tgt[:, 1:]`."
+            "The fault is in the training code, in the line that calls the model. It has `model(src, tgt)` and "
+            "computes the loss against `tgt`; it should have `model(src, tgt[:, :-1])` and compute the loss "
+            "against `tgt[:, 1:]`."
         ),
     ),
 )  # fmt: skip
@@ -115,14 +116,15 @@ _AGAIN: Sentence = say(
     "unchanged."
 )
 _WHY_DRAWN: Sentence = say(
-    "The second loss divided by the first. Random text cannot be predicted, so in a healthy model both losses are "
-    "high. The ratio was 0.8 to 1.9 in all models that were tried, and below 0.1 in one trained with a leak."
+    "This is the loss without the causal mask divided by the loss with it. Random text cannot be predicted, so in "
+    "a healthy model both losses are high. The ratio was 0.8 to 1.9 in all healthy models tested, and below 0.1 in "
+    "one trained with a leak."
 )
 _NO_PAIRS: Sentence = say(
-    "This was not tested: random texts show no leak, but that proves nothing. A model trained with a leak may "
-    "never have seen such texts. Give a few pairs to settle it."
+    "This was not tested. Random texts show no leak, but that proves nothing: a model trained with a leak may "
+    "never have seen such texts. Provide a few pairs to find out."
 )
-_NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so it has no loss.")
+_NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no loss can be computed.")
 
 
 @Test(
@@ -130,14 +132,15 @@ _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so it h
     say("There was no leak in training"),
     threshold=PART,
     why=say(
-        "The second loss divided by the first. A healthy model knows the pairs with its mask, and not half as well "
-        "without it. A model trained with a leak knows them only without the mask, which lowers its loss by more "
-        "than {gain:g} nats per piece.",
+        "This is the loss when the model can see the piece it has to predict, divided by the loss when it cannot. "
+        "A healthy model predicts the pairs well without seeing that piece, and much worse if it sees the piece. A "
+        "model trained with a leak predicts them well only if it sees the piece, and its loss is then lower by "
+        "more than {gain:g} nats per piece.",
         gain=GAIN,
     ),
     meaning=say(
-        "The model has learnt to look up the next piece. Its training loss was near 0, but when it writes there is "
-        "nothing to look up, and the output is worthless."
+        "The model has learnt to copy the next piece instead of predicting it. Its training loss was near 0, but "
+        "when it writes, there is nothing to copy, so its output is worthless."
     ),
     cause=LEAK,
     finds=("trained-on-a-leak", "leaks-as-it-was-trained"),
@@ -145,7 +148,7 @@ _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so it h
 def leak(patient: Patient) -> Measured:
     """Whether the model predicts far better when it sees what it has to predict."""
     if not patient.anatomy.writes:
-        raise NotTested("This model does not generate text, so it has no later pieces to see.")
+        raise NotTested("This model does not generate text, so there are no later pieces that it could see.")
     rows = readable(patient)
     try:
         found = on_pairs(patient, rows)
@@ -181,7 +184,10 @@ def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
         sure = surely_better(seeing, closed)
         return _leaking(way, way.said(closed.mean, seeing.mean), share, "broken" if sure else "look")
     if closed.mean >= MOST_OF_CHANCE * chance:
-        unknown = say("The model knows the pairs neither way, so nothing follows from this.")
+        unknown = say(
+            "The model predicts the pairs badly both with the causal mask and without it, so this test decides "
+            "nothing."
+        )
         raise NotTested(joined(" ", [said, unknown]))
     return Measured(verdict="well", number=share, said=said)
 

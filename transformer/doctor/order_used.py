@@ -44,13 +44,13 @@ SOURCE_SEEN = 0.01
     say("Token order matters"),
     threshold=ORDER_SEEN,
     why=say(
-        "Rounding changes the attention output by 0.000002 of its length; positions change it by at least 0.01 in "
-        "trained models."
+        "Rounding changes the attention output by at most 0.000002 of its length. In trained models, positions "
+        "change it by at least 0.01 of its length."
     ),
-    meaning=say("The order of the tokens is lost: to this model, every sentence is a bag of pieces."),
+    meaning=say("The order of the tokens is lost: to this model, every sentence is an unordered bag of pieces."),
     causes=say(
-        "The positions are not added (or the result is thrown away), their table is all zeros because the loaded "
-        "file did not contain it, or all rotary angles are 0. Look at the table of positions."
+        "The position vectors are not added (or the result is discarded), their table is all zeros because the "
+        "loaded file did not contain it, or all rotary angles are 0. Look at the table of positions."
     ),
     cause=BELOW,
     finds=("positions-missing",),
@@ -72,13 +72,14 @@ def positions(patient: Patient) -> Measured:
     lost = least <= ORDER_SEEN
     said = (
         say(
-            "When tokens change places, the first attention's output changes by {least:.2g} of its length, which "
-            "is only rounding.",
+            "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its "
+            "length. This is only rounding.",
             least=least,
         )
         if lost
         else say(
-            "When tokens change places, the first attention's output changes by {least:.2g} of its length.",
+            "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its "
+            "length.",
             least=least,
         )
     )
@@ -90,15 +91,15 @@ def positions(patient: Patient) -> Measured:
 def _no_positions(patient: Patient) -> Measured:
     return Measured(
         verdict="look",
-        said=say("This model's config says that it has no positions."),
-        meaning=say("The encoder reads every sentence as a bag of pieces: their order is lost.")
+        said=say("According to its config, this model uses no positions."),
+        meaning=say("The encoder reads every sentence as an unordered bag of pieces: the order is lost.")
         if patient.anatomy.reads
         else say(
             "This decoder can tell a token's position only from the causal mask, and only from the second layer on."
         ),
         causes=say(
-            "Some models are trained this way. If this one was not, its config is wrong: set the positions that it "
-            "was trained with."
+            "Some models are trained without positions. If this one was not, its config is wrong: set the "
+            "positions that it was trained with."
         ),
         shown=Shown(page="inside", panel="model"),
     )
@@ -138,14 +139,15 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     say("The output depends on the source"),
     threshold=SOURCE_SEEN,
     why=say(
-        "If the source is not used, nothing changes (0 nats). In trained models, another source changes every "
-        "piece by more than 1 nat."
+        "If the model does not use the source, a different source changes nothing (0 nats). In trained models, a "
+        "different source changes the next piece's probabilities by more than 1 nat on average."
     ),
     meaning=say("The output does not depend on the source: the decoder writes whatever is likely without it."),
     causes=say(
-        "The encoder's output does not reach the decoder, the mask closes the cross-attention (True = closed where "
-        "True = open is expected), or its weights were not loaded. Or the model was not trained long enough to use "
-        "the source: its loss then stays at the level of a language model."
+        "The encoder's output does not reach the decoder, the mask closes all of cross-attention (it uses True for "
+        "“may not attend” where True should mean “may attend”), or the weights of cross-attention were not loaded. "
+        "Or the model was not trained long enough to use the source; its loss then stays at the level of a "
+        "language model."
     ),
     cause=BELOW,
     of_a_leak=True,
@@ -158,7 +160,7 @@ def source(patient: Patient) -> Measured:
         raise NotTested("This model has no cross-attention: it reads one text only.")
     rows = patient.written
     if not rows:
-        raise NotTested("There are no sentences on which to compare sources. Give pairs or sentences.")
+        raise NotTested("There are no sentences with which to compare sources. Provide pairs or sentences.")
     drawing, config = Drawing(patient.checkpoint, patient.seed), patient.config
     says_nothing = config.unk_id if config.unk_id is not None else config.eos_id
     moves: dict[str, list[float]] = {"another": [], "shuffled": [], "blank": []}
@@ -175,8 +177,8 @@ def source(patient: Patient) -> Measured:
     used = max(means.values()) > SOURCE_SEEN
     shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
     said = say(
-        "Another sentence's source changes the next piece's probabilities by {another:.2g} nats (KL), a shuffled "
-        "source by {shuffled:.2g}, a blank one by {blank:.2g}.",
+        "The next piece's probabilities change by {another:.2g} nats (KL) with another sentence's source, by "
+        "{shuffled:.2g} with a shuffled source, and by {blank:.2g} with a blank source.",
         another=means["another"],
         shuffled=means["shuffled"],
         blank=means["blank"],

@@ -26,13 +26,16 @@ LONGEST_LOOP, TIMES = 8, 4
 """A loop is a row of at most so many pieces, so many times one after another."""
 SHORT, LONG = 0.5, 2.0
 
-_FEW: Sentence = say("There are fewer than {n} outputs, too few to judge. Give more texts.", n=FEW)
+_FEW: Sentence = say("There are fewer than {n} outputs, too few to judge. Provide more texts.", n=FEW)
 
 of_outputs = partial(
     Test,
     "behaviour",
     threshold=HALF,
-    why=say("Every model gets single sentences wrong, but not half of them, whichever are chosen."),
+    why=say(
+        "Every model gets some sentences wrong, but a healthy model never gets half of them wrong, whichever "
+        "sentences you choose."
+    ),
 )
 
 
@@ -73,7 +76,8 @@ def _judgeable(patient: Patient) -> list[Output]:
         raise NotTested(_FEW)
     if not patient.anatomy.reads and not patient.samples.targets:
         raise NotTested(
-            "A decoder-only model may go on for as long as it likes. Give pairs that show how a text should continue."
+            "A decoder-only model may continue a text without end. Provide pairs that show how a text should "
+            "continue."
         )
     return found
 
@@ -89,10 +93,10 @@ def _judged(share: float, said: Sentence, faulty: Sequence[Output]) -> Measured:
 
 @of_outputs(
     say("Outputs end"),
-    meaning=say("The model does not know when to stop: outputs go on until they reach a limit."),
+    meaning=say("The model does not know when to stop: outputs go on until they reach the length limit."),
     causes=say(
-        "Training targets without an end mark, an end mark that the loss ignored because it has the id of the "
-        "padding, a wrong eos_id in the config, or a model that repeats itself and never reaches the end. Look at "
+        "The training targets had no end mark, the loss ignored the end mark because its id is also that of the "
+        "padding, eos_id in the config is wrong, or the model repeats itself and never reaches the end. Look at "
         "the probability of the end mark at the step where it should come."
     ),
 )
@@ -107,10 +111,10 @@ def ending(patient: Patient) -> Measured:
 
 @of_outputs(
     say("Outputs do not loop"),
-    meaning=say("The model has lost the thread: what it has written no longer tells it what comes next."),
+    meaning=say("The model has lost the thread: from what it has written, it no longer knows what comes next."),
     causes=say(
-        "A decoder that saw later pieces in training and has to write without them, positions that are missing or "
-        "do not advance while decoding, a cache that is read wrongly, or too little training."
+        "The decoder saw later pieces in training but has to write without them, positions are missing or do not "
+        "advance during decoding, the cache is read wrongly, or there was too little training."
     ),
 )
 def repetition(patient: Patient) -> Measured:
@@ -119,7 +123,7 @@ def repetition(patient: Patient) -> Measured:
     faulty = [one for one in found if loops(one.ids) and not loops(one.trace.src_ids)]
     share = len(faulty) / len(found)
     said = say(
-        "{share:.0%} of {n} outputs say the same thing at least {times} times in a row.",
+        "{share:.0%} of {n} outputs repeat the same pieces at least {times} times in a row.",
         share=share,
         n=len(found),
         times=TIMES,
@@ -139,12 +143,12 @@ def loops(ids: Sequence[int]) -> bool:
 
 
 @of_outputs(
-    say("Outputs are not copies"),
-    meaning=say("The model copies what it reads instead of translating it."),
+    say("Outputs are not copies of the source"),
+    meaning=say("The model copies the source instead of doing its task."),
     causes=say(
-        "Training pairs with the same text on both sides, source and target columns that were mixed up, an output "
-        "language that is not named where the model expects it, or training that ended when the model had only "
-        "learnt to copy."
+        "Some training pairs had the same text on both sides, source and target columns were mixed up, the output "
+        "language is not named where the model expects it, or training ended when the model had only learnt to "
+        "copy."
     ),
 )
 def copying(patient: Patient) -> Measured:
@@ -153,7 +157,9 @@ def copying(patient: Patient) -> Measured:
         raise NotTested("A decoder-only model has no source to copy.")
     found = _judgeable(patient)
     if not _is_to_change(patient, found):
-        raise NotTested("Nothing says that an output should differ from its source. Give pairs.")
+        raise NotTested(
+            "Nothing shows that outputs should differ from their sources. Provide pairs in which they do."
+        )
     copies = [one for one in found if _bare(one.text) == _bare(one.trace.source_text)]
     faulty = [one for one in copies if one.wanted is None or _bare(one.text) != _bare(one.wanted)]
     share = len(faulty) / len(found)
@@ -181,13 +187,11 @@ def _bare(text: str) -> str:
         "Over several sentences, lengths even out: a model that knows its task writes between half and twice as "
         "much as it should."
     ),
-    meaning=say(
-        "Whatever pieces they contain, the outputs do not say what the texts say: most of the content is missing "
-        "or superfluous."
-    ),
+    meaning=say("With such lengths, the outputs cannot be right: most of the content is missing or superfluous."),
     causes=say(
-        "Too short: training targets that start with an end mark, a start id that is the end mark, or a source "
-        "that the model does not use. Too long: training targets without an end mark, or repetition."
+        "Too short: the training targets start with an end mark, the start id is the id of the end mark, or the "
+        "model does not use the source. Too long: the training targets have no end mark, or the model repeats "
+        "itself."
     ),
 )
 def lengths(patient: Patient) -> Measured:
@@ -213,13 +217,13 @@ def lengths(patient: Patient) -> Measured:
     "behaviour",
     say("Different sources, different outputs"),
     threshold=HALF,
-    why=say("Different sentences need different outputs; two sentences rarely share one."),
+    why=say("Different sentences need different outputs; two sentences rarely have the same output."),
     meaning=say(
         "The output hardly depends on the source: the model writes something that fits every source a little."
     ),
     causes=say(
-        "Cross-attention that is cut off or reads only padding, an encoder whose vectors are all alike, source and "
-        "target that were not paired in training, or a tokenizer that turns every text into unknown pieces."
+        "Cross-attention is cut off or reads only padding, the encoder's vectors are all nearly the same, source "
+        "and target were paired wrongly in training, or the tokenizer turns every text into unknown pieces."
     ),
     finds=("source-is-lost", "no-cross-attention"),
 )
@@ -231,7 +235,11 @@ def variety(patient: Patient) -> Measured:
     (ids, n), *_ = Counter(one.ids for one in by_source.values()).most_common(1)
     expected = Counter(one.wanted for one in by_source.values() if one.wanted is not None).most_common(1)
     share = (n if n > 1 else 0) / len(by_source)
-    said = say("{share:.0%} of {n} different sources share the most common output.", share=share, n=len(by_source))
+    said = say(
+        "Of {n} different sources, {share:.0%} get the same output, the most common one.",
+        share=share,
+        n=len(by_source),
+    )
     if expected and expected[0][1] >= n:
         return Measured(verdict="well", number=share, said=said)
     return _judged(share, said, [one for one in by_source.values() if one.ids == ids])

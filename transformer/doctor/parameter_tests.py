@@ -97,12 +97,16 @@ def finite(patient: Patient) -> Measured:
             where=next(iter(damaged)),
         )
         if n
-        else say("All parameters are finite, but not everything computed from a sentence is."),
+        else say("All parameters are finite, but some values computed from a sentence are not."),
         meaning=say(
-            "From the first site below on, the model computes NaN or infinite values, so it cannot write anything."
+            "The computation goes wrong at the last place listed. From there on, values are NaN or infinite, so "
+            "the model cannot write anything."
         )
         if site
-        else say("Sentences with the pieces of these rows become NaN; others are computed as if nothing were wrong."),
+        else say(
+            "Sentences that use a damaged row give NaN or infinite values; all other sentences are computed as if "
+            "nothing were wrong."
+        ),
         causes=say(
             "Training diverged (learning rate too high, no warm-up, gradients not clipped, float16 without a "
             "scaler), or a value above 65,504 was saved as float16. Go back to an earlier checkpoint; this one "
@@ -110,8 +114,8 @@ def finite(patient: Patient) -> Measured:
         )
         if n
         else say(
-            "Parameters are so large that a product overflows, or a row is not allowed to attend to anything, so "
-            "its softmax is 0/0. Look at the first site below and at the mask before it."
+            "Parameters are so large that a product overflows, or a row may not attend to any token, so its "
+            "softmax is 0/0. Look at the place listed and at the mask before it."
         ),
         places=(*(list(damaged)[: MOST_PLACES - 1]), *([site] if site else [])),
         shown=shown,
@@ -156,8 +160,8 @@ def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fau
     why=say("The largest number that float16 holds is 65,504; anything larger is saved as infinity."),
     meaning=say("Saved in float16, this value becomes infinite, and the model can no longer write anything."),
     causes=say(
-        "Training ran in bfloat16 or float32 and let values grow: no weight decay, no gradient clipping, or a "
-        "scale multiplied into the weights. Save the model in float32 or bfloat16."
+        "Values grew too large in bfloat16 or float32 training: there was no weight decay or no gradient clipping, "
+        "or a scale was multiplied into the weights. Save the model in float32 or bfloat16."
     ),
 )
 def precision(patient: Patient) -> Measured:
@@ -191,13 +195,15 @@ def precision(patient: Patient) -> Measured:
 @of_weights(
     say("No matrix is constant"),
     threshold=0,
-    why=say("Training changes each value of a matrix by a different amount, so they are never all equal."),
+    why=say("Training changes each value of a matrix by a different amount, so the values are never all equal."),
     meaning=say(
-        "Multiplying by such a matrix loses all information. If it is all zeros, a part of the model is cut off."
+        "Multiplying by such a matrix loses nearly all information. If the matrix is all zeros, a part of the "
+        "model is cut off."
     ),
     causes=say(
-        "The tensor was missing in the converted file, or had another name there, so it kept the values it was "
-        "created with (`torch.zeros`, `torch.ones`). Or it was pruned. Compare its name with the original's."
+        "The tensor was missing from the converted file or had a different name there, so it kept the values it "
+        "was created with (`torch.zeros`, `torch.ones`). Or it was pruned. Compare its name with the one in the "
+        "original file."
     ),
     finds=("no-cross-attention",),
 )
@@ -205,8 +211,8 @@ def constant(patient: Patient) -> Measured:
     """Matrices and tables in which all values are equal, such as 0."""
     bad = [name for name, one in _matrices(patient) if bool((one == one[0, 0]).all())]
     said = say_n(
-        "In {n} matrix all values are equal: {first}.",
-        "In {n} matrices all values are equal, first in {first}.",
+        "In {n} matrix, all values are equal: {first}.",
+        "In {n} matrices, all values are equal; the first is {first}.",
         len(bad),
         first=next(iter(bad), ""),
     )
@@ -217,16 +223,17 @@ def constant(patient: Patient) -> Measured:
     say("Every matrix was trained"),
     threshold=UNIFORM,
     why=say(
-        "In a matrix initialised by `nn.Linear`, no value is above 1.73 times the root mean square; in trained "
-        "matrices the largest is at least 2.1 times it. (Matrices initialised from a normal distribution look like "
-        "trained ones.)"
+        "In a matrix freshly initialised by `nn.Linear`, no value is above 1.73 times the root mean square. In "
+        "trained matrices, the largest value is at least 2.1 times the root mean square. (Matrices initialised "
+        "from a normal distribution look like trained ones in this test.)"
     ),
-    meaning=say("These matrices are noise, and so is what they compute."),
+    meaning=say("These matrices are random noise, and so is everything computed with them."),
     causes=say(
-        "Their names did not match when weights were loaded with `strict=False` (transformers then says that they "
-        "are newly initialized), they got no gradient (frozen, not used, not passed to the optimizer; in an "
-        "encoder: a decoder that sees what it has to predict needs no source), or this checkpoint was saved before "
-        "training. Look at what was missing when it was loaded."
+        "The names of these matrices did not match when weights were loaded with `strict=False` (transformers then "
+        "reports them as newly initialized). Or they got no gradient: they were frozen, not used, or not passed to "
+        "the optimizer. In an encoder, they also get no gradient if the decoder sees what it has to predict, "
+        "because it then needs no source. Or this checkpoint was saved before training. Look at what was missing "
+        "when it was loaded."
     ),
     of_a_leak=True,
 )
@@ -247,18 +254,21 @@ def initial(patient: Patient) -> Measured:
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("As far as the values show, no matrix still has its initial values.")
+    well = say("Judging by the values, no matrix still has its initial values.")
     return _found(bad, min(found.values()), said=said, well=well)
 
 
 @of_weights(
-    say("Singular values are spread"),
+    say("Singular values are spread out"),
     threshold=DIRECTIONS,
     why=say(
-        "The effective rank is the exponential of the entropy of the singular values' shares; n equal singular "
-        "values give n. In healthy models it is at least a third of the width."
+        "The effective rank is e to the power of the entropy of the squared singular values, taken as shares of "
+        "their sum. If n singular values are equal and the rest are 0, the effective rank is n. In healthy models, "
+        "it is at least a third of the width."
     ),
-    meaning=say("Whatever goes into these matrices comes out on one line: only one number gets through."),
+    meaning=say(
+        "Whatever vector these matrices multiply, the result lies almost on one line: only one number gets through."
+    ),
     causes=say(
         "Training collapsed (weight decay far too strong, a learning rate that was too high for a while), or the "
         "matrix was compressed to a low rank on purpose."
@@ -274,8 +284,8 @@ def rank(patient: Patient) -> Measured:
     bad = [name for name, value in found.items() if value < DIRECTIONS]
     least = min(found.values())
     said = say_n(
-        "{n} matrix has almost only one direction: {first}.",
-        "{n} matrices have almost only one direction; the first is {first}.",
+        "{n} matrix uses almost only one direction: {first}.",
+        "{n} matrices use almost only one direction; the first is {first}.",
         len(bad),
         first=next(iter(bad), ""),
     )
@@ -301,7 +311,7 @@ def _effective_rank(matrix: Tensor) -> float:
     why=say(
         "Large models switch off single dimensions, but no healthy model switches off most dimensions of a norm."
     ),
-    meaning=say("What comes after such a norm sees almost nothing of the stream."),
+    meaning=say("The part after such a norm sees almost nothing of the stream."),
     causes=say(
         "Gains stored as their distance from 1 (Gemma) were read as the gains themselves, weight decay was applied "
         "to the norms, or the tensor was missing and stayed 0."
@@ -330,13 +340,15 @@ def norm_gains(patient: Patient) -> Measured:
     say("Every layer was trained"),
     threshold=ONE,
     why=say(
-        "How far the standard deviations of a layer's matrices are from a usual initial one (0.01, 0.02, "
-        "1/√d_model), in units of random variation: 1 in a layer as initialised, at least 30 in healthy models."
+        "This is how far the standard deviations of a layer's matrices are from a typical initial value (0.01, "
+        "0.02 or 1/√d_model), in units of random variation. It is about 1 in a newly initialised layer and at "
+        "least 30 in healthy models."
     ),
-    meaning=say("Such a layer is still as it was initialised: what it computes is noise."),
+    meaning=say("Such a layer still has its initial values: what it computes is noise."),
     causes=say(
-        "The layer was missing in the file, or had other names there, and was loaded with `strict=False`; it was "
-        "frozen or not passed to the optimizer; or the model was trained for only a few steps."
+        "The layer was missing from the file or had different names there, and the file was loaded with "
+        "`strict=False`. Or the layer was frozen or not passed to the optimizer, or the model was trained for only "
+        "a few steps."
     ),
     of_a_leak=True,
     sees=("layer-as-it-was-drawn",),
@@ -357,12 +369,12 @@ def drawn_layers(patient: Patient) -> Measured:
         raise NotTested(_TOO_SMALL)
     bad = [name for name, spread in found.items() if spread < ONE]
     said = say_n(
-        "In {n} layer all matrices have the same standard deviation: {first}.",
-        "In {n} layers all matrices have the same standard deviation; the first is {first}.",
+        "In {n} layer, all matrices still have a typical initial standard deviation: {first}.",
+        "In {n} layers, all matrices still have a typical initial standard deviation; the first is {first}.",
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("In no layer do all matrices still have a usual initial standard deviation.")
+    well = say("In every layer, some matrix no longer has a typical initial standard deviation.")
     return _found(bad, min(found.values()), said=said, well=well, fault="look")
 
 
@@ -375,23 +387,24 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
     say("W_Q and W_K are similar in size"),
     threshold=APART,
     why=say(
-        "Ratio of the standard deviations. Both matrices are initialised alike and change alike in training: 0.97 "
-        "to 1.02 in all healthy models that were tried."
+        "This compares the standard deviations of W_K and W_Q. Both matrices are initialised in the same way and "
+        "change by similar amounts in training: in all healthy models tested, W_K ÷ W_Q was 0.97 to 1.02."
     ),
     meaning=say(
-        "Something was added to one of the two, or it was scaled, so the scores differ from those in training."
+        "Something was added to one of the two matrices, or one of them was scaled, so the scores differ from "
+        "those in training."
     ),
     causes=say(
-        "Noise (values quantised too coarsely, or noise that was added), the scale of the scores multiplied into "
-        "W_Q or W_K while the file was converted, or two matrices initialised differently (as in T5). Compare the "
-        "file with its source."
+        "One matrix contains noise (values quantised too coarsely, or noise that was added), the scale of the "
+        "scores was multiplied into W_Q or W_K while the file was converted, or the two matrices were initialised "
+        "differently (as in T5). Compare the file with the original."
     ),
     finds=("keys-drowned-in-noise",),
 )
 def balance(patient: Patient) -> Measured:
     """Whether W_Q and W_K are of one size."""
     if patient.config.score_scale is not None or patient.config.qk_norm:
-        raise NotTested("This model scales its scores in its own way, so W_Q and W_K may differ.")
+        raise NotTested("This model scales its scores in its own way, so W_Q and W_K may differ in size.")
     found = {}
     for kind in patient.anatomy.kinds:
         for layer, attention in enumerate(patient.model.attentions(kind)):
@@ -413,10 +426,10 @@ def balance(patient: Patient) -> Measured:
 
 @of_weights(
     say("Tied tables are identical"),
-    meaning=say("They were one table, or started as copies, and were then trained separately."),
+    meaning=say("These tables were once a single table, or started as copies, and were then trained separately."),
     causes=say(
-        "The training code tied the weights, saving or loading made two copies, and training went on with both: "
-        "tie them again before you train further. If they were untied on purpose, nothing is wrong."
+        "The training code tied the weights, but saving or loading made two copies, and training continued with "
+        "both. Tie them again before you train further. If they were untied on purpose, nothing is wrong."
     ),
     finds=("untied-output", "untied-sides"),
 )
@@ -433,7 +446,10 @@ def copies(patient: Patient) -> Measured:
     if most is None or most <= COPY:
         said = say("Tied tables are identical, and no table looks like a copy of another.")
         return Measured(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
-    said = say("Two tables are nearly equal, but not quite: their rows have a mean cosine of {most:.4f}.", most=most)
+    said = say(
+        "Two tables are nearly equal, but not quite: their corresponding rows have a mean cosine of {most:.4f}.",
+        most=most,
+    )
     places = tuple(name for name, cosine in alike.items() if cosine > COPY)
     return Measured(
         verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown
@@ -441,7 +457,8 @@ def copies(patient: Patient) -> Measured:
 
 
 _WHY_COPIES: Final = say(
-    "Rows of tables that were trained separately have a mean cosine of −0.3 to 0.1; rows of copies, above 0.99."
+    "In tables that were trained separately, corresponding rows have a mean cosine of −0.3 to 0.1. In copies, it "
+    "is above 0.99."
 )
 
 

@@ -120,7 +120,7 @@ def _scored(patient: Patient, model: Scorable) -> Loss:
     samples = fitting(patient)
     found = loss_of(model, samples) if len(samples) else NO_LOSS
     if not all(abs(one) < float("inf") for one in found.totals):
-        raise QueryError(say("This model computes NaN or infinite values on its sentences."))
+        raise QueryError(say("This model computes NaN or infinite values on these sentences."))
     return found
 
 
@@ -161,9 +161,9 @@ of_setting = partial(
     Test,
     "wiring",
     why=say(
-        "In healthy models no neighbouring value lowers the loss by more than 0.016 nats per piece; wrong settings "
-        "cost 0.06 to 10. A better value counts only if the gain is beyond chance, or if it is above 0.1 and every "
-        "text gains."
+        "In healthy models, no other value of a setting lowers the loss by more than 0.016 nats per piece; wrong "
+        "settings raise it by 0.06 to 10. A better value counts only if its gain is larger than chance would "
+        "explain, or if the gain is above 0.1 and the loss falls on every text."
     ),
 )
 
@@ -187,20 +187,20 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     """Try the neighbours."""
     if patient.broken_below:
         raise NotTested(
-            "Settings can be compared only once these tests pass: {tests}. Until then, any change may do better by "
-            "chance.",
+            "Settings can be compared only once these tests pass: {tests}. Until then, any change may lower the "
+            "loss by chance.",
             tests=", ".join(patient.broken_below),
         )
     before = as_it_is(patient)
     if len(before.totals) < FEWEST:
         raise NotTested(
-            say_n("{n} text fits into the model, too few to compare settings. Give pairs.",
-                  "{n} texts fit into the model, too few to compare settings. Give pairs.",
+            say_n("Only {n} text fits into the model, too few to compare settings. Provide more pairs.",
+                  "Only {n} texts fit into the model, too few to compare settings. Provide more pairs.",
                   len(before.totals))
         )  # fmt: skip
     losses = [(one, loss) for one in values(patient) if (loss := loss_of_neighbour(patient, one))]
     if not losses:
-        raise NotTested("No neighbouring value fits the parameters of this model.")
+        raise NotTested("No other value of this setting fits the parameters of this model.")
     best, after = min(losses, key=lambda pair: pair[1].mean)
     gain = before.mean - after.mean
     needed = GAIN + max(0.0, before.mean - EASY) / 2
@@ -208,10 +208,10 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
     if gain <= needed or not seen or _another_explains_more(patient, gain, values):
         said = say_n(
-            "{n} neighbouring value was tried: with {best} the loss is {after:.3g} nats per piece; with the "
-            "model's own value it is {before:.3g}.",
-            "{n} neighbouring values were tried: with the best, {best}, the loss is {after:.3g} nats per piece; "
-            "with the model's own value it is {before:.3g}.",
+            "{n} other value was tried: with {best}, the loss is {after:.3g} nats per piece; with the model's own "
+            "value, it is {before:.3g}.",
+            "{n} other values were tried: with the best, {best}, the loss is {after:.3g} nats per piece; with the "
+            "model's own value, it is {before:.3g}.",
             len(losses),
             best=best.name,
             after=after.mean,
@@ -238,8 +238,8 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         else say("The model does better with another setting, but still not well: something else is wrong, too.")
         if judged and beyond_chance
         else say(
-            "With another setting, the model is surer of what it writes, but it may be sure and wrong. Give pairs, "
-            "or more of them: they decide."
+            "With another setting, the model is more certain of what it writes, but it may be certain and wrong. "
+            "Only pairs can decide: provide some, or more of them."
         ),
         places=(best.name,),
         shown=shown,
@@ -257,20 +257,22 @@ def _another_explains_more(patient: Patient, gain: float, values: Values) -> boo
 def _trained_with(best: Neighbour) -> Sentence:
     """What the training had, and the model has not."""
     if best.changes.get("score_scale") == 1.0:
-        return say("It was trained without dividing the attention scores by √d_head, but here they are divided.")
+        return say(
+            "The model was trained without dividing the attention scores by √d_head, but here they are divided."
+        )
     if not best.by:
-        return say("It was trained with {best}, but a different value is used here.", best=best.name)
+        return say("The model was trained with {best}, but a different value is used here.", best=best.name)
     where = ", ".join(best.stacks)
     if best.by > 0:
         return say_n(
-            "It was trained with positions that begin {n} row later than here ({where}).",
-            "It was trained with positions that begin {n} rows later than here ({where}).",
+            "The model was trained with positions that begin {n} row later than here ({where}).",
+            "The model was trained with positions that begin {n} rows later than here ({where}).",
             best.by,
             where=where,
         )
     return say_n(
-        "It was trained with positions that begin {n} row earlier than here ({where}).",
-        "It was trained with positions that begin {n} rows earlier than here ({where}).",
+        "The model was trained with positions that begin {n} row earlier than here ({where}).",
+        "The model was trained with positions that begin {n} rows earlier than here ({where}).",
         -best.by,
         where=where,
     )
@@ -284,9 +286,9 @@ def _better_on_each(after: Loss, before: Loss) -> bool:
 @of_setting(
     say("Attention scores are scaled as in training"),
     causes=say(
-        "The cause is the line that computes the scores: `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
-        "them, some code does not or divides by √d_model, and no file says which. A model has to be opened as it "
-        "was trained: set score_scale to the value that does best here."
+        "The cause is the line that computes the scores. `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
+        "them by √d_head; some code does not divide them, or divides by √d_model, and no file says which. A model "
+        "has to be opened with the settings of its training: set score_scale to the value that does best here."
     ),
     cause=BELOW + 2,
     finds=("scores-not-scaled",),
@@ -332,7 +334,7 @@ def n_heads(patient: Patient) -> Iterator[Neighbour]:
     say("The embedding scale is right"),
     causes=say(
         "Some models multiply token embeddings by the square root of d_model: fairseq, Marian and the Annotated "
-        "Transformer do; GPT-2, BERT and many tutorials do not. Set scale_embedding the other way."
+        "Transformer do; GPT-2, BERT and many tutorials do not. Change scale_embedding to the opposite value."
     ),
     cause=BELOW + 5,
 )
@@ -345,8 +347,8 @@ def scale_embedding(patient: Patient) -> Iterator[Neighbour]:
 @of_setting(
     say("The norms are placed as in training"),
     causes=say(
-        "Norms before the sub-layers and norms after the residual sums have the same parameters (norm_first of "
-        "`nn.TransformerEncoderLayer`). A final norm suggests that they come before. Set norm the other way."
+        "Pre-norm and post-norm models have the same parameters (see norm_first of `nn.TransformerEncoderLayer`). "
+        "A final norm suggests pre-norm. Change norm to the other value."
     ),
     cause=BELOW + 3,
     finds=("norms-swapped",),
@@ -377,10 +379,10 @@ def activation(patient: Patient) -> Iterator[Neighbour]:
 @of_setting(
     say("Positions start as in training"),
     causes=say(
-        "The cause is the line that adds the positions: `x + pe[:, : x.size(1)]` starts with the table's first "
-        "row, `x + pe[:, 1 : x.size(1) + 1]` with its second. Some code does this on purpose: fairseq, BART and "
-        "OPT leave the first 2 rows to padding. A model has to be opened as it was trained: cut those rows off the "
-        "table in the file, or put them before it; or train again."
+        "The cause is the line that adds the positions. `x + pe[:, : x.size(1)]` starts with the first row of the "
+        "table, `x + pe[:, 1 : x.size(1) + 1]` with the second. Some code does this on purpose: fairseq, BART and "
+        "OPT reserve the first 2 rows for padding. Positions have to start where they started in training: in the "
+        "file, remove the extra rows at the start of the table, or add the missing ones. Or train again."
     ),
     cause=BELOW + 4,
     finds=("positions-shifted",),

@@ -33,7 +33,7 @@ _NAMES: dict[str, frozenset[str]] = {
     "eos": frozenset({"</s>", "[SEP]", "[EOS]", "<eos>", "<EOS>", "<end>", "<|end_of_text|>", "<|im_end|>"}),
 }
 """What pieces of each kind are called in the families that are in use."""
-_NO_TEXT: Sentence = say("There is no text to try the tokenizer with. Give some.")
+_NO_TEXT: Sentence = say("There is no text to try the tokenizer on. Provide some.")
 
 of_tokenizers = partial(Test, "tokenizer")
 
@@ -42,10 +42,10 @@ of_tokenizers = partial(Test, "tokenizer")
     say("Every piece has a row"),
     threshold=1.0,
     why=say("A piece without a row cannot be read, and a row without a piece cannot be written."),
-    meaning=say("Some texts cannot be read, or pieces lead to other rows than the ones trained for them."),
+    meaning=say("Some texts cannot be read, or pieces use rows that were trained for other pieces."),
     causes=say(
-        "A tokenizer of another model or another size, source and target swapped, or pieces added to the tokenizer "
-        "after training. Use the tokenizer file that the model was trained with."
+        "The tokenizer belongs to another model or to a model of another size, source and target are swapped, or "
+        "pieces were added to the tokenizer after training. Use the tokenizer file that the model was trained with."
     ),
     sees=("swapped-tokenizers",),
 )
@@ -71,12 +71,12 @@ def vocabulary_sizes(patient: Patient) -> Measured:
 @of_tokenizers(
     say("Source and target are not swapped"),
     meaning=say(
-        "The tokenizers of source and target are swapped: the typed text is cut into pieces of the other language, "
-        "and what the model writes is spelled with pieces of the source."
+        "The tokenizers of source and target are swapped: the typed text is cut into the target's pieces, and what "
+        "the model writes is spelled with the source's pieces."
     ),
     causes=say(
-        "The two files were named or given in the wrong order, or the model translates in the opposite direction "
-        "to what the folder says. Swap source.model and target.model, or give them in the other order."
+        "The two files were named or passed in the wrong order, or the model translates in the opposite direction "
+        "to the one that its folder states. Swap source.model and target.model, or pass them in the other order."
     ),
     cause=BELOW + 7,
     finds=("swapped-tokenizers",),
@@ -88,17 +88,17 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
     if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
         raise NotTested("There is only one tokenizer, so nothing could be swapped.")
     if not len(patient.samples):
-        raise NotTested("There is no text to try both orders with. Give some.")
+        raise NotTested("There is no text on which to try both orders of the tokenizers. Provide some.")
     if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
         raise NotTested("Both tokenizers split the texts the same way, so swapping them changes nothing.")
     here, there = _loss(patient, source, target), _loss(patient, target, source)
     gain: float | None = None
     if there is None:
         if here is None:
-            raise NotTested("The texts do not fit the model in either order of the tokenizers.")
-        gain, said = 0.0, say("With source and target swapped, the tokenizers do not fit the model.")
+            raise NotTested("The texts do not fit the model with the tokenizers in either order.")
+        gain, said = 0.0, say("With the tokenizers of source and target swapped, the texts do not fit the model.")
     elif here is None:
-        said = say("The tokenizers fit the model only with source and target swapped.")
+        said = say("The texts fit the model only with the tokenizers of source and target swapped.")
     else:
         gain = here.mean - there.mean
         said = say(
@@ -112,8 +112,8 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
         threshold=FAR_BETTER,  # also where no number could be measured
         said=said,
         why=say(
-            "How much swapping lowers the loss, in nats per piece; in a healthy checkpoint the loss rises. "
-            "{most:g} is more than a few texts produce by chance.",
+            "This is how much swapping the tokenizers lowers the loss, in nats per piece. In a healthy checkpoint, "
+            "swapping raises the loss. With only a few texts, a drop of {most:g} does not happen by chance.",
             most=FAR_BETTER,
         ),
     )
@@ -165,14 +165,15 @@ def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
 @of_tokenizers(
     say("Special ids match the tokenizer"),
     threshold=1.0,
-    why=say("Each of these ids has a meaning of its own: it belongs to one piece, and that piece is special."),
+    why=say("Each of these ids has its own meaning, so it has to belong to a special piece with that meaning."),
     meaning=say(
         "With a wrong end id, outputs never end or end at once. With a wrong padding id, attention hides real "
         "tokens. With a wrong start id, the decoder starts from a piece it never started from in training."
     ),
     causes=say(
-        "A different tokenizer than in training, ids typed by hand, or special pieces added after training that "
-        "moved the others. Look up the ids in the tokenizer's own files, and set them in config.json."
+        "The tokenizer differs from training, the ids were typed by hand, or special pieces were added after "
+        "training and shifted the other ids. Look up the ids in the tokenizer's own files, and set them in "
+        "config.json."
     ),
 )
 def special_ids(patient: Patient) -> Measured:
@@ -193,7 +194,7 @@ def special_ids(patient: Patient) -> Measured:
         return Measured(verdict="well", number=0.0, said=said)
     name, i, piece = faulty[0]
     said = (
-        say("{name} is {i}, which the tokenizer does not have.", name=name, i=i)
+        say("{name} is {i}, but the tokenizer has no piece with this id.", name=name, i=i)
         if piece is None
         else say("{name} is {i}, which the tokenizer calls “{piece}”.", name=name, i=i, piece=piece)
     )
@@ -219,16 +220,16 @@ def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
     say("Pieces join back to the original text"),
     threshold=FEW_COME_BACK,
     why=say(
-        "Case, accents and spaces are ignored, as many tokenizers drop them on purpose. One or two texts with "
-        "symbols that a tokenizer writes differently do not matter."
+        "Case, accents and spaces are ignored, because many tokenizers drop them on purpose. It does not matter if "
+        "one or two texts contain symbols that a tokenizer writes differently."
     ),
     meaning=say(
-        "The tokenizer loses or changes part of what it reads or writes: the model never sees the typed text, or "
-        "its outputs are shown wrongly."
+        "The tokenizer loses or changes part of what it reads or writes: the model does not see the typed text "
+        "exactly, or its outputs are shown wrongly."
     ),
     causes=say(
-        "A vocabulary file without its merges or rules, pieces read in another order or with another mark for "
-        "spaces, or a tokenizer of another language."
+        "The vocabulary file lacks its merges or rules, pieces are read in a different order or with a different "
+        "mark for spaces, or the tokenizer belongs to another language."
     ),
 )
 def round_trip(patient: Patient) -> Measured:
@@ -239,7 +240,11 @@ def round_trip(patient: Patient) -> Measured:
         raise NotTested(_NO_TEXT)
     lost = [one.text for one in known if not _is_same(one)]
     share = 1 - len(lost) / len(known)
-    said = say("{share:.0%} of {n} texts come back from their pieces unchanged.", share=share, n=len(known))
+    said = say(
+        "{share:.0%} of {n} texts are unchanged after being split into pieces and joined again.",
+        share=share,
+        n=len(known),
+    )
     if share >= FEW_COME_BACK:
         return Measured(verdict="well", number=share, said=said)
     return Measured(verdict="look", number=share, said=said, places=tuple(lost))
@@ -260,16 +265,17 @@ def _bare(text: str) -> str:
 
 
 @of_tokenizers(
-    say("The tokenizer knows the texts"),
+    say("The texts have few unknown pieces"),
     threshold=MANY_UNKNOWN,
     why=say(
-        "In texts of the language a tokenizer was made for, at most a few percent of the pieces are unknown, such "
-        "as names and rare symbols. The shipped checkpoints have less than 1 % on texts they were not trained on."
+        "If the texts are in the tokenizer's language, at most a few percent of their pieces are unknown, for "
+        "example names and rare symbols. The shipped checkpoints have less than 1 % on texts they were not trained "
+        "on."
     ),
-    meaning=say("The model reads the same piece for all of these, so it cannot know what was said."),
+    meaning=say("The model reads the same unknown piece for all of these, so it cannot distinguish them."),
     causes=say(
-        "Texts in another language than the model's, a tokenizer of another model, source and target swapped, or "
-        "texts that were normalised differently (another script, capital letters)."
+        "The texts are not in the model's language, the tokenizer belongs to another model, source and target are "
+        "swapped, or the texts were normalised differently (another script, capital letters)."
     ),
     sees=("swapped-tokenizers",),
 )

@@ -38,15 +38,16 @@ from transformer.runs.running import padded
 from words import Sentence, say, say_n
 
 EXACT: Final = say(
-    "Both runs have the same shapes, so a piece that is not read has a weight of exactly 0 and changes nothing, not "
-    "even by rounding."
+    "Both runs have the same shapes, so a piece that the model does not read has a weight of exactly 0 and changes "
+    "nothing, not even by rounding."
 )
 AGREES = 1e-3
 """Of the spread of a row's logits. Rounding moves those of the shipped and of foreign models by at most 2e-5 (GPT-2
 among them), a sentence that reads two pads of another by more than 0.02."""
 WHY: Final = say(
-    "Both compute the same sums in a different order. In healthy models that changes logits by less than 0.00002 "
-    "of their standard deviation; a wrong mask, position or cached key changes them by more than 0.01."
+    "Both ways of computing add the same numbers in a different order. In healthy models, this changes logits by "
+    "less than 0.00002 of their standard deviation; a wrong mask, position or cached key changes them by more than "
+    "0.01 of it."
 )
 
 of_wiring = partial(Test, "wiring")
@@ -62,13 +63,13 @@ def _needs_decoder(patient: Patient) -> None:
     threshold=0.0,
     why=EXACT,
     meaning=say(
-        "A decoder row reads pieces that come after it. In training it can copy the piece that it should predict, "
-        "so a good loss says nothing; in decoding those pieces do not exist yet."
+        "A row of the decoder reads pieces that come after it. In training, the decoder can then copy the piece "
+        "that it should predict, so a good loss means nothing. In decoding, those pieces do not exist yet."
     ),
     causes=say(
-        "The causal mask is missing (often the default of a `forward`: `mask=None`), or it follows the other "
-        "convention: True = closed, or 0 and minus infinity where a bool is expected, which inverts it. If the "
-        "model was trained with the right mask, fix the mask; if it was trained with this one, train it again."
+        "The causal mask is missing (often the default of a `forward`: `mask=None`) or inverted: True means “may "
+        "not attend”, or the mask has 0 and −∞ where a Boolean mask is expected. If the model was trained with the "
+        "right mask, fix the mask. If it was trained with this mask, train it again."
     ),
     cause=BELOW,
     finds=("no-causal-mask", "mask-shows-one-too-many", "leaks-as-it-was-trained"),
@@ -108,9 +109,9 @@ def causality(patient: Patient) -> Measured:
 
 
 _BY_ONE: Final = say(
-    "Each layer looks one token ahead: the causal mask is shifted (`triu(diagonal=2)` instead of 1, `<=` instead "
-    "of `<`). If the model was trained with the right mask, fix the mask; if it was trained with this one, train "
-    "it again."
+    "Each layer looks one token ahead: the causal mask is shifted (`triu(diagonal=2)` instead of "
+    "`triu(diagonal=1)`, or `<=` instead of `<`). If the model was trained with the right mask, fix the mask. If "
+    "it was trained with this mask, train it again."
 )
 
 
@@ -119,12 +120,13 @@ _BY_ONE: Final = say(
     threshold=0,
     why=say("The softmax gives every open key some weight, unless the weight is too small to represent."),
     meaning=say(
-        "The diagonal of decoder self-attention is closed: a row knows the token it reads only through the "
-        "residual stream, and the first row looks at nothing."
+        "The mask closes the diagonal of decoder self-attention: a row knows its own token only through the "
+        "residual stream, and the first row cannot look at anything."
     ),
     causes=say(
-        "The causal mask is shifted by one and too strict: `tril(diagonal=-1)`, or `<` where `<=` belongs. Where a "
-        "library adds the start mark automatically, a second shift has the same effect."
+        "The causal mask is shifted by one and too strict: `tril(diagonal=-1)` instead of `tril()`, or `<` instead "
+        "of `<=`. If a library adds the start mark automatically, shifting the target once more has the same "
+        "effect."
     ),
     cause=BELOW,
     finds=("mask-shows-one-too-few",),
@@ -145,7 +147,7 @@ def own_token(patient: Patient) -> Measured:
                 blind[layer] = None
     shown = Shown(page="attention", panel="overview", source=patient.rows[0].text, kind="decoder")
     if not blind:
-        said = say("In every layer some head of decoder self-attention looks at the row's own token.")
+        said = say("In every layer, at least one head of decoder self-attention looks at the row's own token.")
         return Measured(verdict="well", number=0, said=said, shown=shown)
     return Measured(
         verdict="broken",
@@ -183,13 +185,14 @@ of_padding = partial(
     threshold=0.0,
     why=EXACT,
     meaning=say(
-        "Real tokens read padding, so a sentence gets different outputs in a batch than alone, and different ones "
-        "again next to a longer sentence."
+        "Real tokens read padding, so the output for a sentence changes when the sentence is in a batch, and "
+        "changes again next to a longer sentence."
     ),
     causes=say(
-        "The padding mask does not reach every attention (cross-attention needs the source's), follows the other "
-        "convention (True = closed, as in `nn.MultiheadAttention`), or closes queries instead of keys. Or `pad_id` "
-        "differs from the tokenizer's. Compare it with the page Masks."
+        "The padding mask does not reach every attention (cross-attention needs the source's padding mask), uses "
+        "the opposite convention (True means “may not attend”, as in `nn.MultiheadAttention`), or closes queries "
+        "instead of keys. Or `pad_id` differs from the tokenizer's. Compare your mask with the one on the Masks "
+        "page."
     ),
 )
 
@@ -227,7 +230,7 @@ def _padding(patient: Patient, stack: StackName) -> Measured:
     shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
     leaking = [side for side, moves in far.items() if moves > 0]
     if not leaking:
-        said = say("The vectors at the padding were replaced, on the left and on the right; nothing else changed.")
+        said = say("The vectors of the padding were replaced, on the left and on the right; nothing else changed.")
         return Measured(verdict="well", number=0.0, said=said, shown=shown)
     most, mask = max(far.values()), "source" if stack == "encoder" else "target"
     return Measured(
@@ -261,10 +264,10 @@ def _leak(patient: Patient, row: Row, stack: StackName, pad: int, place: int) ->
     say("Sentences in a batch do not affect each other"),
     threshold=AGREES,
     why=WHY,
-    meaning=say("The result for a sentence depends on which others are in the batch."),
+    meaning=say("The result for a sentence depends on which other sentences are in the batch."),
     causes=say(
-        "Padding is not hidden in one of the attentions; positions are counted from the end of the longest row; a "
-        "mask [batch, query, key] without an axis for heads is broadcast over the heads; or something is averaged "
+        "One of the attentions does not hide padding, positions are counted from the end of the longest row, a "
+        "mask [batch, query, key] has no axis for heads and is broadcast over the heads, or something is averaged "
         "over the batch. Until this is fixed, decode one sentence at a time."
     ),
     finds=("source-padding-leaks",),
@@ -276,7 +279,7 @@ def batch(patient: Patient) -> Measured:
         n_source, n_target = min(len(row.source) for row in rows), min(len(row.target) for row in rows)
         rows = [Row(row.source[:n_source], row.target[:n_target], row.text) for row in rows]
     if len(rows) < 2:
-        raise NotTested("There are fewer than two texts that this model can read together.")
+        raise NotTested("This test needs at least two texts that the model can read together.")
     fill = patient.config.fill_id
     together = result(model, padded([r.source for r in rows], fill), padded([r.target for r in rows], fill))
 
@@ -288,9 +291,10 @@ def batch(patient: Patient) -> Measured:
         patient,
         rows,
         far,
-        well=say("{n} texts of different lengths give the same result together and alone.", n=len(rows)),
+        well=say("{n} texts of different lengths give the same results together as alone.", n=len(rows)),
         said=lambda most: say(
-            "When a text is read together with others, its logits change by {most:.3g} of their standard deviation.",
+            "When a text is read together with other texts, its logits change by {most:.3g} of their standard "
+            "deviation.",
             most=most,
         ),
     )
@@ -301,13 +305,13 @@ def batch(patient: Patient) -> Measured:
     threshold=AGREES,
     why=WHY,
     meaning=say(
-        "Decoding, which keeps keys and values, computes something different from training, which reads the target "
-        "at once."
+        "Decoding with a cache of keys and values gives different results from training, where the whole target is "
+        "read at once."
     ),
     causes=say(
-        "A row reads later tokens when the target is read at once (see the test of causality), positions start "
-        "again at each call with a cache, or keys are cached before the positions rotate them. Until this is "
-        "fixed, decode without a cache."
+        "When the target is read at once, a row reads later tokens (see the test “No token sees a later one”). Or "
+        "positions start over at each call with a cache, or keys are cached before they are rotated by their "
+        "positions. Until this is fixed, decode without a cache."
     ),
     cause=BELOW,
     finds=(
@@ -339,7 +343,9 @@ def cache(patient: Patient) -> Measured:
         far,
         well=say("Token by token with a cache, the model gets the same results as with all tokens at once."),
         said=lambda most: say(
-            "Token by token with a cache, logits change by {most:.3g} of their standard deviation.", most=most
+            "When the target is read token by token with a cache, logits change by {most:.3g} of their standard "
+            "deviation.",
+            most=most,
         ),
     )
 

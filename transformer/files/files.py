@@ -56,7 +56,7 @@ class FolderFiles:
             self._check_size(name, size, limit)
             content = file.read(size + 1)
         if len(content) != size:
-            raise CheckpointError("{label}: changed while it was read; try again.", label=self.label(name))
+            raise CheckpointError("{label}: changed while it was being read; try again.", label=self.label(name))
         return content
 
     def json(self, name: str, *, limit: int) -> Any:
@@ -102,7 +102,7 @@ class FolderFiles:
         path = (self._root / name).resolve(strict=True)
         if not path.is_relative_to(self._root):
             raise CheckpointError(
-                "{label}: is a link that points outside the folder; put the file itself there.",
+                "{label}: is a link that points outside the folder; put the file itself into the folder.",
                 label=self.label(name),
             )
         self._check_regular(name, path.lstat())
@@ -111,7 +111,7 @@ class FolderFiles:
     def _check_inside(self, path: Path | None) -> None:
         if self._inside_of and path and not path.is_relative_to(self._inside_of):
             raise CheckpointError(
-                "{folder}: now leads outside the folder of checkpoints; put the files themselves there.",
+                "{folder}: now leads outside the folder of checkpoints; put the files themselves into that folder.",
                 folder=shown(self.name),
             )
 
@@ -137,8 +137,8 @@ def _no_folder(folder: Path) -> CheckpointError:
     if copy is None:
         return CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name))
     return CheckpointError(
-        "{folder}: a save was interrupted while it replaced this folder; its files are in {copy}. Rename that "
-        "folder to {folder}, or let the next save do it.",
+        "{folder}: a save was interrupted while it was replacing this folder; the previous files are in {copy}. "
+        "Rename that folder to {folder}, or save again: the next save restores it.",
         folder=shown(folder.name),
         copy=shown(copy.name),
     )

@@ -64,7 +64,7 @@ def _check_depth(text: str, max_depth: int) -> None:
         run = found[0]
         depth += len(run) if run[0] in "[{" else -len(run)
         if depth > max_depth:
-            raise ClauseError("it nests brackets more than {most} deep", most=max_depth)
+            raise ClauseError("its brackets are nested more than {most} levels deep", most=max_depth)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -105,4 +105,4 @@ def _check_text(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ClauseError("it contains half of a surrogate pair, which is not text") from None
+        raise ClauseError("it contains half of a surrogate pair, which is not a valid character") from None

@@ -119,7 +119,7 @@ def read_into(
         part = rows[begin : begin + max(CHUNK // row, 1)]
         content = bytearray(part.numel() * _BITS[info.dtype] // 8)
         if file.readinto(content) != len(content):  # type: ignore[attr-defined]  # every file on disk has it
-            raise CheckpointError("{label}: changed while it was read; try again.", label=label)
+            raise CheckpointError("{label}: changed while it was being read; try again.", label=label)
         if seen is not None:
             seen(content)
         part.copy_(torch.frombuffer(content, dtype=FLOATS[info.dtype]).view(part.shape))
@@ -130,8 +130,8 @@ def _header_length(start: bytes, size: int, label: str) -> int:
     if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
         raise CheckpointError(
             say_n(
-                "{label}: too short for a safetensors file ({n} byte).",
-                "{label}: too short for a safetensors file ({n} bytes).",
+                "{label}: is too short for a safetensors file ({n} byte).",
+                "{label}: is too short for a safetensors file ({n} bytes).",
                 size,
                 label=label,
             )
@@ -143,15 +143,15 @@ def _header_length(start: bytes, size: int, label: str) -> int:
     length = int.from_bytes(start, "little")
     if length > MAX_HEADER:
         raise CheckpointError(
-            "{label}: not a safetensors file, or a damaged one: its header claims {length:,} bytes; the limit is "
-            "{most:,}.",
+            "{label}: is not a safetensors file, or is damaged: its header claims to have {length:,} bytes; the "
+            "limit is {most:,}.",
             label=label,
             length=length,
             most=MAX_HEADER,
         )
     if length > size - LENGTH_BYTES:
         raise CheckpointError(
-            "{label}: cut off: its header needs {needed:,} bytes, but the file has {size:,}.",
+            "{label}: is cut off: its header needs {needed:,} bytes, but the file has {size:,}.",
             label=label,
             needed=length + LENGTH_BYTES,
             size=size,
@@ -170,7 +170,7 @@ def _info(name: str, value: Any, label: str) -> TensorInfo:
     tensor = shown(name)
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
         raise CheckpointError(
-            "{label}: in the header, tensor {tensor} must have exactly dtype, shape and data_offsets.",
+            "{label}: in the header, tensor {tensor} must have the keys dtype, shape and data_offsets and no others.",
             label=label,
             tensor=tensor,
         )
@@ -196,8 +196,8 @@ def _info(name: str, value: Any, label: str) -> TensorInfo:
     needed, found = math.prod(shape) * _BITS[dtype], (offsets[1] - offsets[0]) * 8
     if needed != found:
         raise CheckpointError(
-            "{label}: tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes; "
-            "its data_offsets give it {given:,}.",
+            "{label}: tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes, but its "
+            "data_offsets cover {given:,}.",
             label=label,
             tensor=tensor,
             shape=shown(shape),
@@ -224,7 +224,7 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
         end = info.end
     if size < end:
         raise CheckpointError(
-            "{label}: cut off: its tensors need {end:,} bytes, but the file has {size:,} for them.",
+            "{label}: is cut off: its tensors need {end:,} bytes, but the file has {size:,} for them.",
             label=label,
             end=end,
             size=size,
@@ -232,8 +232,8 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
     if size > end:
         raise CheckpointError(
             say_n(
-                "{label}: {n:,} byte too long: its tensors end before the file does.",
-                "{label}: {n:,} bytes too long: its tensors end before the file does.",
+                "{label}: is {n:,} byte too long: its tensors end before the file does.",
+                "{label}: is {n:,} bytes too long: its tensors end before the file does.",
                 size - end,
                 label=label,
             )
@@ -243,14 +243,15 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
 def _misplaced(tensor: str, begin: int, end: int, label: str) -> Sentence:
     if begin < end:
         return say(
-            "{label}: tensor {tensor} overlaps the tensor before it: it begins at byte {begin:,}, expected {end:,}.",
+            "{label}: tensor {tensor} begins at byte {begin:,}, expected {end:,}; so it overlaps the previous "
+            "tensor.",
             label=label,
             tensor=tensor,
             begin=begin,
             end=end,
         )
     return say(
-        "{label}: tensor {tensor} leaves a gap before it: it begins at byte {begin:,}, expected {end:,}.",
+        "{label}: tensor {tensor} begins at byte {begin:,}, expected {end:,}; so there is a gap before it.",
         label=label,
         tensor=tensor,
         begin=begin,

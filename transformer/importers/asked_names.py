@@ -32,10 +32,12 @@ _HINTS = {  # what names often have in them; the order of the choices is all tha
     POSITIONS: ("pos", "pe", "place"),
 }
 _WHY = {
-    "src_table": say("No embedding table for the source has a known name."),
-    "tgt_table": say("No embedding table for the target has a known name; it may be the source's."),
-    "output_table": say("No output table has a known name; it may be the embedding table."),
-    POSITIONS: say("No table of positions has a known name; a formula may compute the positions instead."),
+    "src_table": say("No tensor is named like the source's embedding table."),
+    "tgt_table": say(
+        "No tensor is named like the target's embedding table; the source's table may be used for both."
+    ),
+    "output_table": say("No tensor is named like an output layer; the embedding table may be used instead."),
+    POSITIONS: say("No tensor is named like a table of positions; a formula may compute the positions instead."),
 }
 
 
@@ -67,7 +69,7 @@ def with_questions(
     offered = {choice.value for one in asked.values() for choice in one.choices}
     rest = [name for name in found.left_over if name not in offered]
     if rest and not understood.report.missing:
-        why = say("These tensors have no known meaning; if the model works without them, say so: {tensors}.",
+        why = say("These tensors have no known meaning. Name those that the model does not need: {tensors}.",
                   tensors=_listed(rest, weights))  # fmt: skip
         asked[IGNORED] = Field(IGNORED, "asked", None, why, _choices(rest))
     settled = {*asked, *(["tie_output"] if "output_table" in asked else [])}
@@ -146,13 +148,13 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     for one in patterns:
         if not any(name == one.strip() or fnmatchcase(name, one.strip()) for name in gone):
             raise CheckpointError(
-                "{label}: {field}: {found} is not among the tensors left over: {names}.",
+                "{label}: {field}: {found} is not one of the tensors left over: {names}.",
                 label=weights.label,
                 field=IGNORED,
                 found=shown(one),
                 names=_listed(found.left_over, weights),
             )
-    why = say("you said that the model works without it")
+    why = say("you said that the model does not need it")
     left = tuple(name for name in found.left_over if name not in gone)
     return replace(found, ignored={**found.ignored, **dict.fromkeys(gone, why)}, left_over=left)
 

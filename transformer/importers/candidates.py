@@ -37,9 +37,10 @@ NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about
 
 
 POINTS_TO_THE_DOCTOR = say(
-    "No answer fits these pairs. If they are pairs of the model's task, the fault may lie in its training, such as "
-    "a missing causal mask or shifted positions. Then answer the questions from your code, not from these losses, "
-    "and open the Doctor with the same pairs: it names such a line of code."
+    "No answer fits these pairs. If the pairs belong to the model's task, something may have gone wrong in "
+    "training, for example a missing causal mask or shifted positions. In that case, answer the questions from "
+    "your code, not from these losses. Then open the Doctor with the same pairs: it points to the faulty line of "
+    "code."
 )
 
 
@@ -54,7 +55,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     guess = first_guess(report)
     base = build(guess)
     if base is None:
-        return _noted(report, say("Nothing could be tried: some tensors are missing or left over."))
+        return _noted(report, say("No answer could be tried: some tensors are missing or left over."))
     fitting = _fitting(samples, base)
     problem = _problem(base, fitting)
     if problem is not None:
@@ -77,8 +78,8 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
 
 def _no_better(n: int, loss: float, guessing: float) -> Sentence:
     return say(
-        "Even the best of them is no better than guessing: its loss on {texts} is {loss:.3g}; guessing would give "
-        "{guessing:.3g}.",
+        "Even the best answers are no better than guessing: their loss on {texts} is {loss:.3g}; the loss of "
+        "guessing is {guessing:.3g}.",
         texts=say_n("{n} text", "{n} texts", n),
         loss=loss,
         guessing=guessing,
@@ -155,14 +156,14 @@ def _problem(base: Scorable, fitting: Samples) -> Sentence | None:
     """Why nothing can be tried, if so."""
     parts = base.model.anatomy
     if not parts.gives_logits:
-        return say("Nothing could be tried: the model outputs vectors, not logits, so no loss can be computed.")
+        return say("No answer could be tried: the model outputs vectors, not logits, so no loss can be computed.")
     if parts.fills and all(base.src_tokenizer.id_of(name) is None for name in MASKS):
         names = ", ".join(MASKS)
         return say(
-            "Nothing could be tried: the tokenizer has none of the pieces {names}, so no piece can be hidden.",
+            "No answer could be tried: the tokenizer has none of the mask pieces {names}, so no piece can be hidden.",
             names=names,
         )
-    return None if len(fitting) else say("Nothing could be tried: no text fits into the model.")
+    return None if len(fitting) else say("No answer could be tried: no text fits into the model.")
 
 
 def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
@@ -207,8 +208,8 @@ def _work(trials: Trials) -> list[Sentence]:
     """How much was tried, and what was not tried together."""
     few, whole = trials.counts()
     tried = say(
-        "To rank the answers, {whole} tried on {texts}, and {few} on the first {n_few} of them.",
-        whole=say_n("{n} combination was", "{n} combinations were", whole),
+        "The answers were ranked by trying {whole} on {texts}, and {few} on the first {n_few} of these texts.",
+        whole=say_n("{n} combination", "{n} combinations", whole),
         texts=say_n("{n} text", "{n} texts", len(trials.samples)),
         few=say_n("{n} more", "{n} more", few),
         n_few=min(FEW, len(trials.samples)),
@@ -219,16 +220,16 @@ def _work(trials: Trials) -> list[Sentence]:
     if alone:
         notes.append(
             say(
-                "There are too many combinations to try all of them on a model of this size. For {fields}, the "
-                "other answers were kept fixed.",
+                "This model is too large to try all combinations. The choices for {fields} were tried with all "
+                "other answers fixed.",
                 fields=", ".join(alone),
             )
         )
     if _writes_itself(trials):
         notes.append(
             say(
-                "Without targets, only the model's own certainty can be compared, and a wrong model may be certain "
-                "too: give pairs."
+                "Without targets, only the model's own certainty can be compared, and a wrong model can be "
+                "certain, too. Give sentence pairs."
             )
         )
     return notes

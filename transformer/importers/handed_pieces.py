@@ -72,7 +72,7 @@ def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
     stored = Vocabularies(
         "raw", Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
     )
-    note = say("No tokenizer was given: the model works on ids.")
+    note = say("No tokenizer was given, so texts are typed as ids.")
     return Tokenizers(stored, *stored.open(), notes=(note,))
 
 
@@ -164,7 +164,7 @@ def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool)
         return Tokenizers(both, *both.open())
     raise CheckpointError(
         "{source} and {target}: the tokenizers of the two sides must be two SentencePiece models, two files in the "
-        "form of tokenizer.json, or two plain lists; found {kinds}.",
+        "tokenizer.json format, or two plain lists; found {kinds}.",
         source=source.name,
         target=target.name,
         kinds=", ".join((source.kind, target.kind)),

@@ -148,7 +148,8 @@ def check(found: Match, *, label: str) -> None:
         gaps = sorted(set(range(max(there) + 1)) - there)
         if gaps:
             raise CheckpointError(
-                "{label}: layers of {stack} go up to {last}, but layer {missing} is missing; save the whole model.",
+                "{label}: the layers of {stack} are numbered up to {last}, but layer {missing} is missing; save "
+                "the whole model.",
                 label=label,
                 stack=stack,
                 last=max(there),
@@ -167,7 +168,7 @@ def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int,
             made.update(zip(one.targets, shapes_of(one.reshape, before, facts), strict=True))
         except ValueError:
             raise CheckpointError(
-                "{label}: tensor {tensor} of shape {shape} cannot be converted as needed: {reshape}.",
+                "{label}: tensor {tensor} has the shape {shape}, which does not allow this conversion: {reshape}.",
                 label=weights.label,
                 tensor=shown(one.source),
                 shape=shown(list(before)),

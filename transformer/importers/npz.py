@@ -79,7 +79,9 @@ def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.Z
     if len(shape) > MAX_AXES or any(type(n) is not int or n < 0 for n in shape):
         raise ClauseError("its array {name} has the impossible shape {shape}", name=name, shape=shown(shape))
     if fortran and len(shape) > 1:
-        raise ClauseError("its array {name} is stored by columns; only arrays stored by rows can be read", name=name)
+        raise ClauseError(
+            "its array {name} is stored column by column; only arrays stored row by row can be read", name=name
+        )
     length = math.prod(shape) * dtype.itemsize
     file.seek(record.header_offset)
     before = _BEFORE.unpack(file.read(_BEFORE.size))

@@ -75,8 +75,8 @@ class QuestionsError(CheckpointError):
         example = {field.name: field.choices[0].value if field.choices else 0}
         super().__init__(
             say(
-                "{source}: these questions must be answered: {questions}. Give each answer by its name, such as "
-                "answers={example}.",
+                "{source}: some fields need an answer: {questions}. Give each answer under the name of its field, "
+                "for example answers={example}.",
                 source=report.source,
                 questions=joined("; ", [question(one) for one in report.asked]),
                 example=repr(example),
@@ -161,8 +161,8 @@ def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, in
     check_names(answers, OF_FOLDERS, label=place.name)
     if given.has_tokenizer:
         raise CheckpointError(
-            "{folder}: a transformers folder is read with its own tokenizer; leave out the one you gave, or put "
-            "its files into the folder.",
+            "{folder}: a transformers folder uses its own tokenizer. Remove the tokenizer that you gave, or put "
+            "that tokenizer's files into the folder.",
             folder=place.name,
         )
     return import_folder(place, answers=answers, inside=inside)
@@ -192,8 +192,8 @@ def load(
     if kind == "native":
         if answers or given != NOTHING:
             raise CheckpointError(
-                "{folder}: is already a checkpoint of this program, so it raises no questions; leave out the "
-                "answers and the tokenizers.",
+                "{folder}: is already a checkpoint of this program, so there are no questions; remove the answers "
+                "and the tokenizers.",
                 folder=place.name,
             )
         return native.load(place, inside=inside, progress=progress)

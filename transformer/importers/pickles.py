@@ -146,7 +146,8 @@ def _other(start: bytes) -> Sentence:
         return say("looks like a safetensors file; give it a name that ends in .safetensors.")
     if start[:1] == b"\x80":
         return say(
-            "is a pickle that torch.save did not write, and a pickle can run code; save the weights with torch.save."
+            "is a pickle file that torch.save did not write. Pickle files can run code; save the weights with "
+            "torch.save."
         )
     return say("was not written by torch.save: it begins with {found}.", found=shown(start[:8]))
 
@@ -154,7 +155,8 @@ def _other(start: bytes) -> Sentence:
 def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
     if sys.platform == "win32" or find_spec("resource") is None:
         raise CheckpointError(
-            "{label}: can run code, and this system cannot limit what it does; save the weights as safetensors.",
+            "{label}: opening this file could run code, and this system cannot limit what that code does; save the "
+            "weights as safetensors.",
             label=label,
         )
     environment = {key: os.environ[key] for key in KEPT if key in os.environ} | {"OMP_NUM_THREADS": "1"}
@@ -226,7 +228,9 @@ def _value(node: Any, *, label: str) -> Any:
 def _refusals(found: str) -> dict[str, Sentence]:
     """What each code of the child says."""
     return {
-        "cut": say("is damaged or cut off: its list of records is not at its end; copy or download it again."),
+        "cut": say(
+            "is damaged or cut off: the list of its records is missing at its end; copy or download it again."
+        ),
         "damaged": say(
             "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
             found=shown(found),
@@ -243,7 +247,8 @@ def _refusals(found: str) -> dict[str, Sentence]:
             found=shown(found),
         ),
         "claims": say(
-            "its tensors claim {found} bytes, more than the whole file has; clone each tensor, then save them again.",
+            "its tensors claim {found} bytes, more than the whole file has; clone each tensor before you save them "
+            "again.",
             found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
         ),
         "many": say(
@@ -251,14 +256,12 @@ def _refusals(found: str) -> dict[str, Sentence]:
             remedy=SAVE_AGAIN,
         ),
         "names": say(
-            "gives one tensor more than {most} names, and each name would be read as a matrix of its own; save "
-            "each tensor once.",
+            "stores one tensor under more than {most} names, and each name would become a separate matrix; save "
+            "each tensor only once.",
             most=shown(found).strip("'"),
         ),
-        "memory": say(
-            "needs more memory to open than is allowed for a file of its size. {remedy}", remedy=SAVE_AGAIN
-        ),
-        "time": say("takes longer to open than is allowed for a file of its size. {remedy}", remedy=SAVE_AGAIN),
+        "memory": say("needs more memory to open than a file of its size is allowed. {remedy}", remedy=SAVE_AGAIN),
+        "time": say("takes longer to open than a file of its size is allowed. {remedy}", remedy=SAVE_AGAIN),
         "crashed": say(
             "the process that opened it stopped unexpectedly, so the file is damaged or too large; copy or "
             "download it again."

@@ -145,14 +145,14 @@ class ImportReport:
             *_part(say("Tensors:"), (_row(row) for row in self.rows())),
             *_part(say("Fields of config.json:"), (_row(row) for row in self.field_rows())),
             *_part(say("Missing:"), self.missing),
-            *_part(say("Left over, of unknown meaning:"), self.left_over),
+            *_part(say("Left over (meaning unknown):"), self.left_over),
             self.verdict(),
         ]
 
     def verdict(self) -> Sentence:
         """Whether it can be written, and what is in the way."""
         if self.can_be_written:
-            return say("Everything is accounted for: the model can be imported.")
+            return say("All tensors and fields are accounted for: the model can be imported.")
         counts = [
             (len(self.missing), say_n("{n} tensor is missing", "{n} tensors are missing", len(self.missing))),
             (len(self.left_over), say_n("{n} tensor is left over", "{n} tensors are left over", len(self.left_over))),

@@ -39,13 +39,13 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
     reads = bool(fields["n_encoder_layers"].value)
     ids = {name: _id(fields[name], tokenizers) for name in CALLED}
     if tokenizers.raw and not reads:
-        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is added before a text of ids."))
+        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is added before texts typed as ids."))
     if not writes:
         ids["bos_id"] = _or_else(
-            ids["bos_id"], None, say("An encoder-only model generates no output that could begin.")
+            ids["bos_id"], None, say("An encoder-only model generates no output, so it needs no start mark.")
         )
         pad = answers.get("pad_id", ids["pad_id"].value)
-        why = say("An encoder-only model generates no output that could end.")
+        why = say("An encoder-only model generates no output, so it needs no end mark.")
         ids["eos_id"] = _or_else(ids["eos_id"], int(pad == 0), why)
     known = {name: answers.get(name, one.value) for name, one in ids.items()}
     open_ids = {name for name, one in ids.items() if one.how == "asked" and name not in answers}
@@ -62,7 +62,7 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
         return field
     if tokenizers.raw:
         return (
-            _or_else(field, None, say("Without a tokenizer, there is no unknown text."))
+            _or_else(field, None, say("Without a tokenizer, no text is unknown."))
             if field.name == "unk_id"
             else field
         )
@@ -74,8 +74,12 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
     if first is not None and second is not None:
         if first[0] == second[0]:
             return Field(field.name, "read", first[0], say("The tokenizer calls it {name}.", name=first[1]))
-        why = say("The two tokenizers give it different ids, {first} and {second}; a model can have only one here.",
-                  first=first[0], second=second[0])  # fmt: skip
+        why = say(
+            "The two tokenizers give it different ids, {first} and {second}, but the model can have only one id "
+            "for it.",
+            first=first[0],
+            second=second[0],
+        )
         return Field(field.name, "asked", None, why)
     if field.name in ("pad_id", "unk_id"):
         return Field(field.name, "inferred", None, say("The tokenizer has no such piece."))
@@ -89,7 +93,7 @@ def _around(
     start = ids["bos_id"]
     if reads and writes and "bos_id" not in asked:
         if start is None:
-            yield Field("decoder_start_id", "asked", None, say("There is no bos_id to begin an output with."))
+            yield Field("decoder_start_id", "asked", None, say("There is no bos_id that could begin an output."))
         else:
             yield Field("decoder_start_id", "inferred", start, say("Outputs usually begin with bos_id."))
     elif "eos_id" not in asked and not (reads and writes):
@@ -113,13 +117,18 @@ def _around(
     if start is None and "bos_id" not in asked:
         yield Field("prepend_source_bos", "inferred", False, say("There is no bos_id."))
     else:
-        why = say("Only the training program says whether a text begins with bos_id.")
+        why = say("Only the training program shows whether a text begins with bos_id.")
         yield Field("prepend_source_bos", "asked", None, why, _TRUE_FALSE)
     if reads:
-        why = say("Only the training program says whether a source ends with eos_id.")
+        why = say("Only the training program shows whether a source ends with eos_id.")
         yield Field("append_source_eos", "asked", None, why, _TRUE_FALSE)
     else:
-        yield Field("append_source_eos", "inferred", False, say("A decoder-only model continues its text."))
+        yield Field(
+            "append_source_eos",
+            "inferred",
+            False,
+            say("A decoder-only model continues its text, so the text gets no end mark."),
+        )
 
 
 def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tensor | None) -> list[int | None]:

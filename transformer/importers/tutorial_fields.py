@@ -118,11 +118,13 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     if not found.n_layers("decoder"):
         return found, fields
     if output and output == (target or source):
-        fields.append(Field("tie_output", "inferred", True, say("The output shares its values with the embeddings.")))
+        fields.append(
+            Field("tie_output", "inferred", True, say("The output layer shares its weights with the embeddings."))
+        )
         return found.without(["output_table"], say("it is the embedding table")), fields
     if output:
-        return found, [*fields, Field("tie_output", "inferred", False, say("The output has a separate table."))]
-    why = say("No output table has a known name; it may be the embedding table.")
+        return found, [*fields, Field("tie_output", "inferred", False, say("The output layer has a separate table."))]
+    why = say("No tensor is named like an output layer; the embedding table may be used instead.")
     return found, [*fields, Field("tie_output", "asked", None, why, _choices(True, False))]
 
 
@@ -141,12 +143,12 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         table = one.reshape.apply(weights.read(one.source), {})[0]
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
-    rows = Field("max_len", "inferred", min(lengths), say("This is the number of rows of the table of positions."))
+    rows = Field("max_len", "inferred", min(lengths), say("The table of positions has this many rows."))
     difference = max(differences)
     if not all(one <= SINUSOID for one in differences):  # NaN is not
         why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
         return found, [Field("positions", "inferred", "learned", why), rows]
-    why = say("The table of positions matches the sinusoids; they differ by at most {most:.1g}.", most=difference)
+    why = say("The table of positions matches the sinusoids; the difference is at most {most:.1g}.", most=difference)
     found = found.without(there, say("the formula computes it"))
     return found, [Field("positions", "inferred", "sinusoidal", why), rows]
 
@@ -161,18 +163,14 @@ def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
             "d_model",
             "inferred",
             up[1],
-            say("This is the number of columns of a feed-forward network's first matrix."),
+            say("The first matrix of a feed-forward network has this many columns."),
         )
-        yield Field(
-            "d_ff", "inferred", up[0], say("This is the number of rows of a feed-forward network's first matrix.")
-        )
+        yield Field("d_ff", "inferred", up[0], say("The first matrix of a feed-forward network has this many rows."))
     source = sizes.get("src_table") or sizes.get("tgt_table")
     target = sizes.get("tgt_table") or source
     for side, shape in (("src", source), ("tgt", target)):
         if shape:
-            yield Field(
-                f"{side}_vocab_size", "inferred", shape[0], say("This is the number of rows of the embedding table.")
-            )
+            yield Field(f"{side}_vocab_size", "inferred", shape[0], say("The embedding table has this many rows."))
 
 
 def _norms(found: Match) -> Iterator[Field]:
@@ -186,20 +184,20 @@ def _norms(found: Match) -> Iterator[Field]:
     kinds = dict.fromkeys(NORM_OF[name] for name in sorted(said))
     if len(kinds) > 1:
         why = say(
-            "The norms' scales are called {names}, so the norms are of different kinds; here all must be of the "
-            "same kind.",
+            "The norms' scales are called {names}, so the norms are of different kinds. This program needs all "
+            "norms to be of the same kind.",
             names=", ".join(sorted(said)),
         )
         yield Field("norm_kind", "asked", None, why, _choices(*kinds))
         yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION))
     elif "weight" not in said:
         why = say(
-            "The scale of the norms is called {names}, as is usual in norms that divide by the standard deviation "
-            "plus epsilon.",
+            "The scale of the norms is called {names}. This is the usual name in norms that divide by the standard "
+            "deviation plus epsilon.",
             names=", ".join(sorted(said)),
         )
         yield Field("norm_kind", "inferred", next(iter(kinds)), why)
-        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Such norms usually have this value."))
+        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Norms of this kind usually have this value."))
     else:
         yield Field("norm_kind", "inferred", "layer", say("The norms are named as in PyTorch's LayerNorm."))
         yield Field("norm_eps", "inferred", EPS, say("This is the default of PyTorch's LayerNorm."))
@@ -219,7 +217,7 @@ def _biases(found: Match) -> Iterator[Field]:
             field,
             "inferred",
             there,
-            say("The file has such tensors.") if there else say("The file has no such tensors."),
+            say("The file has these biases.") if there else say("The file does not have these biases."),
         )
 
 
@@ -232,19 +230,19 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
     yield Field("n_heads", "asked", None, why, _choices(*likely))
     final = "encoder.final_norm.weight" in sizes or "decoder.final_norm.weight" in sizes
     places = ("pre", "post") if final else ("post", "pre")
-    yield Field("norm", "asked", None, say("The names are the same wherever the norms are."), _choices(*places))
+    yield Field("norm", "asked", None, say("The tensor names do not show where the norms are."), _choices(*places))
     why = say("Nothing in the file says whether embeddings are multiplied by √d_model.")
     yield Field("scale_embedding", "asked", None, why, _choices(True, False))
     why = say(
-        "Assumed: nearly all code divides q·k by √d_head. Some code forgets to divide (1), or divides by √d_model "
-        "({width}).",
+        "Assumed: nearly all code divides q·k by √d_head. Some code does not divide at all (1), or divides by "
+        "√d_model, with d_model = {width}.",
         width=width,
     )
     yield Field("score_scale", "inferred", None, why, _choices(None, 1.0, width**-0.5) if width else ())
     why = say("An activation function has no parameters, so the file does not show which one it is.")
     yield Field("activation", "asked", None, why, _choices("relu", "gelu", "gelu_tanh", "silu"))
     for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
-        yield Field(name, "asked", None, say("Only the tokenizer or the training program says which id it is."))
+        yield Field(name, "asked", None, say("Only the tokenizer or the training program shows which id this is."))
 
 
 def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
@@ -321,7 +319,7 @@ def bare_fields(found: Match) -> dict[str, Field]:
         why = say("No matrix combines several heads, so there is one head.")
         fields.append(Field("n_heads", "inferred", 1, why))
     if ONE_MAP in how:
-        why = say("The feed-forward network is a single matrix, with no activation between two.")
+        why = say("The feed-forward network is a single matrix, so it has no activation function.")
         fields.append(Field("activation", "inferred", "none", why))
     if not found.left_over and not any(name.endswith("norm.weight") for name in found.sources):
         why = say("There are no norms.")
@@ -350,17 +348,17 @@ def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
     output = next((name for name in found.left_over if name in outputs), None)
     if output is not None:
         raise CheckpointError(
-            "{label}: {name} does not say whether its layer belongs to an encoder or a decoder, and the output "
-            "{output} follows the layers; save the weights again with the layers named encoder.layers or "
-            "decoder.layers.",
+            "{label}: {name} does not show whether its layer belongs to an encoder or a decoder, and an output "
+            "layer, {output}, follows. Name the layers encoder.layers or decoder.layers, and save the weights "
+            "again.",
             label=weights.label,
             name=shown(names[0]),
             output=shown(output),
         )
     notes.append(
         say(
-            "The names do not say whether the layers belong to an encoder or a decoder. They are read as an "
-            "encoder's, in which every token sees all others."
+            "The names do not show whether the layers belong to an encoder or a decoder. They are read as encoder "
+            "layers, where every token sees all other tokens."
         )
     )
     return tuple(notes)

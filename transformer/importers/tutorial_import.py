@@ -134,7 +134,7 @@ class _Import:
             raise CheckpointError("{label}: {problem}", label=self.weights.label, problem=error.sentence) from error
         except TypeError:
             raise CheckpointError(
-                "{label}: its sizes cannot be determined from its tensors: {problem}",
+                "{label}: the tensors do not show the sizes of the model: {problem}",
                 label=self.weights.label,
                 problem=report.verdict(),
             ) from None
@@ -147,5 +147,5 @@ def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
             field.name, "inferred", LENGTH, say("Without a table of positions, the number of positions is unknown.")
         )
     if field.name == "max_len" and field.value > MAX_LENGTH:
-        return Field(field.name, field.how, MAX_LENGTH, say("This program cannot read longer texts."))
+        return Field(field.name, field.how, MAX_LENGTH, say("This is the maximum length that this program can read."))
     return field

@@ -153,7 +153,7 @@ def _positions() -> Iterator[Rule]:
 
 
 TUTORIALS = Table(
-    name=say("An encoder and a decoder named as in tutorials."),
+    name=say("An encoder and a decoder with tensor names from tutorials."),
     rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
     unused=(
         Unused("src_mask", say("it is a mask, rebuilt for each sentence")),

@@ -107,7 +107,7 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
             yield _of_places(files, files.label(name), _places(files, name, stack))
     if files.changed():
         raise CheckpointError(
-            "{folder}: its files were replaced while they were read; try again when that is done.", folder=files.name
+            "{folder}: its files were replaced while they were being read; try again in a moment.", folder=files.name
         )
 
 
@@ -161,7 +161,7 @@ def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
         for tensor, place in _places(files, name, stack).items():
             if tensor in holder:
                 raise CheckpointError(
-                    "{label}: has tensor {tensor}, but {other} has it, too.",
+                    "{label}: has tensor {tensor}, which {other} also has.",
                     label=files.label(name),
                     tensor=shown(tensor),
                     other=shown(holder[tensor]),
@@ -195,7 +195,7 @@ def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     for tensor, own in held.tensors.items():
         if own not in there:
             raise CheckpointError(
-                "{label}: its outline lists {tensor}, but the file does not contain it.",
+                "{label}: its list of contents names {tensor}, but the file does not contain it.",
                 label=label,
                 tensor=shown(tensor),
             )
@@ -235,7 +235,7 @@ def read_index(files: FolderFiles) -> dict[str, str]:
     record = files.json(INDEX, limit=MAX_INDEX)
     weight_map = record.get("weight_map") if isinstance(record, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
-        raise CheckpointError("{label}: expected weight_map, which says where each tensor is.", label=label)
+        raise CheckpointError("{label}: expected weight_map, which says which file each tensor is in.", label=label)
     for tensor, name in weight_map.items():
         if not _is_plain(name):
             raise CheckpointError(
@@ -258,7 +258,7 @@ def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mappin
     for tensor in weight_map:
         if found.get(tensor) != weight_map[tensor]:
             raise CheckpointError(
-                "{label}: tensor {tensor} is missing, although {index} says that it is here.",
+                "{label}: tensor {tensor} is missing, although {index} says that it is in this file.",
                 label=files.label(weight_map[tensor]),
                 tensor=shown(tensor),
                 index=INDEX,

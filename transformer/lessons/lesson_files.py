@@ -166,18 +166,18 @@ class _Reader:
         if others:
             names = ", ".join(others)
             raise ClauseError(
-                "a question with `right` is always a choice and uses no oracle; remove {names}", names=names
+                "a question with `right` is answered by choice, not by an oracle; remove {names}", names=names
             )
         if not 2 <= len(choices) <= MOST_PLAIN:
             raise ClauseError("a question must have 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices))
         for language in {language for text in choices.values() for language in text.languages}:
             if len({text.languages.get(language, word) for word, text in choices.items()}) < len(choices):
-                raise ClauseError("two choices of a question read the same")
+                raise ClauseError("two choices of a question have the same text")
         right: str = self._among(record, "right", tuple(choices))
         for word in misled:
             if word not in choices or word == right:
                 raise ClauseError(
-                    "`misled` is about a wrong choice, found {found}; `reveal` is about the right one",
+                    "`misled` explains a wrong choice and `reveal` the right one; found {found} in `misled`",
                     found=shown(word),
                 )
         return right
@@ -200,7 +200,7 @@ class _Reader:
             )
         if name != "step" and isinstance(value, list | dict) and len(value) > MAX_ENTRIES:
             raise ClauseError(
-                "`{name}` has {n:,} entries; at most {most} are read", name=name, n=len(value), most=MAX_ENTRIES
+                "`{name}` has {n:,} entries; the limit is {most}", name=name, n=len(value), most=MAX_ENTRIES
             )
         return value
 
@@ -267,7 +267,7 @@ class _Reader:
             )
         named = {language: self._check_template(where, text) for language, text in languages.items()}
         if len(set(named.values())) > 1:
-            raise ClauseError("`{name}` uses different values in different languages", name=where)
+            raise ClauseError("`{name}` must use the same values in every language", name=where)
         return Text({ENGLISH: next(iter(languages.values())), **languages})
 
     def _check_template(self, where: str, text: str) -> frozenset[str]:
@@ -283,7 +283,8 @@ class _Reader:
         for _, name, form, conversion in fields:
             if conversion or not _FIELD.fullmatch(name or "") or not _FORMAT.fullmatch(form or ""):
                 raise ClauseError(
-                    "`{name}` contains {found}; a value is a name with an optional number format, such as {example}",
+                    "`{name}` contains {found}; a value must be a name with an optional number format, for example "
+                    "{example}",
                     name=where,
                     found=shown(
                         (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
@@ -308,12 +309,14 @@ def parsed(file: Path) -> dict[str, Any]:
         ) from error
     if len(content) > MAX_BYTES:
         raise LessonError(
-            "{file} has more than {most:,} bytes, the limit for a lesson; split it.", file=file.name, most=MAX_BYTES
+            "{file} has more than {most:,} bytes, the limit for a lesson file; split it.",
+            file=file.name,
+            most=MAX_BYTES,
         )
     dots = max(line.count(b".") for line in content.split(b"\n"))
     if dots > MAX_DOTS:
         raise LessonError(
-            "{file} has a line with {n:,} dots; at most {most} are read. Split the line.",
+            "{file} has a line with {n:,} dots; the limit is {most}. Split the line.",
             file=file.name,
             n=dots,
             most=MAX_DOTS,
@@ -334,7 +337,7 @@ def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...
     """
     files = sorted(folder.glob("*.toml"))[:MAX_FILES]
     if not files:
-        return {}, (say("The folder of lessons {folder} has no .toml file.", folder=shown(str(folder))),)
+        return {}, (say("The lesson folder {folder} has no .toml file.", folder=shown(str(folder))),)
     left, found, problems = dict[Path, Any](), dict[Path, Lesson](), dict[Path, Sentence]()
     for file in files:
         try:

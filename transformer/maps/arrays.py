@@ -88,7 +88,8 @@ def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
     for number, layer in enumerate(layers, start=1):
         if layer.shape != layers[0].shape:
             raise MapsError(
-                "{kind}: layer {layer} has the shape {found}, layer 1 {first}; all layers need the same shape.",
+                "{kind}: layer {layer} has the shape {found}, but layer 1 has {first}; all layers need the same "
+                "shape.",
                 kind=kind,
                 layer=number,
                 found=shown(layer.shape),
@@ -111,8 +112,8 @@ def _layer(kind: Kind, number: int, weights: Any, row: int) -> np.ndarray:
         )
     if isinstance(weights, list | tuple) and any(hasattr(one, "shape") or one is None for one in weights):
         raise MapsError(
-            "{kind}: item {layer} of the list is itself a list, one item per step, as `generate` returns it. Run "
-            "the model once over the finished output, and give what that returns.",
+            "{kind}: item {layer} of the list is itself a list with one item per step, as `generate` returns it. "
+            "Run the model once over the finished output, and give the weights of that run.",
             kind=kind,
             layer=number,
         )

@@ -48,8 +48,8 @@ class _Form:
     what: Sentence  # the same in words
 
 
-_TOKENS: Final = _Form("U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels as text, without pickles"))
-_ONE_TEXT: Final = _Form("U", 0, 4 * MOST_TEXT, 1, say("one text"))
+_TOKENS: Final = _Form("U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels as strings, without pickles"))
+_ONE_TEXT: Final = _Form("U", 0, 4 * MOST_TEXT, 1, say("one string"))
 _PARTS: Final = {
     "weights": _Form("f", 4, 8, MOST_CELLS, say("an array of floats [layer, head, query, key]")),
     "queries": _TOKENS,
@@ -60,7 +60,7 @@ _PARTS: Final = {
 _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PARTS.items()} | {
     "checkpoint": _ONE_TEXT,
     "sentence": _ONE_TEXT,
-    "special": _Form("U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels as text, without pickles")),
+    "special": _Form("U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels as strings, without pickles")),
 }
 
 
@@ -84,7 +84,7 @@ def check_end(file: BinaryIO, size: int) -> None:
     end = file.read(tail)
     kind, _, _, here, members, listed, _, comment = _END.unpack(end[-_END.size :])
     if kind != b"PK\x05\x06" or comment:
-        raise MapsError("is not an .npz file as numpy writes it, or is cut off.")
+        raise MapsError("is not an .npz file written by numpy, or is cut off.")
     is_large = end[: -_END.size][-before:].startswith(mark)
     if is_large or here != members or not 1 <= members <= _MOST_MEMBERS or listed > _MOST_DIRECTORY:
         raise MapsError(
@@ -101,8 +101,7 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
         name = info.filename.removesuffix(".npy")
         if name not in _FORMS or info.filename == name or name in found:
             raise MapsError(
-                "has the array {name}, which does not belong in a file of maps, or occurs twice; allowed are "
-                "{names}.",
+                "the array {name} does not belong in a file of maps, or occurs twice; expected only {names}.",
                 name=shown(name),
                 names=", ".join(_FORMS),
             )
@@ -171,5 +170,5 @@ def _check_complete(found: Mapping[str, ArrayHeader]) -> None:
                 raise MapsError("the array {name} is missing; add it.", name=f"{kind}_{part}")
     if not any(begun.values()):
         raise MapsError(
-            "has no maps; it needs one or more of {names}.", names=", ".join(f"{kind}_weights" for kind in KINDS)
+            "has no maps; it needs at least one of {names}.", names=", ".join(f"{kind}_weights" for kind in KINDS)
         )

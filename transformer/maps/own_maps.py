@@ -46,8 +46,8 @@ def check_shape(name: str, shape: Sequence[int]) -> None:
     most = (MOST_LAYERS, MOST_HEADS, MOST_TOKENS, MOST_TOKENS)
     if not all(1 <= count <= limit for count, limit in zip(shape, most, strict=True)):
         raise MapsError(
-            "{name}: the weights have the shape {shape}; at most {layers} layers, {heads} heads and {tokens:,} "
-            "tokens per side can be shown, and at least one of each. Give only a part of them.",
+            "{name}: the weights have the shape {shape}; expected 1 to {layers} layers, 1 to {heads} heads and 1 "
+            "to {tokens:,} tokens per side. Give only a part of the weights.",
             name=name,
             shape=shown(tuple(shape)),
             layers=MOST_LAYERS,
@@ -60,7 +60,8 @@ def check_cells(count: int) -> None:
     """Raise a MapsError if all attentions together have too many weights."""
     if count > MOST_CELLS:
         raise MapsError(
-            "{count:,} weights in all; at most {most:,} can be shown. Give fewer layers, or a shorter sentence.",
+            "there are {count:,} weights in all; at most {most:,} can be shown. Give fewer layers or a shorter "
+            "sentence.",
             count=count,
             most=MOST_CELLS,
         )
@@ -110,7 +111,7 @@ class GivenAttention:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise MapsError(
-                "there is no attention {found}; expected one of {kinds}.",
+                "{found} is not a kind of attention; expected one of {kinds}.",
                 found=shown(self.kind),
                 kinds=", ".join(KINDS),
             )
@@ -152,7 +153,7 @@ class GivenMaps:
         kinds = [one.kind for one in ordered]
         if not kinds or len(set(kinds)) < len(kinds):
             raise MapsError(
-                "attentions: found {found}; give one or more of {kinds}, each once.",
+                "attentions: found {found}; give one or more of {kinds}, each only once.",
                 found=", ".join(kinds) or "[]",
                 kinds=", ".join(KINDS),
             )
@@ -178,7 +179,9 @@ class GivenMaps:
             if one.kind == kind:
                 return one
         raise QueryError(
-            "these maps have no attention {kind}; they have {kinds}.", kind=repr(kind), kinds=", ".join(self.kinds)
+            "these maps do not include the attention {kind}; they include {kinds}.",
+            kind=repr(kind),
+            kinds=", ".join(self.kinds),
         )
 
     def maps(self, kind: Kind) -> np.ndarray:
@@ -203,10 +206,12 @@ class GivenMaps:
 def _labels(kind: Kind, name: str, labels: Sequence[str], count: int) -> tuple[str, ...]:
     where = f"{kind} {name}"
     if isinstance(labels, str):
-        raise MapsError("{where}: found one text, {found}; give a list of labels.", where=where, found=shown(labels))
+        raise MapsError(
+            "{where}: found a single string, {found}; give a list of labels.", where=where, found=shown(labels)
+        )
     if len(labels) != count:
         raise MapsError(
-            "{where}: the weights have {count:,} of them, but there are {n:,} labels; give one label for each.",
+            "{where}: found {n:,} labels, but the weights need {count:,}; give one label for each token.",
             where=where,
             count=count,
             n=len(labels),
@@ -221,8 +226,8 @@ def _check_weights(kind: Kind, weights: np.ndarray) -> None:
         wrong = ~((weights >= -_NOTHING) & (weights <= 1 + _NOTHING))
         raise MapsError(
             "{kind}: a weight in {where} is {found}, not a number from 0 to 1. Give the weights after the softmax, "
-            "not the scores before it. Compute them in float32, and leave out what was not computed, such as "
-            "padding.",
+            "not the scores before it. Compute them in float32, and leave out tokens that were not computed, for "
+            "example padding.",
             kind=kind,
             where=_where(wrong),
             found=_first(wrong, weights),
@@ -240,8 +245,8 @@ def _mask(kind: Kind, weights: np.ndarray, given: object) -> np.ndarray:
     allowed = np.array(given)
     if allowed.dtype != bool or allowed.shape != shape:
         raise MapsError(
-            "{kind}: the mask is {dtype} of shape {found}; expected a bool of shape {shape}, [query, key], True "
-            "where a query may attend to a key.",
+            "{kind}: the mask is {dtype} of shape {found}; expected bool of shape {shape}, [query, key]. True "
+            "means that the query may attend to the key.",
             kind=kind,
             dtype=str(allowed.dtype),
             found=shown(allowed.shape),
@@ -254,8 +259,8 @@ def _check_closed(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
     if ((weights.max(axis=(0, 1)) > _NOTHING) & ~allowed).any():
         wrong = (weights > _NOTHING) & ~allowed
         raise MapsError(
-            "{kind}: a cell in {where} has the weight {found}, but the mask closes it. In a mask, True means that "
-            "a query may attend; is yours the other way round?",
+            "{kind}: the weight in {where} is {found}, but the mask does not allow any weight there. In a mask, "
+            "True means that a query may attend; is your mask inverted?",
             kind=kind,
             where=_where(wrong),
             found=_first(wrong, weights),
@@ -267,8 +272,8 @@ def _check_sums(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
     wrong = (np.abs(sums - 1) > ROUNDING) & allowed.any(axis=-1)
     if wrong.any():
         raise MapsError(
-            "{kind}: the weights of {where} sum to {found}, not to 1 (within {most}). Was dropout on, or was "
-            "something left out? Call `model.eval()` first; if rows should not sum to 1, set `sums_to_one=False`.",
+            "{kind}: the weights of {where} sum to {found}, not to 1 (within {most}). Was dropout on, or were some "
+            "weights left out? Call `model.eval()` first; if rows should not sum to 1, set `sums_to_one=False`.",
             kind=kind,
             most=ROUNDING,
             where=_where(wrong),

@@ -171,7 +171,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if found and (self.n_kv_heads != self.n_heads or width % found):
             raise ConfigError(
                 "n_decoder_heads",
-                "found {found}, expected a divisor of {width} in a model whose heads share no keys.",
+                "found {found}, expected a divisor of {width}; the heads must not share keys.",
                 found=found,
                 width=width,
             )
@@ -207,7 +207,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     def _check_output(self) -> None:
         if self.sinusoid_layout == "fairseq" and self.pad_id is None:
-            raise ConfigError("pad_id", "is null, but fairseq's sinusoids count positions from it; give the id.")
+            raise ConfigError("pad_id", "is null, but fairseq's sinusoids count positions from this id; give the id.")
         for name, least, most in (("output_scale", 1e-6, 1e6), ("logit_cap", 1e-6, 1e6), ("n_token_types", 0, 1024)):
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
@@ -229,7 +229,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             raise ConfigError(
                 "max_len",
                 "found {found} with d_model = {d_model}; the table of positions can have at most {most:,} values, "
-                "here {positions:,} positions.",
+                "which is {positions:,} positions at this width.",
                 found=self.max_len,
                 d_model=self.d_model,
                 most=MAX_POSITION_VALUES,
@@ -296,7 +296,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if type(version) is not int or version != FORMAT_VERSION:  # 1.0 and True are equal to 1, too
             raise ConfigError(
                 "format_version",
-                "found {found}; this program reads {version}.",
+                "found {found}; this program reads version {version}.",
                 found=shown(version),
                 version=FORMAT_VERSION,
             )

@@ -88,7 +88,11 @@ class Layers:
         if self.norm_kind == "none" and self.norm_bias:
             raise ConfigError("norm_bias", "found true, but there are no norms; set it to false.")
         if self.parallel_residual and not self.residual:
-            raise ConfigError("parallel_residual", "found true, but there is no residual connection to add it to.")
+            raise ConfigError(
+                "parallel_residual",
+                "found true, but parallel sub-layers need residual connections, and this model has none; set it to "
+                "false.",
+            )
         if self.norm_kind == "deviation" and d_model == 1:
             raise ConfigError(
                 "norm_kind", "a single number has no unbiased standard deviation; choose layer, or a larger d_model."

@@ -66,7 +66,10 @@ class Rotary:
         for key in record:
             if key not in names:  # a number that nobody reads is arithmetic that nobody does
                 raise ConfigError(
-                    "rotary", "found {found}, expected some of {names}.", found=shown(key), names=", ".join(names)
+                    "rotary",
+                    "found the key {found}; the known keys are {names}.",
+                    found=shown(key),
+                    names=", ".join(names),
                 )
         return cls(**record)
 
@@ -133,7 +136,7 @@ class AttentionFeatures:
             raise ConfigError(
                 "rotary.share",
                 "{share} of d_head = {d_head} is {width} dimensions, expected an even number of at least 2, "
-                "because dimensions turn in pairs.",
+                "because dimensions rotate in pairs.",
                 share=self.rotary.share,
                 d_head=d_head,
                 width=self.rotary.width(d_head),

@@ -53,8 +53,8 @@ def not_finite(site: str, *, tap: Tap = NO_TAP) -> NotFiniteError:
     """The error for a site, in a pass with this tap."""
     if any(not isinstance(visitor, Onlooker) for visitor in tap.visitors):
         return NotFiniteError(
-            "With its changes, this model computes NaN (not a number) or an infinite value at {site}, and so does "
-            "everything that reads it. Undo the changes.",
+            "With its changes, this model computes NaN (not a number) or an infinite value at {site}, and this "
+            "spreads to everything computed from it. Undo the changes.",
             site=site,
         )
     return NotFiniteError(

@@ -135,7 +135,7 @@ class Query:
         except QueryError:
             raise
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise QueryError("this is not a query; it must be JSON as `Query.to_json` writes it.") from None
+            raise QueryError("this is not a query; it must be JSON written by `Query.to_json`.") from None
 
 
 def check_source(source: str) -> str:

@@ -209,7 +209,7 @@ def _pausing(rounds: Iterable[_Round], pause: Pause) -> Iterator[_Round]:
 def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> Output:
     if query.hypothesis >= len(hypotheses):
         raise QueryError(
-            "result {result} was requested; beam search found {found}. Choose another.",
+            "result {result} was requested; beam search found only {found}. Choose another result.",
             result=query.hypothesis + 1,
             found=len(hypotheses),
         )

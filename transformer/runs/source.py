@@ -38,7 +38,8 @@ class Source:
 def no_piece(found: str) -> QueryError:
     """The error for what no piece of a vocabulary stands for."""
     return QueryError(
-        "The vocabulary has no unknown piece and no piece for {found}. Leave it out.", found=shown(found)
+        "The vocabulary has no piece for {found}, and no unknown piece to use instead. Leave this text out.",
+        found=shown(found),
     )
 
 
@@ -132,13 +133,14 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
     listed = " ".join(_visible(piece) for piece in dict.fromkeys(unknown))
     if len(listed) <= MAX_LISTED and whole:
         note = say(
-            "This model has never seen: {pieces}. It reads an unknown piece there, so it knows nothing about this "
-            "sentence.",
+            "This model has never seen: {pieces}. It reads the unknown piece instead, so it knows nothing about "
+            "this sentence.",
             pieces=listed,
         )
     elif len(listed) <= MAX_LISTED:
         note = say(
-            "This model has never seen: {pieces}. It reads an unknown piece there and cannot know what is written.",
+            "This model has never seen: {pieces}. It reads the unknown piece instead and cannot know what is "
+            "written there.",
             pieces=listed,
         )
     elif whole:
@@ -151,10 +153,10 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
         )
     else:
         note = say_n(
-            "This model has never seen {n} of these pieces. It reads an unknown piece there and cannot know what "
-            "is written.",
-            "This model has never seen {n} of these pieces. It reads an unknown piece there and cannot know what "
-            "is written.",
+            "This model has never seen {n} of these pieces. It reads the unknown piece instead and cannot know "
+            "what is written there.",
+            "This model has never seen {n} of these pieces. It reads the unknown piece instead and cannot know "
+            "what is written there.",
             len(unknown),
         )
     return (note,)

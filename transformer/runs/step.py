@@ -10,10 +10,11 @@ from words import say
 RuleChange = Literal["closed", "lowered", "raised"]
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
 BY_STEPS = say(
-    "With this change, what the decoder computes for a token depends on what comes after it. The maps show each row "
-    "as its step computed it, when its token was the last; one pass over the whole output would give different rows."
+    "With this change, the decoder's result for a token also depends on later tokens. Each row of the maps was "
+    "computed at its own step, when its token was the last one. Reading the whole output in one pass would give "
+    "different rows."
 )
-ROWS_BY_STEPS = say("each decoder row as computed at its own step")
+ROWS_BY_STEPS = say("each decoder row was computed at its own step")
 
 
 @dataclass(frozen=True)

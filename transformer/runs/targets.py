@@ -58,8 +58,10 @@ def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with
     if len(ids) > most:
         raise QueryError(
             say_n(
-                "The reference has {n:,} piece; {model} has room for {most:,} after the text before it. Shorten it.",
-                "The reference has {n:,} pieces; {model} has room for {most:,} after the text before it. Shorten it.",
+                "The reference has {n:,} piece; after the preceding text, {model} has room for {most:,}. Shorten "
+                "the reference.",
+                "The reference has {n:,} pieces; after the preceding text, {model} has room for {most:,}. Shorten "
+                "the reference.",
                 len(ids),
                 model=checkpoint.name,
                 most=max(most, 0),
@@ -129,10 +131,10 @@ def _unknown(pieces: Sequence[str], count: int) -> tuple[str, ...]:
         return ()
     return (
         say_n(
-            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece: its numbers say "
-            "nothing about what was typed there.",
-            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece: their numbers say "
-            "nothing about what was typed there.",
+            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece. The numbers there "
+            "say nothing about what you typed.",
+            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece. The numbers there "
+            "say nothing about what you typed.",
             len(pieces),
             all=count,
         ),

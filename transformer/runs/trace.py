@@ -303,7 +303,7 @@ class Trace(Arrays):
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
         raise QueryError(
-            "this run has no attention {kind}; its model has {kinds}.", kind=repr(kind), kinds=", ".join(arrays)
+            "this run has no attention named {kind}; its model has {kinds}.", kind=repr(kind), kinds=", ".join(arrays)
         )
     return arrays[kind]
 

@@ -133,7 +133,7 @@ class LibraryProcess:
                 )
         if "refused" in answer:
             reason = " ".join(str(answer["refused"])[:200].split()).rstrip(".")
-            raise TokenizerError("the library tokenizers cannot use it: {reason}.", reason=reason)
+            raise TokenizerError("the tokenizers library cannot use it: {reason}.", reason=reason)
         return answer
 
     def _start(self) -> dict[str, Any]:
@@ -157,11 +157,11 @@ class LibraryProcess:
             return found
         self._end()
         if found is None:
-            raise TokenizerError("the library tokenizers could not load it within the limits of memory and time.")
+            raise TokenizerError("the tokenizers library could not load it within the limits of memory and time.")
         if "last" in found:
             most = self._limits.pieces
             raise TokenizerError(
-                "ids go up to {last:,}; the limit is {most:,} pieces.", last=found["last"], most=most
+                "its ids go up to {last:,}; the limit is {most:,} pieces.", last=found["last"], most=most
             )
         raise TokenizerError(
             "its pieces have {n:,} bytes in all; the limit is {most:,}. Use another tokenizer.",
@@ -267,7 +267,7 @@ def _opened(content: bytes) -> tuple[LibraryProcess, dict[str, Any]]:
     """The process that has the file, and what it says of it."""
     if not is_installed():
         raise TokenizerError(
-            "{file}: reading it needs the library tokenizers, which is not installed; install it with pip install "
+            "{file}: reading it needs the tokenizers library, which is not installed; install it with pip install "
             "'glassformer[hf]'.",
             file=FILE,
         )

@@ -41,7 +41,7 @@ class Added:
     def __post_init__(self) -> None:
         if not isinstance(self.content, str) or not 0 < len(self.content) <= MAX_CHARACTERS:
             raise TokenizerError(
-                "an added piece is {found}, expected a text of 1 to {most} characters.",
+                "an added piece is {found}, expected a string of 1 to {most} characters.",
                 found=shown(self.content),
                 most=MAX_CHARACTERS,
             )
@@ -251,7 +251,7 @@ def _are_ids(value: object) -> bool:
 _CHECKS: dict[Any, tuple[Callable[[object], bool], Sentence]] = {
     int: (_is_count, say("a number of pieces")),
     int | None: (lambda value: value is None or _is_count(value), say("a number of pieces")),
-    str | None: (_is_code, say("the code of a language")),
+    str | None: (_is_code, say("a language code")),
     bool: (lambda value: type(value) is bool, say("true or false")),
     bool | None: (lambda value: value is None or type(value) is bool, say("true, false or null")),
     tuple[int, ...]: (_are_ids, say("a list of ids")),

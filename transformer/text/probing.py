@@ -70,8 +70,8 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float, argume
         )
     if found.returncode != 0:
         raise TokenizerError(
-            "{library} crashed on it (exit status {status}): the file is damaged, or needs more memory than it may "
-            "use.",
+            "{library} crashed on it (exit status {status}): the file is damaged, or needs more memory than is "
+            "allowed.",
             library=library,
             status=found.returncode,
         )

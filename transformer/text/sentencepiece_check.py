@@ -86,7 +86,7 @@ def read(model: bytes) -> list[Piece]:
             elif number in _TEXTS_OF:
                 _check_texts(value, _TEXTS_OF[number])
             if len(pieces) > MAX_PIECES:
-                raise TokenizerError("has more than {most:,} pieces, which is the limit.", most=MAX_PIECES)
+                raise TokenizerError("has too many pieces; the limit is {most:,}.", most=MAX_PIECES)
     except ClauseError as error:
         raise TokenizerError(
             "is not a SentencePiece model, or is damaged: {problem}.", problem=error.sentence
@@ -102,7 +102,7 @@ def _find_fault(model: bytes) -> None:
 
 def _piece(message: int | float | memoryview, i: int) -> Piece:
     if not isinstance(message, memoryview):
-        raise ClauseError("piece {i} is not a message", i=i)
+        raise ClauseError("piece {i} is not a protobuf message", i=i)
     text, score, kind = b"", 0.0, 1
     for number, value in protobuf.fields(message):
         if number == 1 and isinstance(value, memoryview):
@@ -122,7 +122,7 @@ def _piece(message: int | float | memoryview, i: int) -> Piece:
         elif number == 3 and isinstance(value, int):
             kind = value
         elif number in (1, 2, 3):
-            raise ClauseError("piece {i} has a field {number} of the wrong kind", i=i, number=number)
+            raise ClauseError("piece {i} has a field {number} of the wrong type", i=i, number=number)
     try:
         return Piece(text.decode(), score, kind)
     except UnicodeDecodeError:
@@ -132,7 +132,7 @@ def _piece(message: int | float | memoryview, i: int) -> Piece:
 def _check_texts(message: int | float | memoryview, wanted: int) -> None:
     """No text that replaces a character or an unknown piece is so long that short inputs become huge ones."""
     if not isinstance(message, memoryview):
-        raise ClauseError("its settings are not a message")
+        raise ClauseError("its settings are not a protobuf message")
     for number, value in protobuf.fields(message):
         if number != wanted or not isinstance(value, memoryview):
             continue
@@ -150,7 +150,7 @@ def _check_texts(message: int | float | memoryview, wanted: int) -> None:
 
 def _check_pieces(pieces: list[Piece]) -> None:
     if not pieces:
-        raise TokenizerError("is not a SentencePiece model, or a damaged one: it has no pieces.")
+        raise TokenizerError("is not a SentencePiece model, or is damaged: it has no pieces.")
     seen: dict[str, int] = {}
     for i, piece in enumerate(pieces):
         if not piece.text:
@@ -179,8 +179,8 @@ def _check_pieces(pieces: list[Piece]) -> None:
         found = joined(", ", unknown[:5]) if unknown else say("none")
         raise TokenizerError(
             say_n(
-                "has {n} piece for unknown text ({found}); expected one, such as '<unk>'.",
-                "has {n} pieces for unknown text ({found}); expected one, such as '<unk>'.",
+                "has {n} piece for unknown text ({found}); expected one, for example '<unk>'.",
+                "has {n} pieces for unknown text ({found}); expected one, for example '<unk>'.",
                 len(unknown),
                 found=found,
             )

@@ -253,7 +253,7 @@ def any_json(files: Files, options: Options) -> Two:
 def raw_ids(_: Files, options: Options) -> Two:
     """No tokenizer: pieces are the numbers of their rows."""
     if options.size is None:
-        raise TokenizerError("size: is missing; without a tokenizer, the number of rows must be given.")
+        raise TokenizerError("size: is missing; without a tokenizer, give the number of rows.")
     source = RawIds(options.size, options.special_ids)
     if options.target_size in (None, options.size):
         return _both(source)
@@ -268,7 +268,7 @@ def _asked(options: Options, codes: Sequence[str], rows: Sequence[int]) -> tuple
     """The rows of both languages."""
     if not options.source_language or not options.target_language:
         raise TokenizerError(
-            "source_language, target_language: this family needs both languages; it knows {languages}.",
+            "source_language, target_language: this family needs both languages; choose from {languages}.",
             languages=", ".join(codes),
         )
     return _language(options.source_language, codes, rows), _language(options.target_language, codes, rows)
@@ -277,7 +277,7 @@ def _asked(options: Options, codes: Sequence[str], rows: Sequence[int]) -> tuple
 def _language(code: str, codes: Sequence[str], rows: Sequence[int]) -> int:
     if code not in codes:
         raise TokenizerError(
-            "this family does not know the language {found}; it knows {languages}.",
+            "this family does not have the language {found}; choose from {languages}.",
             found=shown(code),
             languages=", ".join(codes),
         )
@@ -317,8 +317,8 @@ def table_of(
             pieces[one.id] = one.content
         elif names[one.id] != one.content:
             raise TokenizerError(
-                "the added piece {piece} has the id {i}, which is {other} in the vocabulary; one of the two files "
-                "belongs to another model.",
+                "the added piece {piece} has the id {i}, which belongs to {other} in the vocabulary; one of the "
+                "two files belongs to another model.",
                 piece=shown(one.content),
                 i=one.id,
                 other=shown(names[one.id]),

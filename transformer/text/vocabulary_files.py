@@ -160,7 +160,7 @@ def _check_count(count: int, name: str) -> None:
     if not count:
         raise TokenizerError("{file}: has no pieces.", file=name)
     if count > MAX_PIECES:
-        raise TokenizerError("{file}: has more than {most:,} pieces, which is the limit.", file=name, most=MAX_PIECES)
+        raise TokenizerError("{file}: has too many pieces; the limit is {most:,}.", file=name, most=MAX_PIECES)
 
 
 def _check_length(piece: str, name: str) -> None:

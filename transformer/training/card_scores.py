@@ -32,7 +32,7 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     """
     if load(checkpoint.folder).content_hash != checkpoint.content_hash:
         raise DataError(
-            "{model}: was replaced while it was being scored, so nothing is recorded. Score it again.",
+            "{model}: was replaced while it was being scored, so nothing was recorded. Score it again.",
             model=checkpoint.name,
         )
     card = read_open_card(checkpoint.folder)

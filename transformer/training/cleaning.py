@@ -133,8 +133,8 @@ def clean(lines: Iterable[Line], rules: Rules) -> Cleaned:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in tally.dropped.most_common(3))
         raise DataError(
             say_n(
-                "No line of {n:,} can be kept ({reasons}).",
-                "None of {n:,} lines can be kept ({reasons}).",
+                "{n:,} line was read, but it cannot be kept ({reasons}).",
+                "{n:,} lines were read, but none can be kept ({reasons}).",
                 tally.read,
                 reasons=reasons or say("the file is empty"),
             )

@@ -40,8 +40,8 @@ def read_lines(files: Sequence[Path]) -> Iterator[Line]:
     if len(files) not in (1, 2):
         raise DataError(
             say_n(
-                "{n} file: give one file of tab-separated lines or two line-aligned ones.",
-                "{n} files: give one file of tab-separated lines or two line-aligned ones.",
+                "{n} file was given; give one file of tab-separated lines or two line-aligned files.",
+                "{n} files were given; give one file of tab-separated lines or two line-aligned files.",
                 len(files),
             )
         )
@@ -86,7 +86,7 @@ def _texts(path: Path) -> Iterator[str]:
                 )
             if number > MAX_LINES or offset + len(raw) > MAX_BYTES:
                 raise DataError(
-                    "{name}: over {max_lines:,} lines or {most:,} bytes; cut it into parts.",
+                    "{name}: over {max_lines:,} lines or {most:,} bytes; split it into parts.",
                     name=name,
                     max_lines=MAX_LINES,
                     most=MAX_BYTES,
@@ -123,7 +123,7 @@ def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
             start = file.read(4)
             file.seek(0)
             if start[:2] == b"\x1f\x8b":
-                raise DataError("{file}: is packed with gzip; unpack it first (gunzip).", file=path.name)
+                raise DataError("{file}: is compressed with gzip; decompress it first (gunzip).", file=path.name)
             if start != b"PK\x03\x04":
                 yield path.name, file
                 return

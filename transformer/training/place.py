@@ -77,7 +77,8 @@ def _locked(folder: Path) -> int:
         try:
             if not _lock_now(descriptor):
                 raise CheckpointError(
-                    "{folder}: another training is writing there; wait until it ends, or choose another folder.",
+                    "{folder}: another training process is writing there; wait until it ends, or choose another "
+                    "folder.",
                     folder=str(folder),
                 )
             if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):

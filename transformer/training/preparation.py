@@ -80,7 +80,7 @@ def _check_folder(job: Preparation) -> None:
     for name in WRITTEN:
         if os.path.lexists(job.out / name) and name not in _written_before(job.out):
             raise DataError(
-                "{file}: was not written by prepare, so it is neither replaced nor removed; choose another folder.",
+                "{file}: was not written by prepare, so it will not be replaced or removed; choose another folder.",
                 file=str(job.out / name),
             )
     ours = {(job.out / name).resolve() for name in WRITTEN}

@@ -81,7 +81,7 @@ def train(job: Job) -> list[Row]:
     """
     keep_freed_memory()
     if job.start_from is not None and job.start_from.resolve() == job.out.resolve():
-        raise DataError("{out}: is what the training starts from; write to another folder.", out=str(job.out))
+        raise DataError("{out}: training starts from this checkpoint; write to another folder.", out=str(job.out))
     with claimed(job.out, resume=job.resume, force=job.force):
         return _train(job)
 
@@ -145,7 +145,7 @@ def _train(job: Job) -> list[Row]:
 
 def _of_another_version(job: Job, error: Exception) -> DataError:
     """What is said of a state that is whole but does not fit this program or this job."""
-    problem = error.sentence if isinstance(error, ClauseError) else say("its parts are different")
+    problem = error.sentence if isinstance(error, ClauseError) else say("its structure is different")
     return DataError(
         "{out}: its training state is from another version of this program ({problem}); leave out --resume to "
         "start over, or use --start-from with its checkpoint.",

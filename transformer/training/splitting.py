@@ -80,10 +80,10 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
         if wanted and not drawn:
             raise DataError(
                 say_n(
-                    "--{name} {wanted}: the smallest group to draw has {n} pair; ask for at least that many, or "
-                    "for none.",
-                    "--{name} {wanted}: the smallest group to draw has {n} pairs; ask for at least that many, or "
-                    "for none.",
+                    "--{name} {wanted}: the smallest group that can be drawn has {n} pair; ask for at least that "
+                    "many, or for none.",
+                    "--{name} {wanted}: the smallest group that can be drawn has {n} pairs; ask for at least that "
+                    "many, or for none.",
                     min(map(len, groups)),
                     name=name,
                     wanted=wanted,

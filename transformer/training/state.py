@@ -147,8 +147,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
     if not isinstance(before, dict) or not all(isinstance(text, str) for pair in before.items() for text in pair):
         raise DataError(
-            "{file}: has {found} instead of the settings that its training was started with; leave out --resume to "
-            "start over.",
+            "{file}: has {found} instead of the settings with which its training was started; leave out --resume "
+            "to start over.",
             file=str(path),
             found=shown(before),
         )
@@ -167,7 +167,9 @@ def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
     if changed:
         shortened = [*changed[:8], *(["..."] if len(changed) > 8 else [])]
         raise DataError(
-            "{file} belongs to another training: {changes}.", file=str(path), changes=joined("; ", shortened)
+            "{file} belongs to training with different settings: {changes}.",
+            file=str(path),
+            changes=joined("; ", shortened),
         )
 
 

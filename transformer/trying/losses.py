@@ -70,7 +70,7 @@ def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Los
     if parts.fills:
         return _hidden_alone(tried, samples)
     if not parts.writes:
-        raise QueryError("This model does not generate text and has no MLM head, so it has no loss.")
+        raise QueryError("This model does not generate text and has no MLM head, so no loss can be computed.")
     rows = [row_of(tried, samples, i, with_end=with_end) for i in range(len(samples))]
     if parts.reads and not samples.targets:
         return _of_own(tried.model, rows)
@@ -91,7 +91,8 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
     encoding = tokenizer.encode(normalise(text, steps))
     if encoding.unread and not isinstance(tokenizer, RawIds):
         raise DataError(
-            "found {found} in {text}, but the vocabulary has no piece for it and no unknown piece; leave it out.",
+            "found {found} in {text}, but the vocabulary has no piece for it and no unknown piece; remove it from "
+            "the text.",
             found=shown(encoding.unread[0]),
             text=shown(text),
         )

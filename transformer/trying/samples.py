@@ -92,7 +92,8 @@ def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, 
         )
     if len(columns) != expected:
         raise DataError(
-            "{file}, line {number}: some lines are `source TAB target`, others only a text; use one kind throughout.",
+            "{file}, line {number}: some lines are `source TAB target`, some are only a text; use one form for all "
+            "lines.",
             file=label,
             number=number,
         )

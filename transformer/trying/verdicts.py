@@ -73,15 +73,15 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))
     if others and all(same(best, other) for _, other in others):
-        return say("All choices give the same result on {texts}, which decides nothing.", texts=texts)
+        return say("All choices give the same result on {texts}, so this comparison decides nothing.", texts=texts)
     if written:
         return _of_what_it_writes(losses, texts)
     loss = _number(best.mean)
     if pairs and best.mean > POOR * guessing:
         return say(
-            "None of these fits well: the best, {best}, has a loss of {loss} on {texts}; guessing would give "
-            "{guessing}. What else might differ? The tokenizer or the ids, marks around the source or the output, "
-            "the order of each pair.",
+            "None of these fits well. The best, {best}, has a loss of {loss} on {texts}; guessing would give "
+            "{guessing}. Something else may be wrong: the tokenizer, the ids, the marks around the source or the "
+            "output, or the order of each pair.",
             best=first,
             loss=loss,
             texts=texts,
@@ -126,7 +126,7 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     if close:
         return say(
             "With {best}, the pieces the model writes for {texts} have a mean probability of {share}, which is not "
-            "clearly better than {values} ({next}). Pairs would say more.",
+            "clearly better than {values} ({next}). Pairs would decide more reliably.",
             best=first, texts=texts, share=share, values=close, next=figure,
         )  # fmt: skip
     return say(

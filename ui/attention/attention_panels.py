@@ -37,7 +37,7 @@ AGGREGATES: Final[dict[Aggregate, str]] = {
     "rollout": say("Rollout through the layers"),
 }
 AGGREGATE_HELP: Final = say(
-    "How several heads become one map. Rollout follows the weights through the layers, up to the chosen one; the "
+    "How several heads become one map. Rollout follows the weights through the layers, up to the chosen layer; the "
     "text under the map explains how."
 )
 SCALES: Final = ("log_scale", "own_scale")
@@ -45,20 +45,20 @@ PIECES: Final = {
     "words": (
         say("Merge pieces into words"),
         say(
-            "Weights are summed over the pieces of a key word and averaged over the pieces of a query word. "
-            "Scripts without spaces are not merged."
+            "Weights are summed over the pieces of a key word and averaged over the pieces of a query word. Text "
+            "in scripts without spaces is not merged."
         ),
     ),
     "hide_special": (
         say("Hide special pieces"),
         say(
-            "Leaves out the columns and rows of special pieces such as `</s>`. In the decoder, these are the rows "
-            "that predict one. The remaining weights are not rescaled."
+            "Leaves out the columns and rows of special pieces such as `</s>`. A decoder row is left out if it "
+            "predicts a special piece. The remaining weights are not rescaled."
         ),
     ),
 }
 """What rows and columns may be: the labels of the switches, and their help."""
-_MEAN = say("In a map of all layers together, a cell is closed only where every layer closes it.")
+_MEAN = say("In a map of all layers together, a cell is closed only if every layer closes it.")
 
 
 def draw(run: OpenRun) -> None:

@@ -33,7 +33,7 @@ _READ_WORDS = say(
 )
 _WRITTEN_WORDS = say(
     "Words: weights are summed over the pieces of a key word. A row is the mean over the steps that write its "
-    "word: the first step reads the end of the previous word, the others read pieces of the word itself."
+    "word: the first step reads the end of the previous word, and the other steps read pieces of the word itself."
 )
 HIDDEN_PIECES = say("hidden: special pieces")
 ALL_SPECIAL = say("All pieces here are special. To see them, turn off “Hide special pieces” under “Options”.")

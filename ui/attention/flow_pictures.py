@@ -25,15 +25,15 @@ from words import joined, say
 FLOW: Final = "flow"
 HOW_TO_READ = say(
     "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
-    "opaque the line. A weight is softmax(q·k / √d_head + mask), the softmax taken over the keys: it is this key's "
-    "share in what one head brings to this query. The weights of one head and one query sum to 1."
+    "opaque the line. A weight is softmax(q·k / √d_head + mask), with the softmax taken over the keys: the share "
+    "of this key's value in what one head gives this query. The weights of one head and one query sum to 1."
 )
 HOW_TO_READ_GIVEN = say(
     "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
     "opaque the line."
 )
 MEAN_OF_ALL = say(
-    "These lines show the mean over all heads of all layers. Choose a layer to see the lines of its heads: the "
+    "These lines show the mean over all heads of all layers. Choose a layer to see each of its heads, with the "
     "weights that the model computed."
 )
 
@@ -66,7 +66,7 @@ def drawn_flow(run: Drawn, run_id: str) -> DrawnFlow:
         hidden = float(1 - weights.sum(axis=-1).mean())
         notes.append(
             say(
-                "Special pieces are hidden; on average they hold {share:.2f} of a query's weight.",
+                "Special pieces are hidden; on average, they get {share:.2f} of a query's weight.",
                 share=abs(hidden),
             )
         )

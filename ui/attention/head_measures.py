@@ -56,7 +56,7 @@ _ALIKE: dict[Name, Words] = {
         "share",
         say(
             "Mean over the rows of the entropy divided by log₂ of the number of open keys: 1 when all open keys "
-            "have the same weight. Rows with one open key are left out."
+            "have the same weight. Rows with only one open key are left out."
         ),
     ),
     "largest": Words(
@@ -66,13 +66,13 @@ _ALIKE: dict[Name, Words] = {
         say("Previous"),
         say("share on the previous token"),
         "share",
-        say("Mean weight on the previous token, k = q − 1. The first row has none and is left out."),
+        say("Mean weight on the previous token, k = q − 1. The first row has no previous token and is left out."),
     ),
     "next": Words(
         say("Next"),
         say("share on the next token"),
         "share",
-        say("Mean weight on the next token, k = q + 1. The last row has none and is left out."),
+        say("Mean weight on the next token, k = q + 1. The last row has no next token and is left out."),
     ),
     "end": Words(
         say("End mark"),
@@ -85,8 +85,8 @@ _ALIKE: dict[Name, Words] = {
         say("share on the diagonal"),
         "share",
         say(
-            "Mean weight on the source piece at the same relative place as the row: the piece nearest to q · (K − "
-            "1) / (Q − 1), for Q rows and K keys, counted from 0."
+            "Mean weight on the source piece at the same relative position as the row: the piece nearest to q · (K "
+            "− 1) / (Q − 1), with Q rows and K keys, both counted from 0."
         ),
     ),
     "norm_share": Words(
@@ -94,8 +94,9 @@ _ALIKE: dict[Name, Words] = {
         say("share of output norm"),
         "share",
         say(
-            "Mean over the rows of ‖head · W_O‖ / Σ over the heads of this layer: this head's share of what the "
-            "layer's attention writes, measured by norm. Heads may cancel each other; norms do not show that."
+            "Mean over the rows of ‖head · W_O‖ / Σ, where Σ is the sum of these norms over the heads of this "
+            "layer: this head's share of what the layer's attention writes, measured by norm. Contributions of "
+            "different heads can cancel each other out; norms do not show that."
         ),
     ),
 }
@@ -128,11 +129,12 @@ def _distance_words(*, crosses: bool) -> Words:
     if crosses:
         return Words(
             say("Distance"),
-            say("distance from the same relative place"),
+            say("distance from the same relative position"),
             "length",
             say(
-                "Mean over the rows of Σₖ wₖ |q / (Q − 1) − k / (K − 1)|, for Q rows and K keys, counted from 0. "
-                "The two sides differ in length, so places on both go from 0 (first) to 1 (last)."
+                "Mean over the rows of Σₖ wₖ |q / (Q − 1) − k / (K − 1)|, with Q rows and K keys, both counted "
+                "from 0. The two sides have different lengths, so positions on each side are scaled to run from 0 "
+                "(first) to 1 (last)."
             ),
         )
     return Words(

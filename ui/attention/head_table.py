@@ -43,11 +43,11 @@ OPEN_WIDTH = 118  # pixels
 _LEAST_COLUMN = 74
 MOST_WITHOUT_SCROLLING = 24  # heads
 A_WEIGHT_IS_NO_CAUSE = say(
-    "These numbers show where a head's weights are and how much it writes, for this sentence only; another "
+    "These numbers show where a head puts its weights and how much it writes, for this sentence only; another "
     "sentence can give different numbers. They do not show what the head is for: a weight is not a cause. Only "
     "removing the head shows how much the output depends on it."
 )
-NOTHING = say("Nothing to measure: no row of these maps has an open key.")
+NOTHING = say("Nothing to measure: in every row of these maps, the mask closes all keys.")
 
 
 def draw(run: AnyRun) -> None:
@@ -78,8 +78,8 @@ def _scope(found: Heads) -> str:
     n_rows = int(found.measures["largest"].rows.sum())
     name = KIND_NAMES[view.kind]
     said = say_n(
-        "{attention}, measured for this sentence alone, over {n} row.",
-        "{attention}, measured for this sentence alone, over {n} rows.",
+        "{attention}, measured on this sentence only, over {n} row.",
+        "{attention}, measured on this sentence only, over {n} rows.",
         n_rows,
         attention=name,
     )
@@ -92,7 +92,9 @@ def _scope(found: Heads) -> str:
         )
     if not view.words and not view.hide_special:
         return said
-    pieces = say("All pieces are measured, special ones too, even where other parts of this page merge or hide them.")
+    pieces = say(
+        "All pieces count, including special pieces, even where other parts of this page merge or hide them."
+    )
     return joined(" ", [said, pieces])
 
 
@@ -101,7 +103,12 @@ def _choose_measure(found: Heads) -> None:
     asked = session.view(found.slot).measure
     if asked not in NAMES:
         drawing.notes(
-            (say("The link names a measure “{name}”, which does not exist; another one is shown.", name=asked),)
+            (
+                say(
+                    "The link asks for a measure “{name}”, which does not exist; another measure is shown.",
+                    name=asked,
+                ),
+            )
         )
         session.replace(found.slot, measure=View.measure)
     choices.menu(
@@ -129,7 +136,7 @@ def _open_by_measure(found: Heads) -> None:
             st.session_state[key] = None
 
     st.selectbox(
-        say("Open the map of a head; heads with the lowest measure come first"),
+        say("Open the map of a head; heads with the lowest value come first"),
         np.argsort(means, axis=None, kind="stable").tolist(),
         index=None,
         label_visibility="collapsed",

@@ -33,7 +33,7 @@ from ui.state.click import cell_of, fields
 from words import joined, say
 
 OTHERWISE: Name = "entropy_share"
-NOT_CHOSEN = say("No head is chosen yet. This one is furthest from the mean of all heads.")
+NOT_CHOSEN = say("No head is chosen yet. This head is shown because its mean is furthest from the mean of all heads.")
 
 
 # ------------------------------------------------------------------------------------------------ what is measured
@@ -156,7 +156,7 @@ def all_heads(found: Heads) -> Plot:
             group=group,
         ),
         alt=say(
-            "{attention}, layers by heads: {measure}. The table has the same numbers.",
+            "{attention}, one cell per layer and head: {measure}. The table has the same numbers.",
             attention=KIND_NAMES[kind],
             measure=said.title,
         ),
@@ -187,7 +187,7 @@ def one_head(found: Heads) -> Plot:
         *[NOT_CHOSEN] * (view.layer is None or view.head is None),
         HOW_TO_READ_ROWS,
         say(
-            "The mean here is {mean:.2f}; it is lower in {lower} of the other {others} heads.",
+            "This head's mean is {mean:.2f}; the mean is lower in {lower} of the other {others} heads.",
             mean=means[chosen],
             lower=int((means < means[chosen]).sum()),
             others=means.size - 1,

@@ -28,23 +28,23 @@ TABLE: Final = "walk_table"
 VECTORS: Final = "walk_vectors"
 
 DIGITS: Final = say(
-    "In the formulas, inputs have up to {most} digits. Results have only the digits, at most {fewer}, that a "
-    "calculator also gets from these inputs. Downloads have the exact numbers.",
+    "In the formulas, inputs have up to {most} digits. Results have at most {fewer} digits, and only those that a "
+    "calculator also gives for these inputs. Downloads have the exact numbers.",
     most=text.INPUT_DIGITS,
     fewer=text.RESULT_DIGITS,
 )
 NEEDS_A_MODEL: Final = say(
-    "To show how a weight is computed, this part needs a model's queries, keys and values; these are maps only. "
-    "Use the other parts, or choose a checkpoint in the sidebar."
+    "This part shows how a weight is computed. It needs a model's queries, keys and values, but there are only "
+    "maps here. Use the other parts, or choose a checkpoint in the sidebar."
 )
-READY: Final = say("q and k are shown as they are multiplied: after normalisation or rotation by position.")
+READY: Final = say("q and k are shown as the model multiplies them, after normalisation or rotation by position.")
 WHY_THIS_STEP = say(
-    "You have not chosen a weight yet. This one is worth a first look: its row is the step at which the model was "
-    "least sure what to write, and its head is the one whose largest weight in that row is nearest to 0.6."
+    "You have not chosen a weight yet. This one is worth a first look. Its row is the step at which the model was "
+    "least sure what to write; its head is the one whose largest weight in that row is closest to 0.6."
 )
 WHY_THIS_ROW = say(
-    "You have not chosen a weight yet. This one is worth a first look: among the largest weights of all rows in "
-    "all heads, it is nearest to 0.6."
+    "You have not chosen a weight yet. This one is worth a first look: of the largest weights in all rows of all "
+    "heads, it is the closest to 0.6."
 )
 Written = tuple[str, str, str]
 """A step as it is written: its heading, what it does, its formula."""
@@ -109,7 +109,7 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
     pieces: dict[int | None, str] = dict(choices.labelled(o.axes.queries if query else o.axes.keys).items())
     if follows is not None:
         piece = pieces[follows]
-        following = say("The strongest ({piece})", piece=piece)
+        following = say("Largest weight ({piece})", piece=piece)
         if query:
             following = say("The current step ({piece})", piece=piece)
         if query and o.own_row is not None:
@@ -163,8 +163,8 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
     group = w.head // size
     shared = say_n(
         "All {n_heads} heads share one key-value head, so k and v are the same for each of them.",
-        "The {n_heads} heads share {n} key-value heads: k and v come from number {group}, which heads {first} to "
-        "{last} use.",
+        "The {n_heads} heads share {n} key-value heads. Here, k and v come from key-value head {group}, which "
+        "heads {first} to {last} use.",
         config.n_kv_heads,
         n_heads=config.n_heads,
         group=group + 1,
@@ -196,8 +196,8 @@ def _scores(o: OpenWeight) -> Written:
     return (
         say("##### 2. ÷ √d_head: the score"),
         say(
-            "The same is done for every key. Dividing by √{n} keeps the scores of vectors with many dimensions "
-            "from growing so large that the softmax gives all the weight to one key.",
+            "The same is done for every key. With many dimensions, scores would grow so large that the softmax "
+            "gives almost all the weight to one key; dividing by √{n} prevents this.",
             n=w.d_head,
         ),
         text.score(w),
@@ -211,12 +211,12 @@ def _mask(o: OpenWeight) -> Written:
         say("The mask adds 0 where the query may look and −∞ where it may not.")
         if w.how.fill is None
         else text.replaced(w.how.fill),
-        say_n("In this row it closes {n:,} key.", "In this row it closes {n:,} keys.", n_closed)
+        say_n("In this row, the mask closes {n:,} key.", "In this row, the mask closes {n:,} keys.", n_closed)
         if n_closed
-        else say("In this row it closes none."),
-        say("The chosen key is {reason}.", reason=reason) if reason else say("The chosen key is open:"),
+        else say("In this row, the mask closes no key."),
+        say("The chosen key is {reason}.", reason=reason) if reason else say("The mask leaves the chosen key open:"),
     ]
-    return say("##### 3. + mask: who may be seen?"), joined(" ", said), text.masked(w)
+    return say("##### 3. + mask: which keys may be seen?"), joined(" ", said), text.masked(w)
 
 
 def _softmax(o: OpenWeight) -> Written:
@@ -228,7 +228,7 @@ def _softmax(o: OpenWeight) -> Written:
             "sum of these powers over the row. The weights are between 0 and 1 and sum to 1."
         )
         if w.peak is not None
-        else say("No key is open, so all weights are 0."),
+        else say("The mask closes every key, so all weights are 0."),
         text.softmax(w),
     )
 
@@ -246,7 +246,7 @@ def _table(o: OpenWeight) -> None:
         cells = [name, *map(_written, (row.score, row.exp, row.weight))]
         lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])
     lines.append([say("Sum"), "", _written(total), "1" if o.walk.peak is not None else "0"])
-    said = [say("The softmax of this row, line by line.")]
+    said = [say("The softmax of this row, key by key.")]
     if o.walk.peak is not None:
         said.append(say("The largest score, max, is {score}.", score=_written(text.number(o.walk.peak))))
     st.markdown(joined(" ", said))
@@ -266,8 +266,8 @@ def _head_output(o: OpenWeight) -> Written:
     return (
         say("##### 5. · V: the head's output"),
         say(
-            "Each key's value vector v is multiplied by its weight; the sum is the head's output o. Its largest "
-            "number in absolute value, in dimension {place}:",
+            "Each key's value vector v is multiplied by its weight; the sum is the head's output o. The number "
+            "with the largest absolute value is in dimension {place}:",
             place=dimension,
         ),
         formula,
@@ -279,8 +279,8 @@ def _share(o: OpenWeight) -> Written:
     return (
         say("##### 6. · W_O: what this head adds"),
         say(
-            "This head's {n} columns of W_O turn o into y, its contribution to the sub-layer's output. Its largest "
-            "number in absolute value, in dimension {place}:",
+            "This head's {n} columns of W_O turn o into y, its contribution to the sub-layer's output. The number "
+            "with the largest absolute value is in dimension {place}:",
             n=o.walk.d_head,
             place=dimension,
         ),
@@ -289,7 +289,10 @@ def _share(o: OpenWeight) -> Written:
 
 
 def _against_others(o: OpenWeight) -> Written:
-    said = say("How large is that compared with the other heads? Measured by length, without the bias:")
+    said = say(
+        "How large is this contribution compared with those of the other heads? Its length as a share of the sum "
+        "of all lengths, without the bias:"
+    )
     return "", said, text.norm_share(o.walk)
 
 

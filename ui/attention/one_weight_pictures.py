@@ -239,8 +239,11 @@ def _key_row(
 def scores(o: OpenWeight) -> Plot:
     """The score of every key."""
     w = o.walk
-    plain = say("Pale: q · k. Dark: score = q · k / √{n}. Click a key to follow it.", n=w.d_head)
-    otherwise = say("Pale: q · k. Dark: the score. Click a key to follow it.")
+    plain = say(
+        "Wide bars: q · k. Narrow bars: score = q · k / √{n}. Click a key to see how its weight is computed.",
+        n=w.d_head,
+    )
+    otherwise = say("Wide bars: q · k. Narrow bars: the score. Click a key to see how its weight is computed.")
     return _key_row(
         o,
         w.scores,
@@ -262,8 +265,11 @@ def masked(o: OpenWeight) -> Plot:
     """The scores after the mask."""
     w = o.walk
     closed_at = "−∞" if w.how.fill is None else text.number(w.how.fill)
-    replaced = say("Each bar is a score; hatched keys are closed. Click a key to follow it.")
-    added = say("Each bar is score + mask; hatched keys are closed, so their score is −∞. Click a key to follow it.")
+    replaced = say("Each bar is a score; hatched keys are closed. Click a key to see how its weight is computed.")
+    added = say(
+        "Each bar is score + mask; hatched keys are closed, so their score is −∞. Click a key to see how its "
+        "weight is computed."
+    )
     return _key_row(
         o,
         w.scores,
@@ -295,11 +301,13 @@ def weights(o: OpenWeight) -> Plot:
             key=o.key,
             weight=w.weights[w.key],
         ),
-        how_to_read=say("weight = exp(score − max) / Σ exp(score − max). Click a key to follow it."),
+        how_to_read=say(
+            "weight = exp(score − max) / Σ exp(score − max). Click a key to see how its weight is computed."
+        ),
     )
 
 
-@WALK.picture("walk_values", say("Weight × value, and their sum"))
+@WALK.picture("walk_values", say("Weighted values and their sum"))
 def values(o: OpenWeight) -> Plot:
     """Each value times its weight; a click follows a row's key."""
     w = o.walk
@@ -315,7 +323,7 @@ def values(o: OpenWeight) -> Plot:
         spec=charts.signed_rows_spec(
             np.concatenate([*parts, w.head_out[None]]),
             labels,
-            title=say("Weight × value, and their sum"),
+            title=say("Weighted values and their sum"),
             row_axis=KEY,
             column_axis=say("Dimension"),
             value_name=say("weight × v"),
@@ -330,7 +338,7 @@ def values(o: OpenWeight) -> Plot:
         ),
         how_to_read=say(
             "o = Σ weight · v. Purple is above 0, green below; the last row is the sum of the rows above it. Click "
-            "a row to follow its key."
+            "a row to see how the weight of its key is computed."
         ),
         clicked=fields(row_below(len(shown)), lambda row: {"key": shown[row]}),
     )
@@ -356,8 +364,8 @@ def share(o: OpenWeight) -> Plot:
             head=w.head + 1,
         ),
         how_to_read=say(
-            "y = o · W_Oᵀ (this head's columns). Purple is above 0, green below; the last row is the sum of the "
-            "rows above it, the sub-layer's output."
+            "y = o · W_Oᵀ (this head's columns). Purple is above 0, green below; the last row, the sum of the rows "
+            "above it, is the sub-layer's output."
         ),
     )
 
@@ -376,7 +384,7 @@ def lengths(o: OpenWeight) -> Plot:
             length=w.norms[w.head],
         ),
         how_to_read=say(
-            "‖head · W_O‖ is the square root of the sum of squares of y. Click a bar to follow that head."
+            "‖head · W_O‖ is the square root of the sum of squares of y. Click a bar to switch to that head."
         ),
         clicked=fields(place_of, lambda head: {"head": head, **taken}),
     )
@@ -429,14 +437,14 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
 def _how_to_read(o: OpenWeight, name: str) -> str:
     if name != "v" and text.is_changed(o.config, o.walk):
         return say(
-            "Each row is one token's {name} as it is multiplied, after normalisation or rotation by position. "
-            "Purple is above 0, green below. Click a row to follow it.",
+            "Each row is one token's {name} as the model multiplies it, after normalisation or rotation by "
+            "position. Purple is above 0, green below. Click a row to switch to that token.",
             name=name,
         )
     return formula(
         say(
             "Each row is one token's {name} = {matrix} · x + b, where x is the token's vector. Purple is above 0, "
-            "green below. Click a row to follow it.",
+            "green below. Click a row to switch to that token.",
             name=name,
             matrix=f"W_{name.upper()}",
         ),

@@ -180,7 +180,7 @@ def softmax_table(walk: Walk) -> tuple[list[TableRow], str]:
 def softmax(walk: Walk) -> str:
     """The weight of the chosen key."""
     if walk.peak is None:
-        return _text(say("no key is open: all weights are 0"))
+        return _text(say("the mask closes every key: all weights are 0"))
     rows, total = softmax_table(walk)
     row, weight = next(row for row in rows if row.key == walk.key), _text(say("weight"))
     if np.isneginf(walk.masked[walk.key]):
@@ -219,10 +219,10 @@ def differences(walk: Walk) -> str:
     """How far this is from what the model recorded, in a sentence."""
     d = walk.differences
     return say(
-        "All these numbers were computed again in double precision from the model's own q, k, v and W_O. The "
-        "largest differences from the model's single-precision numbers in this row: scores {scores:.1e}, weights "
-        "{weights:.1e}, head's output {head:.1e}; all heads' contributions plus bias against the sub-layer's "
-        "output {output:.1e}.",
+        "All these numbers were computed again in double precision from the model's own q, k, v and W_O. Their "
+        "largest differences from the model's single-precision numbers in this row are: scores {scores:.1e}, "
+        "weights {weights:.1e}, head's output {head:.1e}. The sum of all heads' contributions and the bias differs "
+        "from the sub-layer's output by at most {output:.1e}.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,
@@ -277,8 +277,8 @@ def _scale(walk: Walk) -> str:
 def replaced(fill: float) -> str:
     """What a mask does that fills in a number."""
     return say(
-        "The mask keeps the score where the query may look and replaces it by {fill:g} where it may not. The "
-        "exponential of that is 0, unless the whole row is closed.",
+        "The mask keeps the score where the query may look and replaces it with {fill:g} where it may not. A score "
+        "replaced in this way gets the weight 0, unless all keys of the row are closed.",
         fill=fill,
     )
 
@@ -293,10 +293,10 @@ def changed(walk: Walk) -> str:
     """What is said where a change of the run acts between the steps."""
     d = walk.differences
     return say(
-        "This run changes something inside this attention. The steps below start from the recorded queries, keys "
-        "and values, so their numbers differ from the run's: scores by up to {scores:.2g}, weights by "
-        "{weights:.2g}, the head by {head:.2g}, the output by {output:.2g}. The other parts of this page show the "
-        "run's own numbers.",
+        "In this run, something inside this attention was changed. The steps below start from the recorded "
+        "queries, keys and values, so their numbers differ from those of the run: scores by up to {scores:.2g}, "
+        "weights by {weights:.2g}, the head by {head:.2g}, the output by {output:.2g}. The other parts of this "
+        "page show the run's own numbers.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,

@@ -57,9 +57,9 @@ def card(checkpoint: Checkpoint) -> None:
 def in_short(config: ModelConfig) -> str:
     """A model in one sentence."""
     encoder, decoder = config.of("encoder").n_heads, config.of("decoder").n_heads
-    heads = say("{n} heads in each attention", n=encoder)
+    heads = say("{n} heads in each attention sub-layer", n=encoder)
     if encoder != decoder:
-        heads = say("{n} heads in the encoder and {m} in the decoder", n=encoder, m=decoder)
+        heads = say("{n} heads per attention sub-layer in the encoder and {m} in the decoder", n=encoder, m=decoder)
     most = say("at most {n} tokens per side", n=config.max_len)
     return joined(", ", [_layers(config), heads, _pieces(config), most])
 
@@ -85,7 +85,7 @@ def _pieces(c: ModelConfig) -> str:
     if c.shared_vocab:
         return say("one vocabulary of {n:,} pieces for both sides", n=c.src_vocab_size)
     return say(
-        "vocabularies of {source:,} source and {target:,} target pieces",
+        "a source vocabulary of {source:,} pieces and a target vocabulary of {target:,}",
         source=c.src_vocab_size,
         target=c.tgt_vocab_size,
     )
@@ -107,7 +107,7 @@ def features(checkpoint: Checkpoint) -> None:
 def to_parameters(checkpoint: Checkpoint) -> None:
     """Draw the way to its tensors."""
     leads_to = address(checkpoint, session.asked(), doctor_panel="parameters")
-    menu.link("doctor", say("Its tensors and the numbers in them"), leads_to, icon=":material/table_chart:")
+    menu.link("doctor", say("The model's tensors and their numbers"), leads_to, icon=":material/table_chart:")
 
 
 def broken() -> None:
@@ -127,7 +127,7 @@ def folders() -> None:
             title = shortened(entry.title, limit=LONGEST_TITLE)
             icon, said = ":material/grid_on:", say("attention maps: {title}", title=title)
         if entry.holds == "foreign":
-            icon, said = ":material/quiz:", say("from another program: see the page Open a checkpoint")
+            icon, said = ":material/quiz:", say("from another program: see the “Open a checkpoint” page")
         st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.plain(said)]))
     st.caption(
         say(
@@ -167,7 +167,7 @@ def training(checkpoint: Checkpoint) -> None:
     st.subheader(say("Training"))
     _curves(checkpoint)
     if isinstance(command, str) and command:
-        st.caption(say("The command that trained it:"))
+        st.caption(say("The command that trained this checkpoint:"))
         st.code(in_lines(command), language="shell", wrap_lines=True)
 
 
@@ -186,7 +186,7 @@ def _curves(checkpoint: Checkpoint) -> None:
     try:
         scene = checkpoint_pictures.curves(checkpoint)
     except CheckpointError as error:
-        said = joined(" ", [error.sentence, say("So no curve is shown.")])
+        said = joined(" ", [error.sentence, say("No learning curve is shown.")])
         st.warning(drawing.plain(said), icon=":material/warning:")
         return
     if scene is None:

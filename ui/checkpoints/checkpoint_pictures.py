@@ -19,7 +19,7 @@ from ui.runs.picture import Page, Plot
 from ui.state.view import MAIN, Slot
 from words import joined, say, say_n
 
-BLEU_LEFT_OUT = say("BLEU is not shown because it is 0 throughout: outputs of fewer than four words have no BLEU.")
+BLEU_LEFT_OUT = say("BLEU is not shown because it is 0 in every epoch: the outputs have fewer than four words.")
 _Columns = Mapping[str, Sequence[float] | None]
 
 
@@ -106,7 +106,7 @@ def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: str) -> Plot:
     first, last = scene.curve.epochs[0], scene.curve.epochs[-1]
     alt = [say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)]
     if scene.kept is not None:
-        alt.append(say("Marked as {name}: epoch {epoch}.", name=scene.kept_name, epoch=scene.kept))
+        alt.append(say("The marked epoch is {epoch} ({name}).", name=scene.kept_name, epoch=scene.kept))
     return Plot(spec=spec, alt=joined(" ", alt), how_to_read=how_to_read, of_sentence=False)
 
 

@@ -21,18 +21,19 @@ from words import say
 
 def what_opens() -> None:
     """Draw what may lie in a folder of checkpoints, and how it gets there."""
-    with st.expander(say("Models of other programs")):
+    with st.expander(say("Models from other programs")):
         st.markdown(
             say(
-                "Models that other programs saved can be in the same folders; they open without those programs. "
-                "The page Open a checkpoint shows what was recognised, and asks for what the files do not say."
+                "You can put models saved by other programs into the same folders. They open without those "
+                "programs. The “Open a checkpoint” page shows what it recognised and asks about anything the files "
+                "do not say."
             )
         )
         st.markdown(
             say(
-                "**A folder of Hugging Face's `transformers`**, written by `save_pretrained` or taken from the "
-                "hub: `config.json`, the weights and the tokenizer. It opens directly; if its family of models "
-                "knows many languages, you are asked which to use."
+                "**A Hugging Face `transformers` folder**, written by `save_pretrained` or downloaded from the "
+                "hub, with `config.json`, the weights and the tokenizer. It opens directly. If the model family "
+                "supports many languages, the app asks you which ones to use."
             )
         )
         st.code(FOLDER, language="python")
@@ -66,7 +67,7 @@ ARRAYS: Final[dict[str, str]] = {
     "encoder_allowed": say("optional: the mask, bool [query, key], True where a query may attend"),
     "encoder_sums_to_one": say("optional: False if rows need not sum to 1"),
     "checkpoint": say("optional: the model's name"),
-    "sentence": say("optional: what the model read"),
+    "sentence": say("optional: the sentence that the model read"),
     "special": say("optional: the labels of special pieces, so they can be hidden"),
 }
 
@@ -103,17 +104,17 @@ def how_to_make_one() -> None:
     with st.expander(say("Attention maps of a model that cannot be opened here")):
         st.markdown(
             say(
-                "A file `NAME.npz` next to the checkpoint folders can hold attention maps; the page Attention "
-                "shows all of its parts that need only weights. An example for a model of Hugging Face's "
-                "`transformers` that was loaded with {eager}:",
+                "You can save attention maps in a file `NAME.npz` next to the checkpoint folders. The Attention "
+                "page then shows all of its parts that need only attention weights. Here is an example for a "
+                "Hugging Face `transformers` model loaded with {eager}:",
                 eager='`attn_implementation="eager"`',
             )
         )
         st.code(EXAMPLE, language="python")
         st.markdown(
             say(
-                "For other attentions, write {decoder} or {cross} instead of {encoder}; one of the three is "
-                "enough. The arrays of a file:",
+                "Write {decoder} instead of {encoder} for decoder self-attention, and {cross} for cross-attention. "
+                "A file needs at least one of the three. Its arrays:",
                 encoder="`encoder`",
                 decoder="`decoder`",
                 cross="`cross`",

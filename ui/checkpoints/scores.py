@@ -17,17 +17,15 @@ Record = Mapping[str, Any]
 
 NONE: Final = "–"
 HOW_TO_READ = say(
-    "BLEU and chrF (0 to 100, higher is better) compare each output with one reference translation; scores on "
-    "different files cannot be compared. An epoch is kept for its score on a dev file, so that score is a little "
-    "too high."
+    "BLEU and chrF (0 to 100, higher is better) compare each output with one reference translation. Scores on "
+    "different files cannot be compared. The kept epoch was chosen by its score on a dev file, so that score is a "
+    "little too high."
 )
-TOO_SHORT = say(
-    "{mark} under BLEU: the outputs have fewer than four words, so there is nothing for BLEU to count.", mark=NONE
-)
+TOO_SHORT = say("{mark} under BLEU: the outputs have fewer than four words, so BLEU cannot be computed.", mark=NONE)
 HOW_TO_READ_ALIGNMENTS = say(
-    "AER measures how much the links read off cross-attention differ from links drawn by people; 0 % is perfect. "
-    "“Without a model” links words at the same relative place. “Row” is the decoder row that represents a word: "
-    "the one that predicts it or the one that reads it."
+    "The alignment error rate (AER) says how much the word links read off cross-attention differ from links drawn "
+    "by people; 0 % is perfect. “Without a model” links words at the same relative position in the two sentences. "
+    "“Row” says which decoder row represents a word: the row that predicts the word or the row that reads it."
 )
 _COLUMNS = {
     "file": say("File"),

@@ -34,8 +34,8 @@ def effect(pair: Pair[Seen], left: Crossed) -> str:
     before, after = np.exp(left.own), np.exp(left.other)
     most = int(np.abs(after - before).argmax())
     return say(
-        "In the left output, {piece} changes most in the right run: {before:.2f} → {after:.2f}. The "
-        "log-probability of the whole output changes by {total:+.3f} nats.",
+        "Of the left output's pieces, {piece} changes most in probability: {before:.2f} in the left run, "
+        "{after:.2f} in the right run. The log-probability of the whole left output changes by {total:+.3f} nats.",
         piece=pair.left.trace.tgt_pieces[most],
         before=float(before[most]),
         after=float(after[most]),
@@ -67,8 +67,12 @@ def verdict(pair: Pair[Seen]) -> str:
     n = min(left.n_steps, right.n_steps)
     if first == n:
         if n == left.n_steps:
-            return say("The left output ends after {n} pieces; the right one starts the same and goes on.", n=n)
-        return say("The right output ends after {n} pieces; the left one starts the same and goes on.", n=n)
+            return say(
+                "The left output ends after {n} pieces. The right one starts with the same pieces and continues.", n=n
+            )
+        return say(
+            "The right output ends after {n} pieces. The left one starts with the same pieces and continues.", n=n
+        )
     pieces = left.tgt_pieces[first], right.tgt_pieces[first]
     if first == 0:
         return say(

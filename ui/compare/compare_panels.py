@@ -27,7 +27,7 @@ from ui.state.view import Compared, Slot
 from words import Sentence, joined, say, say_n
 
 Place = AbstractContextManager[object]
-HIDDEN = say("A comparison shows whole outputs. Turn off “Hide candidates until I guess” in the sidebar to see it.")
+HIDDEN = say("A comparison shows whole outputs. To see it, turn off “Hide candidates until I guess” in the sidebar.")
 OTHER: Final[dict[Compared, Sentence]] = {
     "changed": say("**Right:** with a change"),
     "sentences": say("**Right:** another sentence"),
@@ -160,8 +160,8 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
     if 0 < run.trace.n_steps < other.trace.n_steps:
         st.caption(
             say_n(
-                "This output has {n} piece and stays at its end while the other continues.",
-                "This output has {n} pieces and stays at its end while the other continues.",
+                "This output has {n} piece. It stays at its last step while the other output continues.",
+                "This output has {n} pieces. It stays at its last step while the other output continues.",
                 run.trace.n_steps,
             )
         )

@@ -41,9 +41,9 @@ OTHER_COLUMNS: Final = say(
 OTHER_ROWS: Final = say("No difference map: the rows of the two maps are different pieces.")
 ONE_MODEL: Final = say(
     "No difference map: the rows belong to two different outputs. Up to the first difference both maps are the "
-    "same, because one model has read the same pieces."
+    "same, because the same model has read the same pieces."
 )
-OTHER_KINDS: Final = say("No difference map: the two maps show different attentions, each with its own rows.")
+OTHER_KINDS: Final = say("No difference map: the two maps show different kinds of attention, each with its own rows.")
 
 
 def controls(pair: Pair[OpenRun]) -> None:

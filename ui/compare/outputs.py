@@ -32,13 +32,13 @@ MARKS: Final = say(
     least=LEAST,
 )
 OTHER_PIECES: Final = say(
-    "The two models have different vocabularies, so neither can read the other's output piece by piece. "
-    "Log-probabilities of one output in both runs and KL divergences are therefore not defined."
+    "The two models have different vocabularies, so neither can read the other's output piece by piece. The page "
+    "therefore shows no KL divergences, and no log-probability of one output in both runs."
 )
 
 ONE_MODEL: Final = say(
-    "Both outputs come from one model and one source. After the same pieces it predicts the same, so the KL "
-    "divergence is 0 at every step, and each output has one log-probability."
+    "Both outputs come from one model and one source. After the same pieces, the model always predicts the same, "
+    "so the KL divergence is 0 at every step and each output has only one log-probability."
 )
 
 

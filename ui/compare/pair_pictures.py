@@ -30,7 +30,7 @@ from ui.runs.step_rows import N_CANDIDATES, branch_at
 from ui.state.click import Click, place_of
 from words import Sentence, joined, say, say_n
 
-CLICK: Final = say("Click a bar: the right run then continues from that piece.")
+CLICK: Final = say("Click a bar to continue the right run from that piece.")
 _COLUMNS: Final = (
     say("Piece"), say("p left"), say("p right"), say("right − left"), say("Rank left"), say("Rank right"),
     say("Places gained"),
@@ -114,12 +114,14 @@ def _signed(number: str) -> str:
 def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
     """What the two lists follow."""
     if not same_prefix:
-        return say("Each list follows what its own run had written.")
+        return say("Each list shows what could follow its own run's output so far.")
     if right.written is not None:
-        return say("Both runs had written the same up to here.")
+        return say("Up to here, both runs have written the same pieces.")
     return say_n(
-        "Both lists follow the first {n} piece of the left output; on its own, the right run wrote something else.",
-        "Both lists follow the first {n} pieces of the left output; on its own, the right run wrote something else.",
+        "Both lists show what could follow the first {n} piece of the left output. The right run itself wrote "
+        "something else.",
+        "Both lists show what could follow the first {n} pieces of the left output. The right run itself wrote "
+        "something else.",
         left.step,
     )
 

@@ -120,8 +120,8 @@ def proposed(main: OpenRun) -> ZeroHead | None:
         kind = trace.kinds[-1]
         change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
         said = say(
-            "Nothing is changed in this run yet. Change one thing to see the run without the change on the left "
-            "and the run with it on the right."
+            "Nothing is changed in this run yet. Change one thing: the left side then shows the unchanged run, the "
+            "right side the changed one."
         )
     st.caption(said)
     kind, layer, head = change.kind, change.layer, change.head
@@ -179,7 +179,7 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
         kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True
     )
     if asked and asked not in others:
-        drawing.notes([say("There is no other checkpoint “{name}” to compare with.", name=asked[:60])])
+        drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
     if name:
         return _open(others[name])
     st.info(say("Choose a checkpoint above: the same sentence then runs on both."), icon=":material/compare_arrows:")
@@ -193,7 +193,10 @@ def _open(entry: Entry) -> Checkpoint | None:
             return foreign_models.open_foreign(entry, session.answers_of(entry.name))
         return loading.open_checkpoint(entry)
     except QuestionsError:
-        said = say("“{name}” cannot be opened yet: its files leave questions about the model open.", name=entry.title)
+        said = say(
+            "“{name}” cannot be opened yet: its files leave some questions about the model unanswered.",
+            name=entry.title,
+        )
         st.info(drawing.plain(said), icon=":material/quiz:")
         there = replace(session.asked(), model=entry.name, revision="", beside="")
         menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")

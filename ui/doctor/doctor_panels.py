@@ -73,7 +73,8 @@ def again(checkpoint: Checkpoint) -> None:
         on_click=want,
         args=(checkpoint.content_hash, replace(wish, seed=wish.seed + 1, is_asked=True, is_stopped=False)),
         help=say(
-            "Draws different pieces, and different sentences if there are many. The verdicts should stay the same."
+            "Repeats the tests with a new random draw of pieces, and of sentences if there are many. The verdicts "
+            "should stay the same."
         ),
     )
 
@@ -95,15 +96,15 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
                 say("Loss reported in training"), key=REPORTED, min_value=0.0, max_value=100.0, value=None,
                 format="%.6g", placeholder=say("nats per piece"), persist_state=KEEP,
                 help=say(
-                    "On texts not used in training, without label smoothing. If the loss is much higher here, "
-                    "something is computed differently than in training."
+                    "Enter the loss on texts that were not used in training, without label smoothing. If the loss "
+                    "measured here is much higher, something is computed differently than in training."
                 ),
             )  # fmt: skip
             st.form_submit_button(say("Examine with these"), key=WITH_THESE, on_click=_take, args=(which,))
         st.caption(
             say(
-                "With pairs, the doctor also compares what the model writes with what it should write. The "
-                "sentences stay in the memory of this server until newer examinations need the space."
+                "If you give pairs, the doctor also compares the model's output with the right output. The "
+                "sentences stay in this server's memory until newer examinations need the space."
             )
         )
         if wanted(checkpoint).given is not None:
@@ -166,7 +167,7 @@ def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
         st.info(say("The examination was stopped."), icon=":material/stop_circle:")
     elif not begins_by_itself(checkpoint):
         said = say(
-            "With {n:,} parameters, an examination may take a few minutes; other visitors go first.", n=numbers
+            "With {n:,} parameters, an examination may take a few minutes. Other visitors' runs go first.", n=numbers
         )
         st.info(said, icon=":material/hourglass_top:")
     begun = Wanted(wish.given, wish.reported, wish.seed, is_asked=True)
@@ -211,8 +212,9 @@ def _verdict(report: Report) -> None:
     st.caption(joined(" ", [took, _sentences(report)]))
     if not report.does_its_task:
         st.markdown(
-            say("**Not tested: whether the model does its task.** Give a few pairs of source and right output "
-                "below. They also show training without the causal mask, and wrong settings that no file states.")
+            say("**Not tested: whether the model does its task.** Enter a few pairs of source and right output "
+                "below. Pairs can also reveal that the model was trained without the causal mask, or that a "
+                "setting not stated in any file is wrong.")
         )  # fmt: skip
 
 
@@ -220,12 +222,12 @@ def _sentences(report: Report) -> Sentence:
     """Which sentences were used."""
     n = report.n_sentences
     if not n:
-        return say("The checkpoint has no examples. Give your own sentences below, and more can be tested.")
+        return say("The checkpoint has no examples. Enter your own sentences below to test more.")
     if report.origin == "given":
         return say_n("{n} sentence of your own was used.", "{n} sentences of your own were used.", n)
     return say_n(
-        "{n} of the checkpoint's example sentences was used.",
-        "{n} of the checkpoint's example sentences were used.",
+        "{n} example sentence from the checkpoint was used.",
+        "{n} example sentences from the checkpoint were used.",
         n,
     )
 
@@ -235,7 +237,7 @@ def _progress(seen: Seen, so_far: Progress, asked: Asked, wish: Wanted) -> None:
     done, whole = len(so_far.findings), len(examinations().tests)
     if seen.state == "waiting":
         ahead = max(examinations().before(asked), 1)
-        said = say_n("{n} examination comes before this one.", "{n} examinations come before this one.", ahead)
+        said = say_n("{n} examination is ahead of this one.", "{n} examinations are ahead of this one.", ahead)
     else:
         said = say("Test {n} of {most}: {title}", n=min(done + 1, whole), most=whole, title=so_far.testing)
     st.progress(done / max(whole, 1), text=drawing.plain(said))

@@ -49,8 +49,10 @@ def pairs(report: Report, link: Link) -> None:
     n_right = sum(one.is_right for one in report.pairs)
     st.subheader(say("Pair by pair"), anchor=False)
     st.caption(
-        say_n("{right} of {n} output is right, piece for piece. The worst loss comes first.",
-              "{right} of {n} outputs are right, piece for piece. The worst loss comes first.",
+        say_n("{right} of {n} output matches the right output piece for piece. The pair with the highest loss comes "
+              "first.",
+              "{right} of {n} outputs match the right output piece for piece. The pair with the highest loss comes "
+              "first.",
               len(report.pairs), right=n_right)
     )  # fmt: skip
     columns: dict[str, Sequence[Any]] = {
@@ -153,7 +155,7 @@ LABELS: Final[dict[PageName, Sentence]] = {
     "masks": say("See it in Masks"),
     "inside": say("See it in Inside the model"),
     "checkpoints": say("See it in Checkpoints"),
-    "forcing": say("Teacher forcing of the worst pair"),
+    "forcing": say("Teacher forcing on the worst pair"),
     "doctor": say("See its numbers in Parameters"),
 }
 _PANELS: Final[dict[str, str]] = {

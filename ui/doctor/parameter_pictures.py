@@ -183,7 +183,9 @@ def singular(scene: OneParameter) -> Plot | None:
     )
 
 
-@PARAMETERS.picture("parameter_rows", say("The shortest and longest rows of a table of pieces"), follows="still")
+@PARAMETERS.picture(
+    "parameter_rows", say("The shortest and longest rows of a table with one row per piece"), follows="still"
+)
 def rows(scene: OneParameter) -> Plot | None:
     """The pieces of the shortest rows and of the longest."""
     pieces, lengths = scene.pieces, scene.lengths if scene.has_rows else None
@@ -218,7 +220,7 @@ def _ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
     return order if len(order) <= 2 * count else np.concatenate([order[:count], order[-count:]])
 
 
-@PARAMETERS.picture("parameter_lengths", say("The lengths of the rows of a table of pieces"), follows="still")
+@PARAMETERS.picture("parameter_lengths", say("Row lengths of a table with one row per piece"), follows="still")
 def row_lengths(scene: OneParameter) -> Plot | None:
     """How the lengths of its rows are spread."""
     if not scene.has_rows:
@@ -229,7 +231,7 @@ def row_lengths(scene: OneParameter) -> Plot | None:
         title=say("Lengths of the rows of {name}", name=scene.name),
         value_name=say("Length of the row"),
         counted=say("Rows"),
-        how_to_read=say("Each bar counts the rows of the table whose length is in one interval."),
+        how_to_read=say("Each bar counts the rows whose length falls in one interval."),
     )
 
 
@@ -238,7 +240,7 @@ def _change(scene: OneParameter) -> Plot | None:
     if scene.moved is None or scene.other is None:
         return None
     this, other = scene.checkpoint.name, scene.other.name
-    title = say("Change of {name}: {other} minus {this}", name=scene.name, other=other, this=this)
+    title = say("Change in {name}: {other} minus {this}", name=scene.name, other=other, this=this)
     return _histogram(scene, scene.moved, title=title, value_name=say("Difference"))
 
 
@@ -268,7 +270,8 @@ def _histogram(
             log_counts=scene.log_counts,
         ),
         alt=say(
-            "{title}: {n:,} in all, from {low:.4g} to {high:.4g}; the most frequent are {first:.4g} to {last:.4g}.",
+            "{title}: {n:,} in total, from {low:.4g} to {high:.4g}; values from {first:.4g} to {last:.4g} are the "
+            "most frequent.",
             title=title,
             n=int(found.counts.sum()),
             low=found.edges[0],

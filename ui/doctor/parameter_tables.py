@@ -130,8 +130,8 @@ COLUMNS: Final = {
         say("Mean"),
         "%.3g",
         say(
-            "The mean of the finite numbers. All columns that follow, except the counts, are also of the finite "
-            "numbers only."
+            "The mean of the finite numbers. The columns after this one, except the counts, also use only the "
+            "finite numbers."
         ),
         92,
     ),
@@ -148,12 +148,14 @@ COLUMNS: Final = {
         say("Eff. rank"),
         "%.1f",
         say(
-            "How many directions the matrix uses: e to the power of the entropy of its singular values, taken as "
-            "shares of their sum."
+            "How many directions the matrix uses. Each singular value is divided by their sum; the result is e to "
+            "the power of the entropy of these shares."
         ),
     ),
     "singular_largest": Column(
-        say("Largest σ"), "%.3g", say("The largest singular value: the most by which the matrix stretches a vector.")
+        say("Largest σ"),
+        "%.3g",
+        say("The largest singular value: the largest factor by which the matrix can stretch a vector."),
     ),
     "singular_smallest": Column(say("Smallest σ"), "%.3g", say("The smallest singular value.")),
 }
@@ -302,12 +304,18 @@ CHANGES_CSV: Final = "differences_csv"
 MOST_NAMED: Final = 5
 COMPARING: Final = say("Comparing the parameters")
 CHANGE_COLUMNS: Final = {
-    "largest": (say("Largest change"), say("The largest |b − a|, where a is this checkpoint and b the other.")),
+    "largest": (
+        say("Largest change"),
+        say("The largest |b − a|, where a is a number of this checkpoint and b is the same number of the other."),
+    ),
     "mean": (say("Mean change"), say("The mean of |b − a|.")),
-    "relative": (say("Relative"), say("‖b − a‖ / ‖a‖: 0 if nothing changed, about 1.4 if the two are unrelated.")),
+    "relative": (
+        say("Relative"),
+        say("‖b − a‖ / ‖a‖: 0 if nothing changed, about 1.4 if the two tensors are unrelated."),
+    ),
     "cosine": (
         say("Cosine"),
-        say("Cosine of the angle between the two: 1 for the same direction, about 0 if they are unrelated."),
+        say("Cosine of the angle between the two tensors: 1 for the same direction, about 0 if they are unrelated."),
     ),
 }
 
@@ -327,7 +335,7 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
     asked = session.view(MAIN).against
     if asked and asked not in there:
         session.replace(MAIN, against="")
-        drawing.notes([say("There is no other checkpoint “{name}” to compare with.", name=asked)])
+        drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked)])
     labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in there.items()}
     name = choices.menu(
         choices.field(MAIN, "against"),
@@ -363,10 +371,10 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
     drawing.notes(
         [
             say_n(
-                "{n} tensor is in only one of the two checkpoints, or has a different shape in the other, and is "
-                "not listed: {names}.",
-                "{n} tensors are in only one of the two checkpoints, or have a different shape in the other, and "
-                "are not listed: {names}.",
+                "{n} tensor is not listed because it is in only one of the two checkpoints or its shapes differ: "
+                "{names}.",
+                "{n} tensors are not listed because they are in only one of the two checkpoints or their shapes "
+                "differ: {names}.",
                 len(names),
                 names=listed,
             )
@@ -378,18 +386,19 @@ def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> 
     words = session.view(MAIN).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
-        st.info(say("No tensor that is in both checkpoints matches. Use fewer words."), icon=":material/info:")
+        st.info(say("No tensor shared by the two checkpoints matches. Use fewer words."), icon=":material/info:")
         return
     numbers = pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
     columns = ["shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
     alt = say(
-        "How far each tensor is from the same tensor of {name}, the largest relative change first.", name=other.name
+        "How far each tensor is from the same tensor in {name}. The largest relative change comes first.",
+        name=other.name,
     )
     _table(numbers, columns, _change_columns(), keys=(CHANGES, OPEN_CHANGE), chosen=chosen, alt=alt)
     same = sum(one.largest == 0 and not one.left_out for one in found)
     said = say_n(
-        "{n} tensor is compared; equal: {same}. The largest relative change comes first.",
-        "{n} tensors are compared; equal: {same}. The largest relative change comes first.",
+        "Identical: {same} of {n} tensor. The largest relative change comes first.",
+        "Identical: {same} of {n} tensors. The largest relative change comes first.",
         len(found),
         same=same,
     )
@@ -402,7 +411,9 @@ def _change_columns() -> dict[str, Any]:
     own = {
         "shape": st.column_config.TextColumn(say("Shape"), width=110),
         "left_out": st.column_config.NumberColumn(
-            say("Left out"), format="localized", help=say("Places where one of the two is NaN or infinite.")
+            say("Left out"),
+            format="localized",
+            help=say("How many entries are NaN or infinite in at least one of the two tensors."),
         ),
     }
     return own | {

@@ -63,7 +63,7 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
             say("Words in the name"),
             most=LONGEST_NAME,
             width=220,
-            help=say("Lists the tensors whose names have all of these words, such as decoder query."),
+            help=say("Lists the tensors whose names contain all of these words, for example decoder query."),
         )
         choices.choose(choices.field(MAIN, "tensors"), say("Which are listed"), which, bare=True)
         return parameter_tables.choose_other(checkpoint)

@@ -121,8 +121,8 @@ def summary(run: OpenRun, score: Score) -> str:
             perplexity=score.perplexity,
         ),
         say(
-            "The model itself would write {hits:,} of the {n:,}. Random guessing among all {pieces:,} pieces of "
-            "its vocabulary has a loss of {guessing:.2f} nats.",
+            "The model's first choice is the right piece at {hits:,} of {n:,} positions. Random guessing among all "
+            "{pieces:,} pieces of its vocabulary has a loss of {guessing:.2f} nats.",
             hits=int(score.hits.sum()),
             n=len(score),
             pieces=len(score.vocabulary),
@@ -133,8 +133,8 @@ def summary(run: OpenRun, score: Score) -> str:
         said += _changed(run, score)
     if judges_itself(run):
         said.append(
-            say("These losses are for the prompt itself, each piece predicted from those before it. Give a "
-                "reference to judge what follows the prompt.")
+            say("These are the losses of the prompt itself: each piece is predicted from the pieces before it. To "
+                "judge what follows the prompt, add a reference.")
         )  # fmt: skip
     return joined(" ", said)
 
@@ -154,7 +154,12 @@ def _changed(run: OpenRun, score: Score) -> list[str]:
             )
         )
     if not score.causal:
-        said.append(say("Each piece is predicted only from what comes before it, as when the model writes."))
+        said.append(
+            say(
+                "Each piece is predicted only from what comes before it, just like when the model writes its own "
+                "output."
+            )
+        )
     return said
 
 
@@ -173,7 +178,8 @@ def told(scene: Forced, parted: Parting) -> list[str]:
         said.append(say("**On its own, the model writes the whole reference**, then continues."))
     elif parted.first >= trace.n_steps:
         said.append(
-            say("**The model's own output matches the reference up to where it was cut off**, at {n} pieces.",
+            say("**The model's own output matches the reference as far as it goes**; it was cut off after {n} "
+                "pieces.",
                 n=trace.n_steps)
         )  # fmt: skip
     else:
@@ -194,8 +200,8 @@ def told(scene: Forced, parted: Parting) -> list[str]:
 def _parting(scene: Forced, place: int) -> str:
     score = scene.score
     return say(
-        "**They first differ at piece {n}**: after the same beginning, the reference has {right}, p = {p:.3g}, and "
-        "the model wrote {wrote}, p = {q:.3g}.",
+        "**The reference and the model's own output first differ at piece {n}**: after the same beginning, the "
+        "reference has {right} (p = {p:.3g}), and the model wrote {wrote} (p = {q:.3g}).",
         n=place + 1,
         right=drawing.strong(score.pieces[place]),
         p=float(score.probabilities[place]),
@@ -209,7 +215,7 @@ def _after(scene: Forced, parted: Parting) -> str:
     score, ends = scene.score, scene.run.checkpoint.config.end_ids
     alike = parted.tail - (parted.tail > 0 and score.ids[-1] in ends)
     if not alike:
-        return say("Their endings differ, too.")
+        return say("The two endings differ, too.")
     last = len(score) - (parted.tail - alike)
     return say_n(
         "Both end with the same {n} piece: “{pieces}”.",

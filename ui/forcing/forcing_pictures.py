@@ -164,10 +164,10 @@ def candidates(scene: Forced) -> Plot:
             chosen=ids.index(score.ids[place]),
             ranks=ranks,
             how_chosen=say("the right piece"),
-            title=say("Place {n}: candidates and the right piece", n=place + 1),
+            title=say("Position {n}: candidates and the right piece", n=place + 1),
         ),
         alt=say(
-            "The most probable pieces at place {n}; the right one is {piece}.",
+            "The most probable pieces at position {n}; the right one is {piece}.",
             n=place + 1,
             piece=score.pieces[place],
         ),
@@ -181,8 +181,8 @@ def _sees(scene: Forced) -> str:
     run, score, place = scene.run, scene.score, scene.place
     said: list[str] = [
         say_n(
-            "Place {at} reads “{reads}” and sees that {n} piece; it has to predict “{label}”.",
-            "Place {at} reads “{reads}” and sees {n} pieces, this one and all before it; it has to predict "
+            "Position {at} reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
+            "Position {at} reads “{reads}” and sees {n} pieces: this one and all before it. It has to predict "
             "“{label}”.",
             len(score.before) + place,
             at=place + 1,
@@ -192,12 +192,15 @@ def _sees(scene: Forced) -> str:
     ]
     if anatomy(run.checkpoint.config).reads:
         said.append(
-            say_n("It also sees the {n} piece of the source.", "It also sees all {n} pieces of the source.",
-                  len(run.trace.src_pieces))
-        )  # fmt: skip
+            say_n(
+                "This position also sees the {n} piece of the source.",
+                "This position also sees all {n} pieces of the source.",
+                len(run.trace.src_pieces),
+            )
+        )
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(
-        "The model gives this piece p = {p:.3g} and rank {rank:,}, a loss of {loss:.3f} nats.",
+        "The right piece has p = {p:.3g}, rank {rank:,} and a loss of {loss:.3f} nats.",
         p=p,
         rank=rank,
         loss=loss,
@@ -205,7 +208,7 @@ def _sees(scene: Forced) -> str:
     if score.hits[place]:
         return joined(" ", [*said, given, say("This is what the model itself would write.")])
     own, q = score.own_pieces[place], float(score.own_probabilities[place])
-    return joined(" ", [*said, given, say("It would write “{own}” there, p = {q:.3g}.", own=own, q=q)])
+    return joined(" ", [*said, given, say("The model itself would write “{own}” here, p = {q:.3g}.", own=own, q=q)])
 
 
 @JUDGED.picture("forcing_losses", say("Loss by position"))
@@ -225,7 +228,7 @@ def losses(scene: Forced) -> Plot:
             title=losses.title,
         ),
         alt=say(
-            "The loss of each of the {n} right pieces, with their mean and the loss of random guessing.", n=len(score)
+            "The loss of each of the {n} right pieces, the mean loss, and the loss of random guessing.", n=len(score)
         ),
         how_to_read=HOW_TO_READ_LOSSES,
         clicked=place_below(len(score)),
@@ -245,7 +248,7 @@ def perplexity(scene: Forced) -> Plot:
             chosen=scene.place,
             title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
         ),
-        alt=say("The perplexity of each of {n} pieces, and of the text up to each.", n=len(score)),
+        alt=say("The perplexity of each of {n} pieces, and of the text up to that piece.", n=len(score)),
         how_to_read=HOW_TO_READ_PERPLEXITY,
         clicked=place_below(len(score)),
     )

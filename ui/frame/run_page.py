@@ -65,7 +65,7 @@ def _save(page: Page, run: OpenRun) -> None:
     kept = Kept(Again.of(run), page, run.stepper, opens)
     st.session_state[SAVES] = kept
     with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
-        st.caption(say("One file with the sentence, its steps and its pictures. It opens without a network."))
+        st.caption(say("One file with the sentence, its steps and its pictures. It opens offline."))
         this, every = say("Pictures of this page"), say("Pictures of all pages")
         long = say("Only for outputs of at most {most} steps; longer ones would take too long.", most=MOST_STEPS)
         for name, label, more in ((page.path, this, False), ("all", every, True)):

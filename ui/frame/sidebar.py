@@ -28,9 +28,9 @@ from ui.state.link import DEFAULT_NEW, WAYS
 from ui.state.view import MAIN
 from words import Sentence, say, say_n
 
-ONLY_MAPS = say("These are attention maps without a model. The page Attention shows them.")
+ONLY_MAPS = say("These are attention maps without a model. Open the page Attention to see them.")
 NEEDS_A_MODEL = say(
-    "This page needs a model, but you have chosen attention maps, which have none. Look at them on the page "
+    "This page needs a model, but you have chosen attention maps without one. Look at the maps on the page "
     "Attention, or choose a checkpoint in the sidebar."
 )
 _Opened = TypeVar("_Opened")
@@ -178,7 +178,7 @@ def _settle_model(names: list[str]) -> None:
         asked = name[:60]
         session.add_note(
             say(
-                "There is no checkpoint “{asked}” that can be opened; {shown} is shown instead.",
+                "The checkpoint “{asked}” does not exist or cannot be opened; {shown} is shown instead.",
                 asked=asked,
                 shown=names[0],
             )

@@ -86,7 +86,7 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
             say("Put this head back") if gone else say("Take this head away"),
             key=run.key("take_head"),
             icon=":material/undo:" if gone else ":material/content_cut:",
-            help=say("A head that is taken away writes 0. The model then writes its output again."),
+            help=say("The head's output becomes 0, and the model writes its output again."),
             on_click=partial(session.change, run.slot, others if gone else (*others, own)),
         )
         said, about = say("Other changes …"), f"{kind} {layer} {head}"

@@ -152,7 +152,7 @@ def _inputs(one: Sized, stack: StackName) -> tuple[Block, Block, Block, Block | 
     n, (ids, mask, embedding, positions) = one.length(stack), _INPUTS[stack]
     return (
         Block(place=f"{stack}.ids", text=say("Ids [{n}]", n=n), name=ids, shape=f"[{n}]", kind="edge",
-              role=say("The number of each piece in the vocabulary."), leads_to=say("the Embeddings part")),
+              role=say("Each piece's id: its number in the vocabulary."), leads_to=say("the Embeddings part")),
         Block(place=f"{stack}.mask", text=say("Mask"), name=mask, role=_mask_role(one, stack), kind="edge",
               shape=say("[{n}, {n}], the same for all heads", n=n) if any(one.config.windows)
               else say("[{n}, {n}], the same for all heads and layers", n=n), leads_to=say("the Masks page")),
@@ -165,10 +165,10 @@ def _positions(one: Sized, stack: StackName, name: str) -> Block | None:
     """The table of positions; None where none is added."""
     if one.config.placing.adds != "table":
         return None
-    text, role = say("Positions, learned"), say("A learned table; the vector of each position is added.")
+    text, role = say("Positions, learned"), say("A learned table. Each position's vector is added to the embedding.")
     if one.config.positions == "sinusoidal":
         text = say("Positions, {formula}", formula=FORMULAS["interleaved"])
-        role = say("A fixed formula, not learned; the vector of each position is added.")
+        role = say("A fixed formula, not learned. Each position's vector is added to the embedding.")
     parameters = one.held(f"{stack}.embedding.positions.")
     return Block(place=f"{stack}.positions", name=name, shape=one.stream(stack), kind="table", text=text, role=role,
                  parameters=parameters, leads_to=say("the Positions page"))  # fmt: skip
@@ -194,7 +194,10 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
         role = joined(" ", [role, say("Shares the source's table; its parameters are counted there.")])
     inside = f"{stack}.embedding."
     if one.held(f"{inside}norm.", f"{inside}types."):
-        role = joined(" ", [role, say("Parameters that the diagram leaves out around the sum are counted here.")])
+        role = joined(
+            " ",
+            [role, say("This count includes embedding parameters that the diagram leaves out (token types, norm).")],
+        )
     return Block(
         place=f"{stack}.embedding", text=say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), name=name,
         role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
@@ -247,11 +250,11 @@ def _sublayer(
 
 def _norm_role(config: ModelConfig) -> str:
     if config.norm == "both":
-        return say("Normalises the sub-layer's input; a second norm follows its output.")
+        return say("Normalises the sub-layer's input; a second norm is applied to the sub-layer's output.")
     if config.norm_kind == "none":
         return say("This model has no norms; the vector passes unchanged.")
     if config.norm_kind != "layer":
-        where = say("Normalises the sum of stream and output (post-norm).")
+        where = say("Normalises the sum of the stream and the sub-layer's output (post-norm).")
         if config.norm == "pre":
             where = say("Normalises the sub-layer's input (pre-norm).")
         return joined(" ", [where, *further(config)[:1]])
@@ -262,9 +265,12 @@ def _norm_role(config: ModelConfig) -> str:
         return say("Layer norm of the sub-layer's input (pre-norm): mean 0 and variance 1, then scaled.")
     if bias:
         return say(
-            "Layer norm of the sum of stream and output (post-norm): mean 0 and variance 1, then scaled and shifted."
+            "Layer norm of the stream plus the sub-layer's output (post-norm): mean 0 and variance 1, then scaled "
+            "and shifted."
         )
-    return say("Layer norm of the sum of stream and output (post-norm): mean 0 and variance 1, then scaled.")
+    return say(
+        "Layer norm of the stream plus the sub-layer's output (post-norm): mean 0 and variance 1, then scaled."
+    )
 
 
 def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, str, str]:
@@ -273,7 +279,9 @@ def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, 
     attention = next(found for found in EVERY_PART.attentions if (found.stack, found.sublayer) == (stack, sub))
     role = {
         "encoder": say("Every source token reads from all source tokens, with {heads}.", heads=heads(c)),
-        "decoder": say("Every target token reads from itself and those before it, with {heads}.", heads=heads(c)),
+        "decoder": say(
+            "Every target token reads from itself and the tokens before it, with {heads}.", heads=heads(c)
+        ),
         "cross": say("Every target token reads from the encoder's output, with {heads}.", heads=heads(c)),
     }[attention.kind]
     if c.placing.in_attention and attention.keys_from == stack:
@@ -306,8 +314,8 @@ def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
     )
     if c.gated:
         role = say(
-            "Handles each token separately: two maps widen it to d_ff = {d_ff:,} numbers, {function} of the first "
-            "is multiplied by the second, and the product is narrowed again.",
+            "Handles each token separately. Two linear maps each widen it to d_ff = {d_ff:,} numbers; {function} "
+            "of the first is multiplied by the second, and the product is narrowed again.",
             d_ff=c.d_ff,
             function=ACTIVATIONS[c.activation],
         )
@@ -327,7 +335,7 @@ def _end_of(one: Sized, stack: StackName) -> list[Block]:
 def _memory(one: Sized) -> Block:
     shape = one.stream("encoder")
     text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
-    role = say("One vector per source token; every cross-attention computes its keys and values from it.")
+    role = say("One vector per source token. Every cross-attention computes its keys and values from these vectors.")
     if has_one_stack(one.config):
         text, name = say("Output {shape}", shape=shape), say("The encoder's output")
         role = say("One vector per source token. This model is encoder-only, so it ends here.")
@@ -362,8 +370,8 @@ def _output_role(one: Sized) -> str:
         return say("Has its own table: compares each vector with every row.")
     if c.output_bias:
         return say(
-            "Uses the target embedding's table: compares each vector with every row and adds a bias. Only the bias "
-            "is its own."
+            "Uses the target embedding's table: compares each vector with every row and adds a bias. It has no "
+            "parameters of its own except the bias."
         )
     return say(
         "Uses the target embedding's table: compares each vector with every row. It has no parameters of its own."
@@ -373,12 +381,12 @@ def _output_role(one: Sized) -> str:
 def _logits(one: Sized, stack: StackName) -> Block:
     shape = f"[{one.length(stack)}, {one.config.tgt_vocab_size:,}]"
     role = say(
-        "After each token, a score for every piece of the target vocabulary; softmax turns the scores into "
+        "Gives every piece of the target vocabulary a score after each token; softmax turns the scores into "
         "probabilities."
     )
     if anatomy(one.config).fills:
         role = say(
-            "At each token, a score for every piece of the vocabulary; softmax turns the scores into probabilities."
+            "Gives every piece of the vocabulary a score at each token; softmax turns the scores into probabilities."
         )
     return Block(
         place=f"{stack}.logits", text=say("Logits {shape}", shape=shape), name=say("Logits"), shape=shape,

@@ -92,8 +92,8 @@ def _type(o: Chosen) -> None:
         on_change=take,
         width=130,
         help=say(
-            "Taken as the beginning of a word if the vocabulary has that form (▁ stands for the space), otherwise "
-            "as typed."
+            "Your text is looked up as the beginning of a word if the vocabulary has that form (▁ stands for the "
+            "space), otherwise as typed."
         ),
     )
 
@@ -141,7 +141,9 @@ def _nearest(o: Chosen, take: Callable[[int], None]) -> None:
     if len(o.nearest.ids):
         show(pictures.bars, o, take=take)
     elif o.book.norms[o.id] == 0 and o.by == "cosine":
-        st.caption(say("Its vector is 0, which has no direction and so no cosine. Choose Distance instead."))
+        st.caption(
+            say("This piece's vector is 0: it has no direction, so there is no cosine. Choose Distance instead.")
+        )
     else:
         st.caption(say("This table has no other ordinary piece."))
     if not len(o.nearest.ids):

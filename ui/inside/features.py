@@ -39,8 +39,8 @@ def _layers(config: ModelConfig) -> str:
         return say("{n_encoder} encoder and {n_decoder} decoder layers.", n_encoder=counts["encoder"],
                    n_decoder=counts["decoder"])  # fmt: skip
     if "encoder" in counts:
-        return say_n("{n} encoder layer, and no decoder.", "{n} encoder layers, and no decoder.", counts["encoder"])
-    return say_n("{n} decoder layer, and no encoder.", "{n} decoder layers, and no encoder.", counts["decoder"])
+        return say_n("{n} encoder layer and no decoder.", "{n} encoder layers and no decoder.", counts["encoder"])
+    return say_n("{n} decoder layer and no encoder.", "{n} decoder layers and no encoder.", counts["decoder"])
 
 
 def heads(config: ModelConfig) -> str:
@@ -61,15 +61,15 @@ def _widths(config: ModelConfig) -> str:
     if config.of("decoder") != config:
         other = config.of("decoder")
         return say(
-            "The stream is d_model = {d_model:,} wide. In the encoder, each attention has {heads}, and the "
-            "feed-forward network widens the stream to d_ff = {d_ff:,}. In the decoder, these are {other_heads} "
-            "and {other_d_ff:,}. The feed-forward networks apply {function}.",
+            "The stream has width d_model = {d_model:,}. In the encoder, each attention has {heads}, and the "
+            "feed-forward network widens the stream to d_ff = {d_ff:,}. In the decoder, each attention has "
+            "{other_heads}, and d_ff is {other_d_ff:,}. The feed-forward networks apply {function}.",
             d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, other_heads=heads(other), other_d_ff=other.d_ff,
             function=ACTIVATIONS[c.activation],
         )  # fmt: skip
     return say(
-        "The stream is d_model = {d_model:,} wide. Each attention has {heads}. The feed-forward network widens the "
-        "stream to d_ff = {d_ff:,}, {ratio:.3g} times as wide, and applies {function}.",
+        "The stream has width d_model = {d_model:,}. Each attention has {heads}. The feed-forward network widens "
+        "the stream to d_ff = {d_ff:,}, {ratio:.3g} times that width, and applies {function}.",
         d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
     )  # fmt: skip
 
@@ -120,8 +120,8 @@ def _tables(config: ModelConfig) -> str:
     if config.shared_vocab:
         return say("Source and target share one embedding table; the output layer has a table of its own.")
     if tied:
-        return say("Source and target have an embedding table each, and the output layer uses the target's.")
-    return say("Source and target have an embedding table each, and the output layer has a table of its own.")
+        return say("Source and target have separate embedding tables, and the output layer uses the target's.")
+    return say("Source and target have separate embedding tables, and the output layer has a table of its own.")
 
 
 def _biases(config: ModelConfig) -> str:
@@ -130,15 +130,15 @@ def _biases(config: ModelConfig) -> str:
         return _some_biases(config)
     if not logits:
         if bias.everywhere:
-            return say("Biases in all linear layers and norms.")
-        return say("No biases in linear layers or norms.")
+            return say("All linear layers and norms have biases.")
+        return say("Linear layers and norms have no biases.")
     if bias.everywhere and config.output_bias:
-        return say("Biases in all linear layers and norms, and on the logits.")
+        return say("All linear layers and norms have biases, and so do the logits.")
     if bias.everywhere:
-        return say("Biases in all linear layers and norms, but not on the logits.")
+        return say("All linear layers and norms have biases, but the logits do not.")
     if config.output_bias:
-        return say("No biases in linear layers or norms, but one on the logits.")
-    return say("No biases in linear layers or norms, nor on the logits.")
+        return say("Linear layers and norms have no biases, but the logits do.")
+    return say("Linear layers, norms and logits have no biases.")
 
 
 def _some_biases(config: ModelConfig) -> str:
@@ -155,8 +155,8 @@ def _some_biases(config: ModelConfig) -> str:
 
 def _most(config: ModelConfig) -> str:
     if has_one_stack(config):
-        return say("At most {n:,} tokens.", n=config.max_len)
-    return say("At most {n:,} tokens on each side.", n=config.max_len)
+        return say("The model reads at most {n:,} tokens.", n=config.max_len)
+    return say("The model reads at most {n:,} tokens on each side.", n=config.max_len)
 
 
 # ------------------------------------------------------------------------------------------------ beyond the paper
@@ -176,8 +176,8 @@ def further(config: ModelConfig) -> list[str]:
     if c.gated:
         said.append(
             say(
-                "The feed-forward network has a gate: the function's result is multiplied by the output of a second "
-                "map."
+                "The feed-forward network has a gate: the function's result is multiplied by the output of a "
+                "second linear map."
             )
         )
     if c.parallel_residual:
@@ -189,8 +189,8 @@ def further(config: ModelConfig) -> list[str]:
     if c.n_token_types:
         said.append(
             say_n(
-                "The vector of a token type is added to the embedding; here it is always the first of {n} type.",
-                "The vector of a token type is added to the embedding; here it is always the first of {n} types.",
+                "A token-type vector is added to the embedding; here every token has the first of {n} type.",
+                "A token-type vector is added to the embedding; here every token has the first of {n} types.",
                 c.n_token_types,
             )
         )
@@ -202,7 +202,7 @@ def _end(config: ModelConfig) -> list[str]:
     if config.mlm_head:
         said.append(
             say(
-                "At each token, an output head gives logits for the piece that fits there (masked language "
+                "At each token, the MLM head gives every piece a logit for how well it fits there (masked language "
                 "modelling)."
             )
         )
@@ -226,7 +226,7 @@ def _rules(config: ModelConfig) -> list[str]:
             )
         )
     if c.no_repeat_ngram:
-        said.append(say("An output never repeats a run of {n} pieces.", n=c.no_repeat_ngram))
+        said.append(say("No sequence of {n} pieces occurs twice in an output.", n=c.no_repeat_ngram))
     if c.banned_sequences or c.first_banned_ids:
         said.append(say("Some pieces are not allowed at the beginning of an output, or after certain other pieces."))
     if c.min_length or c.min_new:

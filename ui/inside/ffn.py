@@ -107,7 +107,7 @@ def what_it_does(o: OpenLayer) -> str:
         said += [
             say(
                 "A gate decides how much passes: each activation is {function} of the gate's value, times the "
-                "value of a second map.",
+                "output of a second linear map.",
                 function=o.function,
             )
         ]
@@ -117,19 +117,21 @@ def what_it_does(o: OpenLayer) -> str:
 def _neuron(run: OpenRun, o: OpenLayer) -> None:
     """Draw what the neuron that is looked at writes, and in the decoder which pieces it raises and lowers."""
     if anatomy(run.checkpoint.config).fills:
-        st.caption(say("A neuron's effect on the logits of this model's output head is not shown."))
+        st.caption(say("This page does not show how a neuron changes the logits of the MLM head."))
     elif not anatomy(run.checkpoint.config).writes:
-        st.caption(say("This encoder-only model generates no output: it has no logits that a neuron could change."))
+        st.caption(
+            say("This encoder-only model generates no output, so it has no logits that a neuron could change.")
+        )
     elif not writes(run, o.stack):
         st.caption(
             say(
-                "An encoder neuron writes into the memory, not directly to the logits; its effect depends on the "
-                "decoder."
+                "An encoder neuron writes into the memory, not directly to the logits. Its effect on the logits "
+                "depends on the decoder."
             )
         )
     elif run.looking.covered:
-        ask_first(run, say("The pieces that this neuron raises could give the answer away."), key=REVEAL)
+        ask_first(run, say("The pieces whose logits this neuron raises could give the answer away."), key=REVEAL)
     elif attempt(lambda: o.effect) is not None:
         show(pictures.effect, o)
         if run.checkpoint.config.logit_cap:
-            st.caption(say("These are the logits before their soft cap."))
+            st.caption(say("These are the logits before the soft cap is applied."))

@@ -108,7 +108,7 @@ def open_layer(run: Seen) -> OpenLayer:
 FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer)
 
 
-@FFN.picture("ffn_shares", say("How many neurons are silent"))
+@FFN.picture("ffn_shares", say("Silent neurons: activations at or near 0"))
 def shares(o: OpenLayer) -> Plot:
     """The shares of silent neurons by layer and token; a click means both."""
     n, stack = len(o.pieces), STACK_NAMES[o.stack]
@@ -116,10 +116,15 @@ def shares(o: OpenLayer) -> Plot:
     if o.kind == "relu":
         counted = say("share of zeros")
     spec = charts.silent_shares_spec(
-        o.shares, o.pieces, marked=(o.layer, o.token), title=say("Silent neurons of the {stack}", stack=stack),
-        token_axis=AXES[o.side], value_name=counted, colour=o.side,
-    )  # fmt: skip
-    alt = say("The {share} among the activations of each layer of the {stack} at each of {n} tokens.",
+        o.shares,
+        o.pieces,
+        marked=(o.layer, o.token),
+        title=say("Silent neurons of the {stack} (activation at or near 0)", stack=stack),
+        token_axis=AXES[o.side],
+        value_name=counted,
+        colour=o.side,
+    )
+    alt = say("For each layer of the {stack} and each of {n} tokens: the {share} among the activations.",
               share=counted, stack=stack, n=n)  # fmt: skip
 
     def clicked(click: Click) -> tuple[int, int] | None:
@@ -144,7 +149,7 @@ def _silent(o: OpenLayer) -> str:
     return joined(" ", said)
 
 
-@FFN.picture("ffn_histogram", say("How pre-activations are spread"))
+@FFN.picture("ffn_histogram", say("Distribution of pre-activations"))
 def histogram(o: OpenLayer) -> Plot:
     """How the pre-activations of the layer are spread, under the activation function."""
     found = neurons.histogram(o.before, o.token)
@@ -155,7 +160,7 @@ def histogram(o: OpenLayer) -> Plot:
         piece=o.whose, colour=o.side,
         title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
     )  # fmt: skip
-    alt = say("How the pre-activations of layer {layer} of the {stack} are spread, with the curve of {function}.",
+    alt = say("Distribution of the pre-activations in layer {layer} of the {stack}, with the curve of {function}.",
               layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
     how_to_read = formula(HOW_TO_READ_HISTOGRAM[o.gated], bias=o.run.checkpoint.config.biases.ffn)
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read, fit=True)
@@ -193,26 +198,40 @@ def _writes(o: OpenLayer) -> str:
     whole = float(np.linalg.norm(o.recorded[neurons.site(o.stack, o.layer, "output")][o.token]))
     length, least, most = (float(value) for value in (o.written[o.neuron], o.written.min(), o.written.max()))
     said = [
-        say("Neuron {neuron} is active at {active} of these {n} tokens.", neuron=o.neuron + 1,
-            active=int((~neurons.silent(activation, o.kind)).sum()), n=len(activation)),
-        say("At an activation of 1 it writes its column of W_down, a vector of length {length:.3f} (all {n:,} "
-            "columns: {least:.3f} to {most:.3f}).", length=length, n=len(o.written), least=least,
-            most=most),
-        say("At {token} its activation is {activation:.3f}, so it adds a vector of length {length:.3f}. The whole "
-            "sub-layer adds one of length {whole:.3f} there.", token=o.whose, activation=here,
-            length=abs(here) * length, whole=whole),
-    ]  # fmt: skip
+        say(
+            "Neuron {neuron} is active at {active} of these {n} tokens.",
+            neuron=o.neuron + 1,
+            active=int((~neurons.silent(activation, o.kind)).sum()),
+            n=len(activation),
+        ),
+        say(
+            "At an activation of 1, the neuron adds its column of W_down to the stream: a vector of length "
+            "{length:.3f} (all {n:,} columns: {least:.3f} to {most:.3f}).",
+            length=length,
+            n=len(o.written),
+            least=least,
+            most=most,
+        ),
+        say(
+            "At {token}, the neuron's activation is {activation:.3f}, so it adds a vector of length {length:.3f}. "
+            "The whole sub-layer adds a vector of length {whole:.3f} there.",
+            token=o.whose,
+            activation=here,
+            length=abs(here) * length,
+            whole=whole,
+        ),
+    ]
     return joined(" ", said)
 
 
-@FFN.picture("ffn_map", say("The neurons that are most active anywhere in the sentence"))
+@FFN.picture("ffn_map", say("The most active neurons anywhere in the sentence"))
 def neuron_map(o: OpenLayer) -> Plot:
     """Neurons at each token; a click means a token and a neuron."""
     listed, n, layer = neurons.most_active_anywhere(o.after, MOST_MAPPED).tolist(), len(o.pieces), o.layer + 1
     spec = charts.neuron_map_spec(
         o.after[:, listed], listed, o.pieces, token_axis=AXES[o.side], colour=o.side,
         marked=(o.token, listed.index(o.neuron) if o.neuron in listed else None),
-        title=say("The {n} neurons of layer {layer} that are most active anywhere in this sentence", n=len(listed),
+        title=say("The {n} most active neurons of layer {layer} anywhere in this sentence", n=len(listed),
                   layer=layer),
     )  # fmt: skip
     alt = say("Activation of {n} neurons of layer {layer} at each of {n_tokens} tokens.", n=len(listed), layer=layer,
@@ -225,7 +244,7 @@ def neuron_map(o: OpenLayer) -> Plot:
     return Plot(spec=spec, alt=alt, clicked=clicked)
 
 
-@FFN.picture("ffn_effect", say("The pieces that a neuron raises and lowers most"))
+@FFN.picture("ffn_effect", say("The pieces whose logits a neuron raises and lowers most"))
 def effect(o: OpenLayer) -> Plot | None:
     """The pieces that the chosen neuron raises and lowers directly."""
     if o.effect is None:
@@ -236,10 +255,10 @@ def effect(o: OpenLayer) -> Plot | None:
         [vocabulary[i] for i in ids],
         [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]],
         ids,
-        title=say("Direct effect of neuron {neuron}: the pieces it raises and lowers most", neuron=neuron),
+        title=say("Direct effect of neuron {neuron}: the logits it raises and lowers most", neuron=neuron),
     )
     alt = say(
-        "The pieces that neuron {neuron} raises most, starting with {piece}, and those it lowers most.",
+        "The pieces whose logits neuron {neuron} raises most, starting with {piece}, and those it lowers most.",
         neuron=neuron,
         piece=vocabulary[ids[0]],
     )

@@ -45,38 +45,40 @@ def draw(run: OpenRun, row: Any) -> None:
     st.caption(drawing.plain(_summary(found, [depth.name for depth in depths], o.n_steps)))
     ends = np.flatnonzero(found.stays[: o.n_steps] == len(depths) - 1)
     if len(ends) == o.n_steps > 1:
-        st.caption(say("No piece is settled before the last depth."))
+        st.caption(say("At every step, the final choice is made only at the last depth."))
 
 
 def _no_lens(run: OpenRun) -> str:
     if anatomy(run.checkpoint.config).fills:
         return say(
-            "This encoder-only model generates no output. It has an output head that predicts masked pieces, but "
-            "the lens does not read that head."
+            "This encoder-only model generates no output. Its MLM head predicts masked pieces, but the lens does "
+            "not use that head."
         )
-    return say("This encoder-only model has no output layer to read the stream with, so it has no lens.")
+    return say("This encoder-only model has no output layer that could read the stream, so it has no lens.")
 
 
 def what_it_is(checkpoint: Checkpoint) -> str:
     """What the lens does with this model, and how far it can be trusted."""
     config = checkpoint.config
     how = say(
-        "The decoder's stream at every depth is read as if it were the last. It goes straight through the output "
-        "layer, because this model has no final norm."
+        "The decoder's stream at every depth is read as if it came from the last layer. It goes straight to the "
+        "output layer, because this model has no final norm."
     )
     if config.final_norm:
         how = say(
-            "The decoder's stream at every depth is read as if it were the last. It goes through the final norm "
-            "and the output layer."
+            "The decoder's stream at every depth is read as if it came from the last layer. It goes through the "
+            "final norm and the output layer."
         )
     elif config.norm == "post":
-        how = say("The decoder's stream at every depth is read as if it were the last. It goes straight through the "
-                  "output layer, because a post-norm stream is already normalised.")  # fmt: skip
+        how = say(
+            "The decoder's stream at every depth is read as if it came from the last layer. It goes straight to "
+            "the output layer, because a post-norm stream is already normalised."
+        )
     said = [
         how,
         say(
-            "The output layer, with any norm before it, was trained for the last layer only, so an earlier depth may "
-            "hold more than the lens shows."
+            "The output layer, with any norm before it, was trained for the last layer only, so an earlier depth "
+            "may contain more than the lens shows."
         ),
     ]
     if config.tie_output:
@@ -93,6 +95,4 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     never = int((stays < 0).sum())
     said += [say("{count} never", count=never)] if never else []
     counts = joined(", ", said)
-    return say(
-        "Where the pieces of these {n} steps reach the top and stay there: {counts}.", n=n_steps, counts=counts
-    )
+    return say("Depths from which the pieces of these {n} steps stay on top: {counts}.", n=n_steps, counts=counts)

@@ -91,7 +91,7 @@ def table(o: OpenLens) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True, said=Said(below=path_in_words(run, lens)))
 
 
-@LENS.picture("lens_curves", say("How the piece of a step came to the top"))
+@LENS.picture("lens_curves", say("How a step's piece rose to the top"))
 def curves(o: OpenLens) -> Plot | None:
     """How the piece of the current step came to the top."""
     lens, step = o.lens, o.run.view.step
@@ -104,7 +104,7 @@ def curves(o: OpenLens) -> Plot | None:
         rank=lens.rank[:, step],
         entropy=lens.entropy[:, step],
         divergence=lens.divergence[:, step],
-        title=say("How “{piece}” came to the top", piece=piece),
+        title=say("How “{piece}” rose to the top", piece=piece),
     )
     alt = say("Probability and rank of {piece} by depth, and entropy and divergence of each depth's distribution.",
               piece=piece)  # fmt: skip
@@ -119,7 +119,7 @@ def path_in_words(run: Seen, lens: Lens) -> str:
     if stays < 0:
         said = [say("Step {step}: “{piece}” has rank {rank:,} after the last layer.", step=step + 1,
                     piece=piece, rank=int(lens.rank[-1, step])), _why(run)]  # fmt: skip
-        said += [say("It first reached the top after {depth}.", depth=names[first])] if first >= 0 else []
+        said += [say("This piece first reached the top after {depth}.", depth=names[first])] if first >= 0 else []
         return joined(" ", said)
     if stays == 0:
         return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
@@ -130,7 +130,7 @@ def path_in_words(run: Seen, lens: Lens) -> str:
                    "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
                    prob=prob)  # fmt: skip
     return say(
-        "Step {step}: “{piece}” first reaches the top after {first}, then loses it. After {depth} it is on top "
+        "Step {step}: “{piece}” first reaches the top after {first}, then drops. After {depth}, it is on top "
         "again, with a probability of {prob:.2f}, and stays there.",
         step=step + 1,
         piece=piece,
@@ -142,12 +142,12 @@ def path_in_words(run: Seen, lens: Lens) -> str:
 
 def _why(run: Seen) -> str:
     if is_yours(run.trace, run.view.step):
-        return say("It is in the output because you forced it.")
+        return say("This piece is in the output because you forced it.")
     if isinstance(run.trace.query.decoding, Sampling):
-        return say("It is in the output because it was drawn at random.")
+        return say("This piece is in the output because it was drawn at random.")
     if isinstance(run.trace.query.decoding, Beam):
-        return say("It is in the output because beam search found the whole sentence more probable.")
-    return say("It is not the model's first choice.")
+        return say("This piece is in the output because beam search scores whole outputs, not single pieces.")
+    return say("This piece is not the model's first choice.")
 
 
 @LENS.picture("lens_map", say("The output's pieces by depth and step"))
@@ -166,7 +166,7 @@ def lens_map(o: OpenLens) -> Plot | None:
         first=found.first[:n_steps],
         stays=found.stays[:n_steps],
         step=step if step < n_steps else None,
-        title=say("{measure} of the output's piece by depth and step", measure=measure),
+        title=say("{measure} of each step's output piece, by depth", measure=measure),
         measure=o.run.view.lens_colour,
     )
     alt = say("{measure} of each step's output piece after each of {n} depths.", measure=measure,

@@ -75,7 +75,7 @@ def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
         else:
             menu.link(page, say("Open its view"), _elsewhere(run, place))
         if any(stack.n_layers > 1 for stack in anatomy(run.checkpoint.config).stacks):
-            choices.switch(choices.field(slot, "fold"), say("Draw equal layers once"))
+            choices.switch(choices.field(slot, "fold"), say("Draw identical layers once"))
 
 
 def open_place(slot: Slot, place: str) -> None:
@@ -112,7 +112,8 @@ def sums(o: OpenModel) -> str:
     if kept:
         shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
         said.append(
-            say("Not counted: {n:,} numbers in buffers ({shapes}), the sinusoids, which come from a formula.",
+            say("Not counted: {n:,} numbers in buffers ({shapes}). They are the sinusoids, which come from a "
+                "formula.",
                 n=sum(rows * columns for rows, columns in kept.values()), shapes=_both(shapes))
         )  # fmt: skip
     else:
@@ -120,12 +121,12 @@ def sums(o: OpenModel) -> str:
     counted = say("Matrix products are counted; norms, softmax, activation, biases and sums are not.")
     if anatomy(o.config).writes:
         counted = say(
-            "Matrix products are counted, including the half of a decoder map that the mask hides; norms, softmax, "
-            "activation, biases and sums are not."
+            "Matrix products are counted, including the half of a decoder attention map that the mask hides; "
+            "norms, softmax, activation, biases and sums are not."
         )
     return joined(" ", [
         *said,
-        say("One pass over this sentence, {lengths}, takes {n:,} multiply-adds.", lengths=_lengths(o),
+        say("One pass over this sentence ({lengths}) takes {n:,} multiply-adds.", lengths=_lengths(o),
             n=sum(o.now.values())),
         counted,
     ])  # fmt: skip
@@ -148,25 +149,50 @@ def where_it_overtakes(config: ModelConfig) -> str:
     every, alone = costs.overtakes(config), costs.overtakes(config, parts=costs.PROJECTIONS)
     share, width = _maps_share(config, config.max_len), 2 * config.d_model
     if has_one_stack(config):
-        said = [say("With n tokens the n² part takes {quadratic:,}·n² multiply-adds and all the rest {linear:,}·n.",
-                    quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+        said = [
+            say(
+                "With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, "
+                "and all the rest takes {linear:,}·n.",
+                quadratic=every.quadratic,
+                linear=every.linear,
+            )
+        ]
     else:
-        said = [say("With n tokens on both sides the n² part takes {quadratic:,}·n² multiply-adds and all the rest "
-                    "{linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+        said = [
+            say(
+                "With n tokens on both sides, the n² part takes {quadratic:,}·n² multiply-adds, "
+                "and all the rest takes {linear:,}·n.",
+                quadratic=every.quadratic,
+                linear=every.linear,
+            )
+        ]
     crossing = every.linear / every.quadratic
     if alone.linear == width * alone.quadratic:
-        said += [say("So the n² part is larger from n = {n:,} on (n > {crossing:,.1f}). Compared with the attention "
-                     "projections alone, it is larger from n = {alone:,} on, just above 2·d_model = {width:,}.",
-                     n=every.n, crossing=crossing, alone=alone.n, width=width)]  # fmt: skip
+        said += [
+            say(
+                "So the n² part exceeds the rest from n = {n:,} on (n > {crossing:,.1f}). It exceeds the attention "
+                "projections alone from n = {alone:,} on, just above 2·d_model = {width:,}.",
+                n=every.n,
+                crossing=crossing,
+                alone=alone.n,
+                width=width,
+            )
+        ]
     else:  # heads that share keys and values have smaller projections
-        said += [say("So the n² part is larger from n = {n:,} on (n > {crossing:,.1f}). Compared with the attention "
-                     "projections alone, it is larger from n = {alone:,} on.",
-                     n=every.n, crossing=crossing, alone=alone.n)]  # fmt: skip
+        said += [
+            say(
+                "So the n² part exceeds the rest from n = {n:,} on (n > {crossing:,.1f}). It exceeds the attention "
+                "projections alone from n = {alone:,} on.",
+                n=every.n,
+                crossing=crossing,
+                alone=alone.n,
+            )
+        ]
     if every.n > config.max_len:
         said += [
             say(
-                "This model reads at most {n:,} tokens, where the n² part is {share:.1%} of the work. Counts for "
-                "longer inputs are only calculated; the model cannot read them.",
+                "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work. The model cannot "
+                "read longer inputs; their counts are only calculated.",
                 n=config.max_len,
                 share=share,
             )
@@ -195,8 +221,7 @@ def _choose_length(o: OpenModel) -> None:
         current: say("this sentence") if len(o.read) == 1 else say("this sentence's longer side"),
     }
     beyond = say(
-        "This model reads at most {n:,} tokens. Counts for longer inputs are only calculated; the model cannot "
-        "read them.",
+        "This model reads at most {n:,} tokens. Counts for longer inputs are only calculated.",
         n=config.max_len,
     )
     choices.scale(

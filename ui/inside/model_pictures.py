@@ -48,14 +48,19 @@ _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
     "decoder_maps": (say("Decoder self: n² part"), _MAPS),
     "cross_projections": (
         say("Cross: projections"),
-        say("Compute queries, keys and values (q_proj, k_proj, v_proj) and join the heads (out_proj): queries from "
-            "the target, keys and values from the source"),
+        say(
+            "Compute queries, keys and values (q_proj, k_proj, v_proj) and join the heads (out_proj): queries from "
+            "the target, keys and values from the source"
+        ),
     ),
     "cross_maps": (say("Cross: n² part"), _MAPS),
     "decoder_ffn": (say("Decoder feed-forward"), _FFN),
-    "norms": (say("Norms"), say("Bring all tokens' vectors to the same size; the last norm ends a stack")),
+    "norms": (
+        say("Norms"),
+        say("Bring every token's vector to the same size, in the layers and at the end of a stack"),
+    ),
     "output": (say("Output layer"), say("A score for every target piece")),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -159,16 +164,16 @@ def _in_a_sentence(name: str, parts: Anatomy) -> str:
     """The diagram for people who cannot see it."""
     layers = {stack.name: stack.n_layers for stack in parts.stacks}
     if not parts.reads:
-        return say_n("Diagram of the model {name}: a decoder of {n} layer, and no encoder.",
-                     "Diagram of the model {name}: a decoder of {n} layers, and no encoder.", layers["decoder"],
+        return say_n("Diagram of the model {name}: a decoder with {n} layer and no encoder.",
+                     "Diagram of the model {name}: a decoder with {n} layers and no encoder.", layers["decoder"],
                      name=name)  # fmt: skip
     if not parts.writes:
-        return say_n("Diagram of the model {name}: an encoder of {n} layer, and no decoder.",
-                     "Diagram of the model {name}: an encoder of {n} layers, and no decoder.", layers["encoder"],
+        return say_n("Diagram of the model {name}: an encoder with {n} layer and no decoder.",
+                     "Diagram of the model {name}: an encoder with {n} layers and no decoder.", layers["encoder"],
                      name=name)  # fmt: skip
     return say(
-        "Diagram of the model {name}: an encoder of {n_encoder} layers on the left, a decoder of {n_decoder} on the "
-        "right, and the encoder's output going to every cross-attention.",
+        "Diagram of the model {name}: an encoder on the left (layers: {n_encoder}), a decoder on the right "
+        "(layers: {n_decoder}). The encoder's output goes to every cross-attention.",
         name=name, n_encoder=layers["encoder"], n_decoder=layers["decoder"],
     )  # fmt: skip
 

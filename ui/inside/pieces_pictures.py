@@ -193,7 +193,7 @@ def what_it_is(o: Chosen) -> str:
     book, table = o.book, _table(o)
     ordinary, length = book.norms[book.ordinary], float(book.norms[o.id])
     if not ordinary.size:
-        return joined(" ", [*table, say("It has only special pieces.")])
+        return joined(" ", [*table, say("This table has only special pieces.")])
     said = [
         *table,
         say("The vector of {piece} has length {length:.3f}, longer than {share:.0%} of all vectors; the median "
@@ -243,7 +243,7 @@ def piece_map(o: Chosen) -> Plot:
         say("{n} {where}", n=sum(point.kind == kind for point in points), where=where)
         for kind, where in KIND_NAMES.items()
     ]
-    alt = say("A map of {n} pieces by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
+    alt = say("{n} pieces plotted by their vectors: {counts}.", n=len(points), counts=joined(", ", counts))
     return Plot(spec=spec, alt=alt, clicked=place_below(len(o.book.norms)), said=Said(below=_of_map(o), pale=True))
 
 
@@ -252,7 +252,8 @@ def _of_map(o: Chosen) -> str:
     said = [
         say("Together, the two axes capture {share:.0%} of the variance of these {n} vectors.",
             share=sum(o.mapped.plane.shares), n=len(o.mapped.ids)),
-        say("Each piece of the sentence is shown with its {n} nearest, the chosen one with its {most} nearest.",
+        say("Each piece of the sentence is shown with its {n} nearest neighbours, the chosen piece with its {most} "
+            "nearest.",
             n=per_piece(len(o.shown)), most=NEIGHBOURS),
     ]  # fmt: skip
     if o.by == "cosine":

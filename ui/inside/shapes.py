@@ -55,7 +55,7 @@ def draw(run: OpenRun) -> None:
     said = [_what_was_read(seen, run)]
     if run.view.guess:
         said += [say("Everything after the current step is left out.")]
-    said += [say("The batch axis, of size {size}, is left out.", size=seen.src_ids[0])]
+    said += [say("The batch axis (size {size}) is left out.", size=seen.src_ids[0])]
     st.caption(drawing.plain(joined(" ", said)))
     sides = looked_at.sides_of(run.checkpoint.config)
     kept, options = choices.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
@@ -197,7 +197,7 @@ def _feed_forward(where: str, place: str, config: ModelConfig) -> list[Step]:
     ratio = say("d_ff / d_model = {ratio:g}", ratio=config.d_ff / config.d_model)
     function = ACTIVATIONS[config.activation]
     if config.gated:
-        product = say("{function} of the gate, times the other map", function=function)
+        product = say("{function} of the gate, times the up-projection", function=function)
         return [
             Step(where, say("Gate"), f"{place}.pre_activation", (), ratio),
             Step(where, say("Up-projection"), f"{place}.linear", (), ratio),

@@ -39,7 +39,7 @@ def draw(run: OpenRun, row: Any) -> None:
         return
     names = {place: norm_name(one, pre=o.pre) for place, one in enumerate(o.norms)}
     if config.norm == "both" or config.embedding_norm:
-        st.caption(say("Norms on a sub-layer's output, and one after the embedding, are not listed here."))
+        st.caption(say("Norms on sub-layer outputs and a norm after the embedding are not listed here."))
     choices.menu(choices.field(run.slot, "norm"), say("Norm"), names, width=340)
     st.markdown(drawing.plain(what_a_norm_does(o.normed)))
     show(pictures.norm, o, take=take)
@@ -55,9 +55,9 @@ def what_happens(o: OpenStream) -> str:
     if config.norm == "both":
         said = [
             say(
-                "In this model, sub-layers read a normalised copy, and what they add to the stream is normalised, "
-                "too. Averaged over these tokens, the stream's root mean square goes from {first:.2f} to "
-                "{last:.2f}.",
+                "In this model, sub-layers read a normalised copy of the stream, and what they add to it is "
+                "normalised, too. Averaged over these tokens, the stream's root mean square goes from {first:.2f} "
+                "to {last:.2f}.",
                 first=first,
                 last=last,
             )
@@ -65,8 +65,9 @@ def what_happens(o: OpenStream) -> str:
     elif config.norm == "pre":
         said = [
             say(
-                "This model is pre-norm: sub-layers read a normalised copy and add to the stream itself. Averaged "
-                "over these tokens, the stream's root mean square goes from {first:.2f} to {last:.2f}.",
+                "This model is pre-norm: sub-layers read a normalised copy of the stream and add their output to "
+                "the stream itself. Averaged over these tokens, the stream's root mean square goes from "
+                "{first:.2f} to {last:.2f}.",
                 first=first,
                 last=last,
             )
@@ -81,7 +82,9 @@ def what_happens(o: OpenStream) -> str:
             )
         ]
     if config.norm != "post" and config.final_norm:
-        said += [say("The final norm brings it to {size:.2f}.", size=float(measured.size[-1].mean()))]
+        said += [
+            say("The final norm brings the root mean square to {size:.2f}.", size=float(measured.size[-1].mean()))
+        ]
     said += [say("After the last layer, the stream's cosine with its starting vector is {kept:.2f}.", kept=kept)]
     return joined(" ", said)
 
@@ -90,8 +93,8 @@ def what_a_norm_does(found: Normed) -> str:
     """The range of the numbers before and after, and whether the formula gives what the model has."""
     said = [
         say(
-            "Across tokens, the standard deviation of a token's {n} numbers is {before} before the norm and "
-            "{after} after it. Across dimensions, γ is {gamma}.",
+            "Each token's vector has {n} numbers. Their standard deviation is {before} before the norm and {after} "
+            "after it, depending on the token. The norm's γ is {gamma}, depending on the dimension.",
             n=found.before.shape[1],
             before=_range(found.deviation_before),
             after=_range(found.deviation_after),

@@ -22,8 +22,8 @@ def draw(checkpoint: Checkpoint | None) -> None:
     there = lesson.known()
     st.markdown(
         say(
-            "Each step asks before it shows: predict, then look. The answers come from your own sentence and the "
-            "open checkpoint, so another sentence makes another question."
+            "Each step asks a question before it shows the answer: predict, then look. The answers come from your "
+            "own sentence and the open checkpoint, so a different sentence gives a different question."
         )
     )
     path, begin = route.places(there, "", short=True), say("Begin the {n}-minute path", n=route.SHORT_MINUTES)
@@ -33,7 +33,7 @@ def draw(checkpoint: Checkpoint | None) -> None:
             menu.ways([way])
             st.caption(
                 say(
-                    "{count}, marked below: attention, √d_head, positions, masks, and the words for them.",
+                    "{count}, marked below, on attention, √d_head, positions and masks, with the terms you need.",
                     count=say_n("{n} step", "{n} steps", len(path)),
                 ),
                 width="content",
@@ -77,7 +77,7 @@ def _facts(one: Lesson) -> list[Sentence]:
     ]
     before = [lesson.known()[name].title.said({}) for name in one.after if name in lesson.known()]
     if before:
-        said.append(say("First: {titles}.", titles=joined(", ", before)))
+        said.append(say("Builds on: {titles}.", titles=joined(", ", before)))
     on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
     if on_the_path:
         row = say_n(

@@ -59,7 +59,12 @@ def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> b
 def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
     public = in_room.public()
     if public is not None and public.least < LEAST_VOTES:
-        st.caption(say("The class votes. Even a few votes are shown, so others may be able to tell who chose what."))
+        st.caption(
+            say(
+                "The class votes. Results are shown even for a few votes, so your classmates may be able to tell who "
+                "chose what."
+            )
+        )
     else:
         st.caption(say("The class votes. Nobody, including the teacher, can see who voted for what."))
     answering.question(here, found, checkpoint, labels=_labels(found))
@@ -86,9 +91,9 @@ def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> 
     if public.taken:
         said.append(say("Your teacher will show the votes when the class is ready."))
     elif public.phase == "discuss":
-        said.append(say("Talk about it with your neighbours; then you vote again."))
+        said.append(say("Discuss the question with your neighbours; then you vote again."))
     else:
-        said.append(say("Talk about it with your neighbours; your teacher may ask again."))
+        said.append(say("Discuss the question with your neighbours; your teacher may ask again."))
     st.info(drawing.plain(joined(" ", said)))
     polling.results(public)
 

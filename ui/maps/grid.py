@@ -40,9 +40,9 @@ HOW_TO_READ_GIVEN: Final = say(
 )
 CLICK: Final = say("Click a tile to open its head.")
 SAME: Final[dict[Kind, str]] = {
-    "encoder": say("The same for encoder self-attention."),
-    "decoder": say("The same for decoder self-attention."),
-    "cross": say("The same for cross-attention."),
+    "encoder": say("The same picture for encoder self-attention."),
+    "decoder": say("The same picture for decoder self-attention."),
+    "cross": say("The same picture for cross-attention."),
 }
 
 

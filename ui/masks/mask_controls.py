@@ -38,7 +38,7 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
                 placeholder=say("Another sentence, or none"),
             )
     if chosen and run.checkpoint.config.pad_id is None:
-        st.info(say("This model has no padding piece to fill up a batch with, so your sentence runs alone."))
+        st.info(say("This model has no padding piece to fill a batch with, so your sentence runs alone."))
     found = attempt(lambda: batch_of(run))
     if found is None:
         return None

@@ -272,7 +272,7 @@ def verdict(scene: Scene) -> tuple[bool, str]:
         why = say("No: key {key} comes after query {query} (the future).", key=key + 1, query=query + 1)
     else:
         why = say("No: key {key} is padding of sentence {sentence}.", key=key + 1, sentence=batch.sentence + 1)
-    padded = say("Query {query} is padding itself; its result is never read.", query=query + 1)
+    padded = say("Query {query} is padding itself; its result is never used.", query=query + 1)
     return allowed, joined(" ", [why] if found.real_queries[query] else [why, padded])
 
 

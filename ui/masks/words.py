@@ -22,7 +22,7 @@ from words.numbers import written
 
 GUESSING = say(
     "Guess mode: the target is cut off after the current step, and everything below is computed from what remains. "
-    "To see more, go to the next step on the page Step through decoding."
+    "To see more, go to the next step on the Step page."
 )
 # For translators: code; only what follows a # is translated.
 CONVERSION = say(
@@ -36,8 +36,8 @@ TORCH = say(
     "what it should close, and no error is raised."
 )
 UNCHANGED = say(
-    "This run changes something inside the model. The masks and checks here are those of the unchanged model; *One "
-    "row* shows the changed run."
+    "In this run, something inside the model was changed. The masks and checks here are those of the unchanged "
+    "model; *One row* shows the changed run."
 )
 MINUS_INFINITY = "−∞"
 CLOSED_OTHERWISE = say("closed by the change to the model, or by a window")
@@ -47,17 +47,17 @@ MISTAKES = joined(
         say(
             "- **Two conventions, one inversion.** An additive causal mask (0 open, −∞ closed), passed to code "
             "that closes where `mask == 0`, reverses causality: query 1 sees only what comes after it, and the "
-            "last query sees nothing. `pad & added.bool()` does not fix that: −∞ is True, 0 is False. Only `pad & "
-            "(added == 0)` is right."
+            "last query sees nothing. `pad & added.bool()` does not fix that, because −∞ becomes True and 0 "
+            "becomes False. Only `pad & (added == 0)` is right."
         ),
         say(
             "- **Bool and float do not combine.** `pad & added` raises an error, because `&` does not take floats. "
             "Keep all masks bool and convert once, at the end."
         ),
         say(
-            "- **Which axis?** Padding closes *keys*: `(ids != pad)[:, None, None, :]`. With `[:, None, :, None]` "
-            "it closes the *queries* that are pads: real queries still read padding, and the softmax of a row with "
-            "every key closed is undefined."
+            "- **Which axis?** A padding mask has to close *keys*: `(ids != pad)[:, None, None, :]`. With `[:, "
+            "None, :, None]` it closes the *queries* that are pads: real queries still read padding, and the "
+            "softmax of a row whose keys are all closed is undefined."
         ),
         say(
             "- **A mask with three axes.** Broadcasting lines up the batch axis of `[batch, query, key]` with the "
@@ -65,8 +65,8 @@ MISTAKES = joined(
             "head 2 gets sentence 2's mask."
         ),
         say(
-            "- **No mask at all.** A decoder trained without the causal mask learns to copy the piece it should "
-            "predict: its loss is perfect and its output is useless."
+            "- **No causal mask.** A decoder trained without it learns to copy the piece it should predict: its "
+            "loss is perfect and its output is useless."
         ),
     ],
 )
@@ -79,9 +79,9 @@ def about_batch(batch: Batch) -> str:
     """How long the sentences of the batch are, and who is padded."""
     n_sentences = len(batch.traces)
     if batch.traces[0].pad_id is None:
-        return say("This model has no padding piece, so nothing is ever closed as padding.")
+        return say("This model has no padding piece, so no key is ever closed as padding.")
     if n_sentences == 1:
-        return say("A single sentence needs no padding. Add another one to see padding at work.")
+        return say("A single sentence needs no padding. Add a second sentence to see padding at work.")
     source = [batch.n_source(i) for i in range(n_sentences)]
     target = [batch.n_target(i) for i in range(n_sentences)]
     said = [say("{n} sentences run as one batch.", n=n_sentences)]
@@ -117,8 +117,8 @@ def about_mask(name: MaskName, masks: BatchMasks, *, n_heads: int) -> str:
     shared += [say("all queries")] if own[2] == 1 < n_queries else []
     shared += [say("all sentences")] if own[0] == 1 < n_batch else []
     said = say(
-        "The mask has shape {own} and is broadcast to [batch {batch}, head {head}, query {query}, key {key}]: the "
-        "same for {shared}.",
+        "The mask has shape {own} and is broadcast to [batch {batch}, head {head}, query {query}, key {key}]; it "
+        "is the same for {shared}.",
         own=list(own),
         batch=n_batch,
         head=n_heads,
@@ -130,11 +130,11 @@ def about_mask(name: MaskName, masks: BatchMasks, *, n_heads: int) -> str:
 
 
 _TAKEN_BY: dict[MaskName, str] = {
-    "source": say("Encoder self-attention uses it."),
-    "target": say("Decoder self-attention uses it together with the causal mask."),
-    "causal": say("Decoder self-attention uses it together with the target padding mask."),
-    "decoder": say("Decoder self-attention uses it: a key is seen only where both masks allow it."),
-    "cross": say("Cross-attention uses it: it closes source padding for the target's queries."),
+    "source": say("Encoder self-attention uses this mask."),
+    "target": say("Decoder self-attention uses this mask together with the causal mask."),
+    "causal": say("Decoder self-attention uses this mask together with the target padding mask."),
+    "decoder": say("Decoder self-attention uses this mask: a query sees a key only if both masks allow it."),
+    "cross": say("Cross-attention uses this mask: it closes source padding for the target's queries."),
 }
 
 
@@ -144,23 +144,30 @@ def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
     if any(config.windows) and name in ("causal", "decoder"):
         said.append(
             say(
-                "Some layers of this model have windows, which also close keys far back; the masks here leave the "
-                "windows out."
+                "Some layers of this model have windows, which also close keys far before the query. The masks "
+                "here do not include the windows."
             )
             if section == "masks"
-            else say("If this layer has a window, it also closes keys far back, whatever reason is given.")
+            else say(
+                "If this layer has a window, it also closes keys far before the query. The answer and the reason "
+                "given below do not include the window."
+            )
         )
     if config.mask_fill is not None and section == "masks":
         said.append(
             say(
-                "This model replaces closed scores by {fill:g}; read that wherever this page says −∞. The weights "
-                "are the model's own: closed keys get 0, unless a whole row is closed.",
+                "This model replaces the scores of closed keys with {fill:g}; wherever this page says −∞, read "
+                "this number instead. The weights are the model's own: closed keys get 0, unless a whole row is "
+                "closed.",
                 fill=config.mask_fill,
             )
         )
     if section == "one_row" and not plain_scores(config):
         said.append(
-            say("This model's scores are not q·k / √d_head alone; they are shown as the model computes them.")
+            say(
+                "This model does not compute its scores as q·k / √d_head alone; this page shows the scores that "
+                "the model computes."
+            )
         )
     return joined(" ", said)
 
@@ -168,9 +175,9 @@ def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
 def agreement(cells: int, different: int) -> str:
     """Whether the masks shown are those that the run recorded."""
     if different == 0:
-        return say("All {cells:,} cells agree with the masks that attention recorded in this run.", cells=cells)
+        return say("All {cells:,} cells match the masks that attention used in this run.", cells=cells)
     return say(
-        "{different:,} of {cells:,} cells differ from the masks that attention recorded in this run.",
+        "{different:,} of {cells:,} cells differ from the masks that attention used in this run.",
         different=different,
         cells=cells,
     )
@@ -180,26 +187,27 @@ def without_mask(batch: Batch) -> str:
     """Where decoding passes no mask at all; "" without a decoder."""
     if not batch.parts.writes:
         return ""
-    whole = say("These are the masks of the pass that reads the finished output at once.")
+    whole = say("These are the masks of the pass that reads the finished output all at once.")
     return joined(" ", [whole, _while_it_writes(batch)])
 
 
 def _while_it_writes(batch: Batch) -> str:
     if not batch.parts.reads:
         return say(
-            "While it writes with a key-value cache, the model passes None where nothing is closed. After the "
-            "prompt, self-attention gets no mask, because the one new query sees everything so far."
+            "While it writes with a key-value cache, the model passes None instead of a mask that closes nothing. "
+            "After the prompt, self-attention gets no mask, because there is only one new query, which may see "
+            "everything so far."
         )
     if batch.is_real("source").all():
         return say(
-            "While it writes with a key-value cache, the model passes None where nothing is closed. From the "
-            "second piece on, decoder self-attention gets no mask, because the one new query sees everything so "
-            "far. No source here is padded, so cross-attention gets None as well."
+            "While it writes with a key-value cache, the model passes None instead of a mask that closes nothing. "
+            "From the second piece on, decoder self-attention gets no mask, because there is only one new query, "
+            "which may see everything so far. No source here is padded, so cross-attention gets None as well."
         )
     return say(
-        "While it writes with a key-value cache, the model passes None where nothing is closed. From the second "
-        "piece on, decoder self-attention gets no mask, because the one new query sees everything so far. This "
-        "batch has padded sources, so cross-attention gets its mask at every step."
+        "While it writes with a key-value cache, the model passes None instead of a mask that closes nothing. From "
+        "the second piece on, decoder self-attention gets no mask, because there is only one new query, which may "
+        "see everything so far. This batch has padded sources, so cross-attention gets its mask at every step."
     )
 
 
@@ -224,8 +232,8 @@ def about_cell(
     query, key = cell
     if np.isnan(scores[key]):
         return say(
-            "Query {query} has no score with key {key}: with this change, each query reads only what comes before "
-            "it, and key {key} is not there yet.",
+            "Query {query} has no score with key {key}: with this change, each query is computed only from the "
+            "pieces up to its own position, and key {key} comes later.",
             query=query + 1,
             key=key + 1,
         )
@@ -234,8 +242,8 @@ def about_cell(
     weight = float(weights[key])
     if not allowed[key] and filled != MINUS_INFINITY:
         said = say(
-            "The key is closed, but here a closed score is replaced by {fill} and still takes part: the weight is "
-            "{weight:.4f}.",
+            "The key is closed, but its score is replaced with {fill} and still goes into the softmax: the weight "
+            "is {weight:.4f}.",
             fill=filled,
             weight=weight,
         )
@@ -248,7 +256,7 @@ def about_cell(
     total = float(np.exp(opened - largest).sum())
     if not np.isclose(np.exp(float(scores[key]) - largest) / total, weight, atol=ROUNDING):
         said = say(
-            "The weight is {weight:.4f}, which is not the softmax over the scores of the open keys alone.",
+            "The weight is {weight:.4f}. This is not simply the softmax over the scores of the open keys.",
             weight=weight,
         )
         return joined(" ", [start, said])
@@ -279,13 +287,14 @@ def about_rounding(moved: Movement, *, logits: bool) -> str:
     spacing, rounding = (written(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
     largest = (
         say(
-            "The largest logit here is {largest:.2f}; float32 numbers of that size lie {spacing} apart.",
+            "The largest logit here is {largest:.2f}; neighbouring float32 numbers of that size are {spacing} apart.",
             largest=moved.largest,
             spacing=spacing,
         )
         if logits
         else say(
-            "The largest number here is {largest:.2f}; float32 numbers of that size lie {spacing} apart.",
+            "The largest number here is {largest:.2f}; neighbouring float32 numbers of that size are {spacing} "
+            "apart.",
             largest=moved.largest,
             spacing=spacing,
         )
@@ -303,7 +312,9 @@ def nothing_later(batch: Batch) -> str:
     if not batch.parts.writes:
         return say("This is an encoder-only model: it has no causal mask, and every row may see what comes later.")
     if not batch.parts.reads:
-        return say("There is no later piece to change: the prompt is one piece, and nothing after it is read.")
+        return say(
+            "There is no later piece to change: the prompt is one piece, and the model reads nothing after it."
+        )
     return say("There is no later piece to change: the decoder reads only the start mark.")
 
 
@@ -340,9 +351,9 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
     if not held:
         said.append(say("That is more than rounding: earlier rows see what comes later."))
     elif before == 0:
-        said.append(say("No earlier row is affected: the mask keeps the future closed."))
+        said.append(say("No earlier row is affected: the mask hides what comes later."))
     else:
-        said.append(say("That is rounding: the mask keeps the future closed."))
+        said.append(say("That is rounding: the mask hides what comes later."))
     said.append(
         say(
             "Without the causal mask, {earlier} would change by up to {amount}.",
@@ -398,16 +409,16 @@ def _without_padding_mask(moved: Movement, *, side: str, of_source: bool) -> str
     without = moved.taken.max()
     if without > moved.rounding:
         return say(
-            "Without the {side} padding mask, they would change by up to {amount}.", side=side, amount=amount(without)
+            "Without the {side} padding mask, the change would be up to {amount}.", side=side, amount=amount(without)
         )
     if of_source:
         return say(
-            "Without the {side} padding mask, the change would be {amount} as well.",
+            "Without the {side} padding mask, the largest change would be {amount}.",
             side=side,
             amount=amount(without),
         )
     return say(
-        "Without the {side} padding mask, the change would be {amount} as well: pads come after every real piece, "
+        "Without the {side} padding mask, the largest change would be {amount}: pads come after every real piece, "
         "so the causal mask alone hides them.",
         side=side,
         amount=amount(without),

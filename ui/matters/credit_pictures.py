@@ -190,8 +190,8 @@ def parts(scene: Logit) -> Plot:
             chosen=grid.cell_of(run.view.kind, run.view.layer, run.view.head),
         ),
         alt=say(
-            "What each of {n} parts of the decoder adds to the logit, layers by components. The table has the same "
-            "numbers.",
+            "What each of {n} parts of the decoder adds to the logit, by layer and component. The table has the "
+            "same numbers.",
             n=int(np.isfinite(grid.values).sum()),
         ),
         how_to_read=HOW_TO_READ_MAP,
@@ -227,6 +227,6 @@ def bars(scene: Logit) -> Plot:
         others = say_n("{n} other", "{n} others", len(rest))
         bars.append(Bar(others, others, float(values[rest].sum())))
     figure = charts.contribution_bars_spec(bars, title=say("The largest parts"), every=every)
-    alt = say("The {n} parts that raise or lower the logit most; the first is {part}.",
+    alt = say("The {n} parts that raise or lower the logit most, starting with {part}.",
               n=min(MOST_BARS, len(order)), part=bars[0].name)  # fmt: skip
     return Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS, clicked=partial(_head_at, place_of, heads))

@@ -28,11 +28,11 @@ from ui.state.click import Click, cell_of
 from words import Sentence, joined, say
 
 WHAT_IT_SAYS: Final = say(
-    "Each head was set to 0 on its own, with all the others in place, while the model read the output that it had "
-    "written (Michel et al., 2019, section 3.2). This shows how much the output depends on a head, not what the "
-    "head is for. Where another part can take over, a head seems to matter little (McGrath et al., 2023, for whole "
-    "layers). Effects of single heads do not add up. The layers above were never trained on a head that writes "
-    "nothing."
+    "Each head was set to 0 on its own, with all other heads unchanged, while the model read the output that it "
+    "had written (Michel et al., 2019, section 3.2). This shows how much the output depends on a head, not what "
+    "the head is for. If another part can take over, a head seems to matter little (McGrath et al., 2023, for "
+    "whole layers). Effects of single heads do not add up. The layers above were never trained with a head that "
+    "writes only 0."
 )
 HOW_TO_READ_STEPS: Final = say("Each bar is one step; the dotted line is the mean over the steps.")
 HOW_TO_READ_TOKENS: Final = say("Each bar is one token; the dotted line is the mean over the tokens.")
@@ -88,7 +88,7 @@ def effects(scene: Measured) -> Plot | None:
             blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group
         ),
         alt=say(
-            "{title}, layers by heads, one block for each attention. The table below has the same numbers.",
+            "{title}, by layer and head, one block per attention. The table below has the same numbers.",
             title=words.title,
         ),
         how_to_read=joined(" ", [*read, say("Click a cell to look at its head."), WHAT_IT_SAYS]),

@@ -46,7 +46,9 @@ from words import Sentence, say
 MEASURE, STOP, REVEAL = "matters_measure", "matters_stop", "matters_heads_reveal"
 VERDICT, TABLE, CSV = "matters_verdict", "matters_table", "matters_csv"
 LOOK_SECONDS: Final = 0.5
-CHOOSE: Final = say("Click a cell of either map to look at one head: what it changes step by step, and its weights.")
+CHOOSE: Final = say(
+    "Click a cell of either chart to look at one head: its weights, and what it changes step by step."
+)
 
 
 def draw(run: OpenRun) -> None:
@@ -102,7 +104,9 @@ def _offer(run: OpenRun) -> None:
     """Draw the button that begins the measurement."""
     if not measuring.begins_by_itself(run.checkpoint):
         n = run.checkpoint.config.count_parameters()
-        said = say("With {n:,} parameters this may take a minute; other visitors go first.", n=n)
+        said = say(
+            "This model has {n:,} parameters, so this may take a minute; other visitors' requests run first.", n=n
+        )
         st.info(said, icon=":material/hourglass_top:")
     st.button(
         say("Measure every head"),
@@ -161,7 +165,7 @@ def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentenc
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
     return say(
-        "{head}: {effect}, rank {rank} of all {n} heads by size.",
+        "{head}: {effect}. By size, this effect ranks {rank} among all {n} heads.",
         head=name_of(run.view.kind, layer, head),
         effect=written(own, measure),
         rank=int((sizes > abs(own)).sum()) + 1,

@@ -90,10 +90,10 @@ def _logit(run: OpenRun) -> None:
 def _why_not(run: OpenRun) -> str:
     if anatomy(run.checkpoint.config).fills:
         return say(
-            "This encoder-only model generates no output. The head between its stream and its logits is not "
+            "This encoder-only model generates no output. The MLM head between its stream and its logits is not "
             "linear, so a logit is not a sum of contributions."
         )
-    return say("This encoder-only model generates no output: it has no logits to take apart.")
+    return say("This encoder-only model generates no output, so it has no logits to break down.")
 
 
 def _chosen(run: OpenRun, grid: Grid) -> None:

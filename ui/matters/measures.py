@@ -53,14 +53,14 @@ WORDS: Final[dict[tuple[Shown, bool], Words]] = {
     ("log_prob", False): Words(
         say("Output without each head: log-probability"),
         say("change, nats"),
-        say("The output's log-probability without the head, minus its log-probability with the head. Below 0, the "
-            "output needs the head."),
+        say("The output's log-probability without the head, minus its log-probability with the head. A value below "
+            "0 means that the output needs the head."),
     ),
     ("log_prob", True): Words(
         say("This step without each head: log-probability"),
         say("change, nats"),
-        say("The piece's log-probability without the head, minus its log-probability with the head. Below 0, the "
-            "piece needs the head."),
+        say("The piece's log-probability without the head, minus its log-probability with the head. A value below "
+            "0 means that the piece needs the head."),
     ),
     ("probability", False): Words(
         say("Output without each head: probability"),
@@ -76,14 +76,14 @@ WORDS: Final[dict[tuple[Shown, bool], Words]] = {
     ("kl", False): Words(
         say("Output without each head: KL divergence"),
         say("KL, nats"),
-        say("How far the distribution of the next piece moves: Σ p ln(p/p′), where p is with the head and p′ "
-            "without it, averaged over the steps."),
+        say("How much the distribution of the next piece changes: Σ p ln(p/p′), averaged over the steps. p is the "
+            "probability with the head, p′ without it."),
     ),
     ("kl", True): Words(
         say("This step without each head: KL divergence"),
         say("KL, nats"),
-        say("How far the distribution of the next piece moves: Σ p ln(p/p′), where p is with the head and p′ "
-            "without it."),
+        say("How much the distribution of the next piece changes: Σ p ln(p/p′). p is the probability with the "
+            "head, p′ without it."),
     ),
     ("pieces", False): Words(
         say("Output without each head: changed choices"),
@@ -98,7 +98,7 @@ WORDS: Final[dict[tuple[Shown, bool], Words]] = {
     ("vectors", False): Words(
         say("Final vectors without each head"),
         say("share of the length"),
-        say("This encoder-only model generates no output, so this measures how far the final vectors move, as a "
+        say("This encoder-only model generates no output. So this measures how much the final vectors change, as a "
             "share of their length, averaged over the tokens."),
     ),
 }  # fmt: skip
@@ -145,7 +145,7 @@ def concentration(looking: Looking, kind: Kind, *, step: int | None) -> np.ndarr
 def written(value: float, measure: Shown) -> Sentence:
     """A number with its unit, as a sentence says it."""
     if not np.isfinite(value):
-        return say("no finite number")
+        return say("not a finite number")
     match measure:
         case "log_prob":
             return say("{value:+.3f} nats", value=value)
@@ -203,7 +203,7 @@ def said(
     whole = _WHAT[measure][step is not None]
     seen, owed = head_name(*one.seen), head_name(*one.owed)
     by_row = step is not None and EVERY_PART.attention(kind).stack == "decoder"
-    rows = say("in this step's row") if by_row else say("on average over its rows")
+    rows = say("in this step's row") if by_row else say("on average over all rows")
     first = say(
         "{attention}: of its {n} heads, {head} has the most concentrated weights (the largest weight of a row is "
         "{weight:.2f} {rows}).",
@@ -222,8 +222,9 @@ def said(
         )  # fmt: skip
     else:
         then = say(
-            "Attention and effect disagree here: removing that head changes {what} by {effect}, but removing "
-            "{other} by {most}. The latter is number {rank} of {n} by concentration of its weights ({weight:.2f}).",
+            "Attention and effect disagree here: removing that head changes {what} by {effect}. The largest "
+            "effect, {most}, comes from removing {other}, whose weights rank {rank} of {n} by concentration "
+            "({weight:.2f}).",
             what=whole, effect=written(effects[one.seen], measure), other=owed,
             most=written(effects[one.owed], measure), rank=one.rank, n=one.n_heads, weight=sharp[one.owed],
         )  # fmt: skip

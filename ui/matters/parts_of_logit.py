@@ -56,21 +56,21 @@ def part_name(part: Part) -> str:
         case "ffn", _:
             return say("Layer {layer}, feed-forward", layer=layer)
         case "ffn_bias", _:
-            return say("Layer {layer}, bias of feed-forward", layer=layer)
+            return say("Layer {layer}, feed-forward bias", layer=layer)
         case "attention", "cross_attn":
-            return say("Layer {layer}, cross-attention as changed", layer=layer)
+            return say("Layer {layer}, cross-attention (changed)", layer=layer)
         case "attention", _:
             return say("Layer {layer}, self-attention (changed)", layer=layer)
         case "attention_bias", "cross_attn":
-            return say("Layer {layer}, bias of cross-attention", layer=layer)
+            return say("Layer {layer}, cross-attention bias", layer=layer)
         case "attention_bias", _:
-            return say("Layer {layer}, bias of self-attention", layer=layer)
+            return say("Layer {layer}, self-attention bias", layer=layer)
         case "norm", "cross_attn":
-            return say("Layer {layer}, β of the norm around cross-attention", layer=layer)
+            return say("Layer {layer}, β of the cross-attention norm", layer=layer)
         case "norm", "self_attn":
-            return say("Layer {layer}, β of the norm around self-attention", layer=layer)
+            return say("Layer {layer}, β of the self-attention norm", layer=layer)
         case "norm", _:
-            return say("Layer {layer}, β of the norm around feed-forward", layer=layer)
+            return say("Layer {layer}, β of the feed-forward norm", layer=layer)
         case _:
             return say("Layer {layer}, added by a change", layer=layer)
 
@@ -217,7 +217,7 @@ def _remainder(left: float, capped: float, size: float) -> str:
     """What is left, for parts that are of this size together."""
     small = max(SMALL, ROUNDING * size)
     if abs(left) < small:
-        return say("The remainder, {left:.1e}, is rounding.", left=left)
+        return say("The remainder, {left:.1e}, is rounding error.", left=left)
     if capped and abs(left - capped) < small:
         return say(
             "The remainder, {left:+.4f}, comes from the cap on the logits, which cannot be split among the parts.",
@@ -250,18 +250,18 @@ def what_it_is(run: Seen) -> str:
     config = run.checkpoint.config
     if config.norm_kind == "none":
         how = say(
-            "Each part's contribution is the dot product of its vector with the piece's row of the output table, "
-            "just as the logit is computed from the stream."
+            "Each part's contribution is the dot product of its vector with the piece's row in the output layer's "
+            "table. The logit is computed from the stream in the same way."
         )
     elif config.norm == "post":
         how = say(
-            "Each part's vector goes through the norms that follow, each dividing by the same size as in this run. "
-            "Its contribution is the dot product with the piece's row of the output table."
+            "Each part's vector goes through the norms after it; each norm divides by the same number as in this "
+            "run. The contribution is the dot product with the piece's row in the output layer's table."
         )
     else:
         how = say(
-            "Each part's vector goes through the final norm, which divides by the same size as in this run. Its "
-            "contribution is the dot product with the piece's row of the output table."
+            "Each part's vector goes through the final norm, which divides by the same number as in this run. The "
+            "contribution is the dot product with the piece's row in the output layer's table."
         )
     said = [
         how,

@@ -33,9 +33,7 @@ _POINTS: Final = 100  # of all lines together until the error is small, about
 def draw(run: OpenRun) -> None:
     """Draw the part."""
     if not anatomy(run.checkpoint.config).writes:
-        st.info(
-            say("This encoder-only model generates no output, so there is no step whose piece could be explained.")
-        )
+        st.info(say("This encoder-only model generates no output, so there are no steps to explain."))
         return
     if run.looking.covered:
         ask_first(run, say("This chart would give the answer away."), key=REVEAL)

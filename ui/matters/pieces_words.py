@@ -40,26 +40,26 @@ MEANINGS: Final = {
     ),
     "hidden": say(
         "Lost if hidden: the probability of the piece written, minus its probability while no other token may "
-        "attend to this piece. It is the only experiment here. But pieces that can replace each other show no "
-        "effect when hidden one by one, and no model was trained on sentences with holes. Zeiler and Fergus "
-        "(2014), section 4.2; Li et al. (2016)."
+        "attend to this piece. Of the measures here, only this one is an experiment. But pieces that can replace "
+        "each other show no effect when hidden one by one, and no model was trained on sentences with missing "
+        "pieces. Zeiler and Fergus (2014), section 4.2; Li et al. (2016)."
     ),
     "gradient": say(
-        "Input × gradient: what the embedding would add to ln p if the model were linear around it. It holds only "
-        "for small changes and is near 0 wherever the model is sure. Denil et al. (2014)."
+        "Input × gradient: what the embedding would add to ln p if the model were linear near this embedding. This "
+        "holds only for small changes and is near 0 wherever the model is sure. Denil et al. (2014)."
     ),
     "integrated": say(
-        "Integrated: the mean gradient on the way from a baseline to the embedding, times the difference between "
-        "the two. The numbers add up to the difference in ln p. A different baseline gives different numbers. "
-        "Sundararajan et al. (2017), sections 3 and 5."
+        "Integrated: the mean gradient along the way from a baseline to the embedding, times the difference "
+        "between embedding and baseline. The numbers add up to the difference in ln p. A different baseline gives "
+        "different numbers. Sundararajan et al. (2017), sections 3 and 5."
     ),
     "moved": say(
         "‖α·v·W_O‖: the length of what the heads take from the piece. A long vector may point in a direction that "
-        "nothing reads. Kobayashi et al. (2020), section 2."
+        "no later part of the model reads. Kobayashi et al. (2020), section 2."
     ),
     "rollout": say(
-        "Rollout: weights followed down through all layers, with half of each kept by the residual stream. It "
-        "ignores values and feed-forward networks. Abnar and Zuidema (2020), section 3."
+        "Rollout: weights traced back through all layers; in each layer, half of the weight stays in the residual "
+        "stream. It ignores values and feed-forward networks. Abnar and Zuidema (2020), section 3."
     ),
 }
 
@@ -69,11 +69,11 @@ def how_to_read(run: Seen, weighed: Weighed) -> str:
     lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
         lines.append(
-            say("This model is decoder-only, so the pieces are everything it had read. The last one is where the "
-                "step's own row begins, so it cannot be hidden.")
+            say("This model is decoder-only, so the pieces shown are everything it had read. The row of this step "
+                "begins at the last piece, so that piece cannot be hidden.")
         )  # fmt: skip
     if run.trace.query.interventions:
-        lines.append(say("Everything is measured in the changed run; the changes above stay in place."))
+        lines.append(say("Everything is measured in the changed run: the changes above stay active."))
     return joined("\n", lines)
 
 
@@ -81,7 +81,7 @@ def no_rollout(run: Seen) -> str:
     """Why there is no rollout."""
     if not run.checkpoint.config.residual:
         return say("this model has no residual stream, which rollout requires")
-    return say("a change in this run leaves rows without weights")
+    return say("a change in this run leaves some rows without weights")
 
 
 def completeness(found: Integrated, baseline: Baseline) -> str:
@@ -95,9 +95,9 @@ def completeness(found: Integrated, baseline: Baseline) -> str:
     if found.is_complete:
         return numbers
     if baseline == "zero":
-        advice = say("That is too large to rely on single numbers. The mean embedding may be a better baseline.")
+        advice = say("This error is too large to trust single numbers. The mean embedding may be a better baseline.")
     else:
-        advice = say("That is too large to rely on single numbers.")
+        advice = say("This error is too large to trust single numbers.")
     return joined(" ", [numbers, advice])
 
 
@@ -163,7 +163,7 @@ def in_words(step: StepView, target: str) -> str:
     eye, hand = step.name(looked), step.name(needed)
     match step.outcome:
         case "nothing":
-            return say("This step has read no piece that could be hidden from it.")
+            return say("This step has not read any piece that can be hidden.")
         case "none":
             return say(
                 "No piece alone decides this step: hiding {hand} changes the probability of “{target}” most, but "
@@ -212,13 +212,19 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
             ", ",
             [*map(str, differ[: MOST_LISTED - 1]), *[f"{n}{more}" for n in differ[MOST_LISTED - 1 : MOST_LISTED]]],
         )
-        said.append(say_n("They differ at step {listed}.", "They differ at steps {listed}.", len(differ),
-                          listed=listed))  # fmt: skip
+        said.append(
+            say_n(
+                "Attention and hiding differ at step {listed}.",
+                "Attention and hiding differ at steps {listed}.",
+                len(differ),
+                listed=listed,
+            )
+        )
     if n_none:
         said.append(
             say_n(
-                "At {n} step no piece alone changes the probability by {least} or more.",
-                "At {n} steps no piece alone changes the probability by {least} or more.",
+                "At {n} step, no piece alone changes the probability by {least} or more.",
+                "At {n} steps, no piece alone changes the probability by {least} or more.",
                 n_none,
                 least=DECIDES,
             )

@@ -57,8 +57,8 @@ def images(
         from kaleido import Kaleido
     except ModuleNotFoundError as error:
         raise GlassformerError(
-            "PNG and SVG files need {name}; install it with `pip install 'glassformer[pictures]'`. HTML needs "
-            "nothing.",
+            "PNG and SVG files need {name}; install it with `pip install 'glassformer[pictures]'`. HTML files need "
+            "nothing extra.",
             name=error.name,
         ) from error
 

@@ -183,7 +183,9 @@ def picture_file(
     for word in parameters:
         if word not in ADDRESS_WORDS:
             near = ", ".join(get_close_matches(word, ADDRESS_WORDS, n=3) or ADDRESS_WORDS)
-            raise QueryError("{word} is not part of an address; choose from {known}.", word=shown(word), known=near)
+            raise QueryError(
+                "{word} is not a parameter of an address; choose from {known}.", word=shown(word), known=near
+            )
     link, notes = read_link({**parameters, "src": (source,)})
     checkpoint = load(folder)
     trace = checkpoint.run(link.query(checkpoint.content_hash))

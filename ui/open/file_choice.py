@@ -34,7 +34,7 @@ def source(chosen: Entry) -> Entry | None:
         on_change=_take,
         accept_new_options=True,
         format_func=lambda name: found[name].title if handed_in.is_name(name) and name in found else name,
-        placeholder=say("Or choose one on this server, or type its path"),
+        placeholder=say("Or choose a file or folder on this server, or type its path"),
         width=620,
     )
     refused = st.session_state.pop(REFUSED, None)
@@ -47,17 +47,17 @@ def how_to_bring_one() -> None:
     """Say where files and folders have to lie, and which can be opened."""
     st.markdown(
         say(
-            "Put a file or folder into a folder of checkpoints, or start the app with `-- {option} DIR`. Nothing "
-            "outside these folders is opened:",
+            "Put the file or folder into one of the folders of checkpoints below, or start the app with `-- "
+            "{option} DIR`. Nothing outside these folders can be opened:",
             option=loading.OPTION,
         )
     )
     st.markdown("\n".join(f"- **{drawing.plain(folder.name)}**" for folder in loading.folders()))
     st.markdown(
         say(
-            "You can open folders of Hugging Face's `transformers`; what fairseq, OpenNMT-py, Joey NMT and Marian "
-            "save; and files of `torch.save` or safetensors ({suffixes}) whose model is PyTorch's own or from a "
-            "tutorial. The page Checkpoints lists the families of models.",
+            "You can open Hugging Face `transformers` folders and models saved by fairseq, OpenNMT-py, Joey NMT or "
+            "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}) that contain "
+            "PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model families.",
             suffixes=", ".join(SUFFIXES),
         )
     )
@@ -77,8 +77,8 @@ def _take() -> None:
 
 def _nowhere(path: str) -> str:
     return say(
-        "“{path}” is not a model of another program in the folders of checkpoints. Expected a folder with a "
-        "config.json, or a file that ends in {suffixes}; the path can have at most {most} characters.",
+        "The folders of checkpoints contain no model from another program at “{path}”. Expected a folder with a "
+        "config.json, or a file that ends in {suffixes}. A path can have at most {most} characters.",
         most=MAX_NAME,
         path=path[:80],
         suffixes=", ".join(SUFFIXES),

@@ -46,8 +46,8 @@ def about(entry: Entry) -> None:
     if not handed_in.is_name(entry.name):
         return
     said = [
-        say("Uploaded. Only people with this page's address can see it."),
-        say("It is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
+        say("Uploaded. Only people with this page's address can see the model."),
+        say("The upload is deleted after {minutes} minutes without use.", minutes=round(KEPT_SECONDS / 60)),
     ]
     if left := handed_in.left_out(entry.name):
         names = joined(", ", [drawing.plain(name) for name in left[:MOST_ROWS]])
@@ -95,17 +95,17 @@ def _zone() -> None:
 
 def _what_is_taken() -> str:
     pickles = say(
-        "`.pt` files are unpacked by a process that can do nothing else; files that hold more than weights are "
-        "rejected."
+        "`.pt` files are unpacked in an isolated process that can do nothing else. Files that contain more than "
+        "weights are rejected."
     )
     if switch.mode() == "no-pickles":
-        pickles = say("This server does not accept files of `torch.save` (`.pt`, `.pth`, `.bin`, `.ckpt`).")
+        pickles = say("This server does not accept `torch.save` files (`.pt`, `.pth`, `.bin`, `.ckpt`).")
     return joined(
         " ",
         [
             say(
-                "Upload all files of one model (weights, `config.json`, tokenizers), or a zip archive of them. One "
-                "file can have at most {most:,} MB, all files together {all:,} MB.",
+                "Upload all files of one model (weights, `config.json`, tokenizers), or a zip archive of them. "
+                "Each file can have at most {most:,} MB, and all files together at most {all:,} MB.",
                 most=switch.megabytes_of_a_file(),
                 all=OURS.unpacked // MEGABYTE,
             ),
@@ -216,8 +216,8 @@ def _why_off() -> str:
         )
     if not can_limit():
         return say(
-            "Nothing can be uploaded here: this system cannot limit the resources that reading a file takes. Put "
-            "files into a folder of checkpoints."
+            "Nothing can be uploaded here because this system cannot limit the resources used to read a file. Put "
+            "files into a folder of checkpoints instead."
         )
     return say(
         "Nothing can be uploaded on this server. Its operator can allow uploads with `-- {option} on`.",

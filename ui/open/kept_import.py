@@ -39,7 +39,7 @@ _ONE_AT_A_TIME = threading.Lock()
 def going_on(entry: Entry) -> None:
     """Draw the links to the pages, and the form that writes a folder."""
     links(entry)
-    st.caption(say("The address of every page contains your answers, so a link opens the same model."))
+    st.caption(say("The address of every page contains your answers, so a link to the page opens the same model."))
     if switch.is_local() or not handed_in.is_name(entry.name):  # a server's disk is not every visitor's
         _form(entry)
 
@@ -60,12 +60,12 @@ def _form(entry: Entry) -> None:
     if not folders:
         st.caption(
             say(
-                "No folder of checkpoints here can be written to. To keep the answers, copy the address of this "
+                "There is no writable folder of checkpoints here. To keep the answers, copy the address of this "
                 "page, or run `python -m transformer import` on your own machine."
             )
         )
         return
-    with st.expander(say("Keep the answers: write a checkpoint folder")), st.form(KEEP, border=False):
+    with st.expander(say("Keep the answers: save a checkpoint folder")), st.form(KEEP, border=False):
         st.session_state.setdefault(NAME, entry.folder.stem)
         name = st.text_input(say("Name of the new folder"), key=NAME, max_chars=80)
         where = st.selectbox(say("In"), list(folders), key=WHERE, format_func=lambda place: folders[place].name)
@@ -94,7 +94,7 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
     folder = parent / checked(name)
     content = foreign_models.preview(entry, given).content
     if content is None:
-        raise CheckpointError("“{name}”: some questions are still open.", name=entry.name)
+        raise CheckpointError("“{name}”: some questions are not answered yet.", name=entry.name)
     with content.values() as values:
         needed = n_bytes(values)
     with _ONE_AT_A_TIME:
@@ -102,14 +102,15 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
             free = shutil.disk_usage(parent).free
             if free < _MARGIN * needed:
                 raise CheckpointError(
-                    "“{folder}”: has {free:,} bytes left, and the model needs {needed:,}; free up twice that much.",
+                    "“{folder}”: has only {free:,} bytes free. The model needs {needed:,} bytes; free up at least "
+                    "twice as much.",
                     folder=parent.name,
                     free=free,
                     needed=needed,
                 )
             folder.mkdir()  # takes the name, or says that somebody has it
         except FileExistsError:
-            raise CheckpointError("“{name}”: exists already; choose another name.", name=name) from None
+            raise CheckpointError("“{name}”: already exists; choose another name.", name=name) from None
         except OSError as error:
             raise _unwritten(folder, error) from None
         try:
@@ -132,8 +133,8 @@ def checked(name: str) -> str:
     name = name.strip()
     if not _NAME.fullmatch(name) or name.endswith(_ENDINGS):
         raise CheckpointError(
-            "The name {found} cannot be used; expected 1 to 80 letters and numbers, with . _ - ( ) or spaces "
-            "between them, not ending in {endings}.",
+            "The name {found} cannot be used. Use 1 to 80 letters and numbers, with . _ - ( ) or spaces between "
+            "them. A name must not end in {endings}.",
             found=shown(name),
             endings=", ".join(_ENDINGS),
         )

@@ -17,8 +17,8 @@ from words import say
 MOST_OUTPUT: Final = 24  # characters of an output that stand beside a choice
 LANGUAGES: Final = ("source_language", "target_language")
 FIELDS: Final[Mapping[str, str]] = {
-    "n_heads": say("Heads in each attention"),
-    "norm": say("Place of the norms"),
+    "n_heads": say("Heads in each attention sub-layer"),
+    "norm": say("Placement of the norms"),
     "norm_kind": say("Kind of norm"),
     "norm_eps": say("Epsilon of the norms"),
     "scale_embedding": say("Embeddings times √d_model"),
@@ -27,8 +27,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "sinusoid_layout": say("Order of the sines and cosines"),
     "score_scale": say("Scale of the scores"),
     "max_len": say("Maximum tokens per side"),
-    "src_table": say("Tensor of the source's embeddings"),
-    "tgt_table": say("Tensor of the target's embeddings"),
+    "src_table": say("Tensor of the source embeddings"),
+    "tgt_table": say("Tensor of the target embeddings"),
     "output_table": say("Tensor of the output layer"),
     "ignored": say("Tensors that the model does not need"),
     "prepend_source_bos": say("Texts begin with the start mark"),
@@ -46,8 +46,8 @@ FIELDS: Final[Mapping[str, str]] = {
 _VALUES: Final[Mapping[tuple[str, Any], str]] = {
     ("norm", "pre"): say("pre: before each sub-layer"),
     ("norm", "post"): say("post: after each sub-layer"),
-    ("norm_kind", "layer"): say("layer: divided by the square root of variance plus epsilon"),
-    ("norm_kind", "deviation"): say("deviation: divided by the standard deviation plus epsilon"),
+    ("norm_kind", "layer"): say("layer: divides by √(variance + epsilon)"),
+    ("norm_kind", "deviation"): say("deviation: divides by (standard deviation + epsilon)"),
 }
 
 

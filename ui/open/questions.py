@@ -41,7 +41,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
     if not any(map(_is_question, report.fields)):
         return
     st.subheader(say("What the files do not say"))
-    said = say_n("{n} question is open.", "{n} questions are open.", len(report.asked))
+    said = say_n("{n} question still needs an answer.", "{n} questions still need an answer.", len(report.asked))
     st.caption(said if report.asked else say("Every question is answered."))
     if any(one.name not in NOT_TRIED for one in report.tried):
         scoring.scoring(entry, report)
@@ -57,7 +57,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
             disabled=not best,
             on_click=_answer_all,
             args=(entry.name, best),
-            help=say("Compare the choices first; this button then uses those with the lowest loss together."),
+            help=say("Compare the choices first. This button then uses the combination with the lowest loss."),
         )
         forget(entry)
     found = [one for one in report.fields if _is_question(one)]
@@ -123,7 +123,7 @@ def _several(entry: Entry, field: Field) -> None:
         naming.label(field),
         names,
         key=key,
-        placeholder=say("None; choose those that it does not need"),
+        placeholder=say("None; choose the tensors that the model does not need"),
         on_change=_take,
         args=(entry.name, field.name, key),
     )
@@ -172,7 +172,9 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
         name, path = half
         other = SIDES[1 - SIDES.index(name)]
         said = {
-            "source_pieces": say("The output has no tokenizer yet: choose one above, or use the same."),
+            "source_pieces": say(
+                "The output has no tokenizer yet: choose one above, or use the source's tokenizer for both."
+            ),
             "target_pieces": say(
                 "The source has no tokenizer yet: choose one above, or use the output's tokenizer for both."
             ),
@@ -180,7 +182,10 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(said[name])
             st.button(
-                say("The same for both sides"), key=SAME, on_click=_answer_all, args=(entry.name, ((other, path),))
+                say("Use one tokenizer for both sides"),
+                key=SAME,
+                on_click=_answer_all,
+                args=(entry.name, ((other, path),)),
             )
 
 

@@ -26,7 +26,7 @@ FIELDS, TENSORS = "import_fields", "import_tensors"
 def examined(entry: Entry) -> ImportReport | None:
     """The report, without the answers where they are impossible, which is said; None if the thing cannot be read."""
     given = session.answers_of(entry.name)
-    with st.spinner(say("Looking into “{name}”…", name=drawing.plain(entry.title))):
+    with st.spinner(say("Inspecting “{name}”…", name=drawing.plain(entry.title))):
         if not given:
             found = attempt(lambda: foreign_models.preview(entry))
             return None if found is None else found.report
@@ -80,8 +80,8 @@ def summary(report: ImportReport) -> None:
     _names(
         report.left_over,
         say_n(
-            "{n} tensor has no known meaning, so the model might be misread and cannot be opened.",
-            "{n} tensors have no known meaning, so the model might be misread and cannot be opened.",
+            "{n} tensor has no known meaning. The model might be misread, so it cannot be opened.",
+            "{n} tensors have no known meaning. The model might be misread, so it cannot be opened.",
             len(report.left_over),
         ),
     )
@@ -94,18 +94,18 @@ def details(report: ImportReport) -> None:
             FIELDS,
             [say("Field"), say("Value"), say("How"), say("Evidence")],
             report.field_rows(),
-            say("Every field of the config with its value and how it is known."),
+            say("Every config field with its value and where the value comes from."),
         )
     with st.expander(_counted_tensors(report)):
         _table(
             TENSORS,
             [say("Tensor"), say("Type and shape"), say("What became of it"), say("How, or why")],
             report.rows(),
-            say("Every tensor of the file and what became of it; tensors that all layers have are in one row."),
+            say("Every tensor in the file and what became of it. Tensors that all layers have are in one row."),
         )
         filled = [say("“{name}”: {how}", name=one.name, how=one.filled) for one in report.model_tensors if one.filled]
         if filled:
-            said = say("Not in the file and filled in: {names}.", names=joined("; ", filled[:MOST_NAMES]))
+            said = say("Not in the file, but filled in: {names}.", names=joined("; ", filled[:MOST_NAMES]))
             st.caption(drawing.plain(said))
 
 

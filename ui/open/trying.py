@@ -54,10 +54,13 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     st.caption(drawing.plain(say("Read as: {pieces}", pieces=" ".join(trace.src_pieces))))
     parts = anatomy(checkpoint.config)
     if parts.fills:
-        st.info(say("This model fills in hidden pieces. Hide one on the page Step through decoding."))
+        st.info(say("This model fills in hidden pieces. Hide a piece on the Step page."))
     elif not parts.writes:
         st.info(
-            say("This encoder-only model generates no output; the other pages show what it does with the sentence.")
+            say(
+                "This encoder-only model generates no output. The other pages show what the model does with the "
+                "sentence."
+            )
         )
     if not parts.writes:
         return
@@ -66,7 +69,7 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     if trace.n_steps:
         said = [
             say(
-                "The pieces that the model wrote have a mean probability of {probability:.3f} (geometric mean).",
+                "The model gave the pieces of its output a mean probability of {probability:.3f} (geometric mean).",
                 probability=float(np.exp(trace.log_prob / trace.n_steps)),
             ),
             say("If the output makes no sense or repeats one piece again and again, one of the answers is wrong."),

@@ -28,13 +28,14 @@ from words import joined, say, say_n
 
 MOST_ON_CIRCLE = 128
 HOW_TO_READ_BIAS_CURVES = say(
-    "Each line is one head: what it adds to the score q·k of a query and a key at that distance. A bias lower by 1 "
-    "gives a key about e = 2.7 times less weight. Left of 0, the key comes before the query."
+    "Each line is one head: the bias it adds to the score q·k of a query and a key at that distance. If the bias "
+    "is lower by 1, the key's weight is divided by about 2.7 (the number e). Left of 0, the key comes before the "
+    "query."
 )
 HOW_TO_READ_EVEN = say(
-    "Each point is the product q·k of a query and an equal key at that distance, if all pairs of dimensions had "
-    "the same length: the mean of cos(d·wᵢ) over the pairs. It is 1 at distance 0 and falls as the pairs get out "
-    "of step. A head's own queries and keys are long in some pairs and short in others."
+    "Each point is the dot product q·k of a query and an identical key at that distance, assuming that all pairs "
+    "of dimensions have the same length. It is the mean of cos(d·wᵢ) over the pairs: 1 at distance 0, and lower as "
+    "the pairs get out of step. In a real head, queries and keys are long in some pairs and short in others."
 )
 
 
@@ -169,7 +170,7 @@ def _line_name(turning: Turning) -> str:
     return say_n("layer {numbers}", "layers {numbers}", len(turning.layers), numbers=layers_said(turning))
 
 
-@PAIR.picture("rotary_circle", say("Where a pair is turned to"), follows="still")
+@PAIR.picture("rotary_circle", say("How each position turns a pair"), follows="still")
 def circle(shown: Shown) -> Plot | None:
     """Where the chosen pair is turned to at each position."""
     turning, pair = shown.turns, shown.pair
@@ -177,15 +178,19 @@ def circle(shown: Shown) -> Plot | None:
         return None
     count, note = min(shown.count, MOST_ON_CIRCLE), ""
     if count < shown.config.max_len:
-        note = say("Drawn: p from 0 to {last} of {end}.", last=count - 1, end=shown.config.max_len - 1)
+        note = say(
+            "Drawn: positions p from 0 to {last}, out of 0 to {end}.", last=count - 1, end=shown.config.max_len - 1
+        )
     spec = charts.turning_circle_spec(
-        float(turning.speeds[pair]), count, title=say("Pair {pair}: where it is turned to", pair=pair), note=note
+        float(turning.speeds[pair]), count, title=say("Pair {pair}: how each position turns it", pair=pair), note=note
     )
-    alt = say("The first unit vector of pair {pair} at each position, as points on a circle.", pair=pair)
+    alt = say(
+        "The first unit vector of pair {pair}, as turned by each position, drawn as points on a circle.", pair=pair
+    )
     return Plot(spec=spec, alt=alt, fit=True)
 
 
-@PAIR.picture("rotary_product", say("A pair's product by distance"), follows="still")
+@PAIR.picture("rotary_product", say("A pair's dot product by distance"), follows="still")
 def product(shown: Shown) -> Plot | None:
     """What two equal vectors that the chosen pair turns have as product, by distance."""
     turning, pair = shown.turns, shown.pair
@@ -195,15 +200,15 @@ def product(shown: Shown) -> Plot | None:
     spec = charts.distance_curves_spec(
         shown.distances,
         [Curve(say("pair {pair}", pair=pair), values)],
-        title=say("Pair {pair}: product by distance", pair=pair),
-        value_name=say("product of equal unit vectors"),
+        title=say("Pair {pair}: dot product by distance", pair=pair),
+        value_name=say("dot product of equal unit vectors"),
     )
-    alt = say("The cosine of the angle between query and key, by their distance.")
-    read = say("Two equal unit vectors turned apart by d·wᵢ have the product cos(d·wᵢ).")
+    alt = say("The cosine of the angle between query and key, by the distance between them.")
+    read = say("Two equal unit vectors turned apart by the angle d·wᵢ have the dot product cos(d·wᵢ).")
     return Plot(spec=spec, alt=alt, how_to_read=read, fit=True)
 
 
-@DISTANCE.picture("rotary_even", say("Product of equal vectors by distance"), follows="still")
+@DISTANCE.picture("rotary_even", say("Dot product of equal vectors by distance"), follows="still")
 def even(shown: Shown) -> Plot | None:
     """The same with all pairs."""
     turning, distances = shown.turns, shown.distances
@@ -211,11 +216,11 @@ def even(shown: Shown) -> Plot | None:
         return None
     spec = charts.distance_curves_spec(
         distances,
-        [Curve(say("all pairs alike"), even_product(turning.speeds, distances))],
+        [Curve(say("all pairs weighted equally"), even_product(turning.speeds, distances))],
         title=say("Dot product of equal vectors by distance: {whose}", whose=shown.whose),
         value_name=say("mean of cos(d·wᵢ)"),
     )
-    alt = say("The mean of the cosines of all pairs by the distance between query and key.")
+    alt = say("The mean of the cosines of all pairs, by the distance between query and key.")
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_EVEN, fit=True)
 
 
@@ -239,7 +244,7 @@ def bias_curves(shown: Shown) -> Plot | None:
         edges=found.edges(),
         note=say("thin lines: where one bucket of distances ends and the next begins") if found.edges() else "",
     )
-    alt = say("What each head adds to a score by the distance between query and key, one line per head.")
+    alt = say("What each head adds to a score, by the distance between query and key: one line per head.")
     return Plot(
         spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, clicked=place_below(len(found.bias))
     )

@@ -32,8 +32,10 @@ def draw(shown: Shown) -> None:
     elif not turning.n_pairs:
         st.info(
             say_n(
-                "Layer {numbers} ignores positions: nothing turns, and only the mask shows what came before.",
-                "Layers {numbers} ignore positions: nothing turns, and only the mask shows what came before.",
+                "Layer {numbers} ignores positions: queries and keys are not rotated, and only the mask shows "
+                "which tokens came before.",
+                "Layers {numbers} ignore positions: queries and keys are not rotated, and only the mask shows "
+                "which tokens came before.",
                 len(turning.layers),
                 numbers=layers_said(turning),
             ),
@@ -67,8 +69,8 @@ def _about_bias(shown: Shown) -> Iterator[str]:
     values, n_buckets = found.bias[head], len(found.edges()) + 1
     best = int(values.argmax())
     yield say(
-        "Head {head} has learned one number for each of {n} buckets here; it is largest at distance {distance} "
-        "({value:.3f}) and smallest at {least}.",
+        "Head {head} has learned one number for each of the {n} distance buckets here. The number is largest at "
+        "distance {distance} ({value:.3f}) and smallest at distance {least}.",
         head=head + 1,
         n=n_buckets,
         distance=int(found.distances[best]),
@@ -94,7 +96,7 @@ def _about(shown: Shown, turning: Turning) -> Iterator[str]:
     """What turns, how fast, and how a scaling changed it."""
     waves, rest = turning.wavelengths, turning.d_head - 2 * turning.n_pairs
     yield say(
-        "Pair 0 turns once in {fast} positions, the last pair once in {slow}. Before any scaling, pair i turns by "
+        "Pair 0 turns once in {fast} positions, the last pair once in {slow}. Without scaling, pair i turns by "
         "{base:,g} to the power of −i/{n} radians per position.",
         fast=short(waves[0]),
         slow=short(waves[-1]),
@@ -127,8 +129,8 @@ def _scaling(shown: Shown, turning: Turning) -> Iterator[str]:
     shares = turning.speeds / turning.unscaled
     whole, none = np.isclose(shares, 1 / rotary.factor), np.isclose(shares, 1)
     yield say(
-        "Scaling for longer texts ({name}) slows {whole} of {n} pairs by the full factor {factor:g} and {part} by "
-        "part of it, and leaves {none} unchanged.",
+        "Scaling for longer texts ({name}) slows {whole} of {n} pairs by the full factor {factor:g} and {part} "
+        "pairs by less, and leaves {none} unchanged.",
         name=rotary.scaling,
         whole=int(whole.sum()),
         n=turning.n_pairs,
@@ -170,10 +172,10 @@ def _distance(shown: Shown, turning: Turning) -> None:
     error = moved_together(unit, unit, turning, distance=-apart, n=max(1, n - apart))
     said = say(
         "Only the distance matters: if a query and a key stay {apart} tokens apart and move together through {n} "
-        "places, their product changes by at most {error}, which is the rounding of 32-bit numbers.",
+        "positions, their dot product changes by at most {error}, which is the rounding error of 32-bit numbers.",
         apart=apart,
         n=max(1, n - apart),
         error=digits(error),
     )
-    more = say("The part “Sentence” shows the same for a query and a key of your text.")
+    more = say("The “Sentence” part shows the same for a query and a key of your text.")
     st.markdown(drawing.plain(joined(" ", [said, more])))

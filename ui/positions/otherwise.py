@@ -16,7 +16,9 @@ def instead_of_a_table(config: ModelConfig) -> str:
     if config.placing.of:
         return config.placing.of(config)
     if anatomy(config).writes:
-        return say("This model has no positional encoding: only the causal mask tells its decoder what came before.")
+        return say(
+            "This model has no positional encoding: only the causal mask tells its decoder which tokens came before."
+        )
     return say("This model has no positional encoding: it does not see the order of its tokens.")
 
 
@@ -24,7 +26,7 @@ def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:
     """Why a part that was asked for has no meaning for a model, and another is shown."""
     if panel in ("similarity", "shift"):
         return say(
-            "The part “{part}” compares rows of a table of positions, which this model does not have; the first "
+            "The “{part}” part compares rows of a table of positions, which this model does not have; the first "
             "part is shown instead.",
             part={"similarity": say("Similarity"), "shift": say("Shift")}[panel],
         )
@@ -43,8 +45,8 @@ def about_layout(config: ModelConfig) -> str:
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
         return ""
     halves = say(
-        "In this model, all sines come before all cosines. Here they are drawn alternately, as in the paper, to "
-        "compare the same numbers with the formula; dimensions are counted in that order."
+        "In this model, all sines come before all cosines. Here they alternate, as in the paper, to make the "
+        "numbers comparable with the formula; dimensions are numbered in this order."
     )
     if config.sinusoid_layout == "halves":
         return halves
@@ -55,7 +57,7 @@ def about_layout(config: ModelConfig) -> str:
         return joined(" ", [halves, slow])
     fairseq = say(
         "Its wavelengths differ slightly from the formula's (fairseq's shortest is 2π and its longest 10000 · 2π), "
-        "and its first row is the one for p = {first}.",
+        "and its first row belongs to p = {first}.",
         first=config.fill_id + 1,
     )
     return joined(" ", [halves, fairseq])

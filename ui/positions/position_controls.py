@@ -96,7 +96,9 @@ def choose_dims(table: Table) -> None:
         say("Dimensions drawn as curves"),
         range(table.d_model),
         most=MAX_DIMS,
-        placeholder=say("{dimensions}: choose your own", dimensions=joined(", ", map(str, spread(table.d_model)))),
+        placeholder=say(
+            "Default: {dimensions}; or choose your own", dimensions=joined(", ", map(str, spread(table.d_model)))
+        ),
     )
 
 
@@ -130,7 +132,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     if any(dim >= d_model for dim in view.dims):
         session.add_note(
             say(
-                "Dimensions from {first} on do not exist here: {name} has 0 to {last}.",
+                "{name} has only the dimensions 0 to {last}; dimensions from {first} on do not exist.",
                 first=d_model,
                 name=checkpoint.name,
                 last=d_model - 1,
@@ -204,7 +206,7 @@ def _name(turning: Turning) -> str:
     """A group of layers in a menu."""
     n, numbers = len(turning.layers), layers_said(turning)
     if not turning.n_pairs:
-        return say_n("Layer {numbers}: nothing turns", "Layers {numbers}: nothing turns", n, numbers=numbers)
+        return say_n("Layer {numbers}: no rotation", "Layers {numbers}: no rotation", n, numbers=numbers)
     if turning.window:
         return say_n("Layer {numbers}: window, base {base:,g}", "Layers {numbers}: window, base {base:,g}", n,
                      numbers=numbers, base=turning.base)  # fmt: skip

@@ -55,7 +55,7 @@ def _waves(table: Table) -> None:
     show(pictures.waves, table)
     said = say(
         "On average, the strongest wave explains {share:.0%} of a dimension's variance. In pure noise it would "
-        "explain {noise:.0%}, because {n} positions distinguish only {waves} waves.",
+        "still explain {noise:.0%}, because {n} positions are enough to distinguish only {waves} different waves.",
         share=float(found.share.mean()),
         noise=found.noise,
         n=n,
@@ -73,9 +73,11 @@ def _origin(table: Table) -> str:
     elif table.alone:
         owner = say("the decoder of {name}", name=table.checkpoint.name)
     if not table.checkpoint.config.placing.parameters:
-        return say("The table of {owner} is computed, not learned: {size} and no parameters.", owner=owner, size=size)
+        return say(
+            "The table of {owner} is computed, not learned: {size}, without parameters.", owner=owner, size=size
+        )
     return say(
-        "The table of {owner} is learned: {size} = {n:,} parameters, trained like any other.",
+        "The table of {owner} is learned: {size} = {n:,} parameters, trained like all other parameters.",
         owner=owner,
         size=size,
         n=n_positions * d_model,
@@ -84,32 +86,32 @@ def _origin(table: Table) -> str:
 
 def _who_has_it(table: Table) -> str:
     if table.only and table.view.side == "source":
-        return say("It is the only one: this is an encoder-only model.")
+        return say("The model has no other table of positions, because it is encoder-only.")
     if table.only:
-        return say("It is the only one: this is a decoder-only model.")
+        return say("The model has no other table of positions, because it is decoder-only.")
     if table.alone:
-        return say("The other stack has its own table.")
-    return say("Encoder and decoder have the same table.")
+        return say("The other stack has its own table of positions.")
+    return say("Encoder and decoder have the same table of positions.")
 
 
 def _meaning(table: Table) -> str:
     gap = digits(table.difference)
     if table.follows:
         return say(
-            "Its values differ from the formula by at most {gap}: the table is the formula, and the rest is "
-            "rounding.",
+            "The values in this table differ from the formula by at most {gap}, which is rounding: the table "
+            "follows the formula.",
             gap=gap,
         )
     if not table.checkpoint.config.placing.parameters:
         return say(
-            "Its values differ from the paper's formula by at most {gap}: these are also sinusoids, but of a "
-            "different formula.",
+            "The values in this table differ from the paper's formula by at most {gap}: they are also sinusoids, "
+            "but computed with a different formula.",
             gap=gap,
         )
     return say(
-        "Its values differ from the formula by up to {gap}, while the values themselves go up to {largest:.2f}: "
-        "this is not the formula. That is not a fault: position vectors only need to distinguish positions, in "
-        "whatever way training found.",
+        "The values in this table differ from the formula by up to {gap}, and their own size is up to "
+        "{largest:.2f}: the table does not follow the formula. That is not a fault. Position vectors only need to "
+        "distinguish positions, in whatever way training found.",
         gap=gap,
         largest=float(np.abs(table.values).max()),
     )
@@ -130,15 +132,15 @@ def _what_resembles(table: Table) -> str:
     by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
     said = [
         say(
-            "At the same distance, {name} differs by at most {most}: only the distance between two positions "
-            "matters, not where they are.",
+            "Between pairs of positions at the same distance, {name} differs by at most {most}: only the distance "
+            "between two positions matters, not where they are.",
             name=name,
             most=most,
         )
         if by_distance
         else say(
-            "At the same distance, {name} differs by at most {most}, so it depends on where two positions are, not "
-            "only on their distance.",
+            "Between pairs of positions at the same distance, {name} differs by at most {most}, so it depends not "
+            "only on the distance but also on where the two positions are.",
             name=name,
             most=most,
         )
@@ -170,7 +172,7 @@ def _what_turns(table: Table) -> Iterator[str]:
     """How a shift turns the pair, how exactly it turns all pairs, and what has no pair."""
     shift, angle = table.shift, pictures.angle(table)
     yield say(
-        "A shift by {shift} turns this pair by k·wᵢ = {radians:.4g} rad = {degrees:,.4g}°, whatever p is.",
+        "A shift by {shift} turns this pair by k·wᵢ = {radians:.4g} rad = {degrees:,.4g}°, for every p.",
         shift=shift,
         radians=angle,
         degrees=np.degrees(angle),
@@ -179,8 +181,8 @@ def _what_turns(table: Table) -> Iterator[str]:
     n, n_pairs = len(table.measured) - shift, table.d_model // 2
     if n + shift == len(table.values):
         yield say(
-            "Rₖ does this for all {pairs} pairs, each by its own angle. Over all {n} positions p, Rₖ·PE(p) differs "
-            "from PE(p+{shift}) by at most {error}.",
+            "Rₖ turns all {pairs} pairs, each by its own angle. Over all {n} positions p, Rₖ·PE(p) differs from "
+            "PE(p+{shift}) by at most {error}.",
             pairs=n_pairs,
             n=n,
             shift=shift,
@@ -188,7 +190,7 @@ def _what_turns(table: Table) -> Iterator[str]:
         )
     else:
         yield say(
-            "Rₖ does this for all {pairs} pairs, each by its own angle. Over the first {n} of {all:,} positions p, "
+            "Rₖ turns all {pairs} pairs, each by its own angle. Over the first {n} of {all:,} positions p, "
             "Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
             pairs=n_pairs,
             n=n,
@@ -198,7 +200,7 @@ def _what_turns(table: Table) -> Iterator[str]:
         )
     if table.d_model % 2:
         yield say(
-            "Dimension {last} is a sine without a cosine, so it cannot be turned and is left out.",
+            "Dimension {last} is a sine without a cosine, so it cannot be turned and is not included.",
             last=table.d_model - 1,
         )
 
@@ -207,16 +209,16 @@ def _what_fits(table: Table) -> Iterator[str]:
     """How far a rotation and the best linear map miss the table."""
     fit, d_model = table.fit, table.d_model
     yield say(
-        "The formula's rotation does not shift this table: Rₖ·PE(p) misses PE(p+{shift}) by up to {error:.2f}.",
+        "The formula's rotation does not shift this table: Rₖ·PE(p) differs from PE(p+{shift}) by up to {error:.2f}.",
         shift=table.shift,
         error=float(study.rotation_errors(table.measured, table.shift).max()),
     )
     n_fitted, n_held_out = fit.n_fitted, len(fit.held_out) - fit.n_fitted
     if n_fitted > d_model:
         yield say(
-            "The best linear map M was fitted on every second position, {n_fitted} of them; its error there is "
-            "{error:.0%}. On the {n_held_out} held-out positions its error is {held_out:.0%}; always answering "
-            "with the mean of the fitted positions gives {mean:.0%}.",
+            "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
+            "positions is {error:.0%}. On the {n_held_out} held-out positions, its error is {held_out:.0%}; always "
+            "predicting the mean of the fitted positions has an error of {mean:.0%}.",
             n_fitted=n_fitted,
             error=fit.fitted_error,
             n_held_out=n_held_out,
@@ -225,10 +227,10 @@ def _what_fits(table: Table) -> Iterator[str]:
         )
         return
     yield say(
-        "The best linear map M was fitted on every second position, {n_fitted} of them; its error there is "
-        "{error:.0%} (with {n_fitted} positions in {dimensions} dimensions, such a map always exists). On the "
-        "{n_held_out} held-out positions its error is {held_out:.0%}; always answering with the mean of the fitted "
-        "positions gives {mean:.0%}.",
+        "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
+        "positions is {error:.0%} (with {n_fitted} positions in {dimensions} dimensions, such a map always "
+        "exists). On the {n_held_out} held-out positions, its error is {held_out:.0%}; always predicting the mean "
+        "of the fitted positions has an error of {mean:.0%}.",
         n_fitted=n_fitted,
         error=fit.fitted_error,
         dimensions=d_model,

@@ -61,9 +61,8 @@ def _who_drowns_whom(start: Start) -> str:
     d_model = start.embedding.shape[1]
     if start.scale == 1:
         sizes = say(
-            "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, and this model adds it "
-            "unscaled (not times √{d_model} = {factor:.4g}); the position has {position:.3f}, their sum "
-            "{total:.3f}.",
+            "Root mean square, averaged over these tokens: {raw:.3f} for the embedding (this model does not "
+            "multiply it by √{d_model} = {factor:.4g}); {position:.3f} for the position; {total:.3f} for their sum.",
             raw=raw,
             d_model=d_model,
             factor=np.sqrt(d_model),
@@ -72,8 +71,8 @@ def _who_drowns_whom(start: Start) -> str:
         )
         return joined(" ", [sizes, _compared(token, position)])
     sizes = say(
-        "Root mean square, averaged over these tokens: the embedding has {raw:.3f}, or {token:.3f} after "
-        "multiplying by √{d_model} = {factor:.4g}; the position has {position:.3f}, their sum {total:.3f}.",
+        "Root mean square, averaged over these tokens: {raw:.3f} for the embedding, or {token:.3f} after "
+        "multiplying it by √{d_model} = {factor:.4g}; {position:.3f} for the position; {total:.3f} for their sum.",
         raw=raw,
         d_model=d_model,
         factor=np.sqrt(d_model),
@@ -86,7 +85,7 @@ def _who_drowns_whom(start: Start) -> str:
 
 def _compared(token: float, position: float) -> str:
     if min(token, position) <= 0:
-        return say("In the sum, one of the two is 0.")
+        return say("In the sum, either the embedding or the position is 0.")
     if token >= position:
         return say("In the sum, the embedding is {times:.1f} times as large as the position.", times=token / position)
     return say("In the sum, the position is {times:.1f} times as large as the embedding.", times=position / token)
@@ -94,7 +93,7 @@ def _compared(token: float, position: float) -> str:
 
 def _compared_without(token: float, position: float) -> str:
     if min(token, position) <= 0:
-        return say("Without the factor, one of the two would be 0.")
+        return say("Without the factor, either the embedding or the position would be 0.")
     if token >= position:
         return say(
             "Without the factor, the embedding would be {times:.1f} times as large as the position.",
@@ -136,7 +135,7 @@ def _turned(o: InScores) -> None:
         choices.menu_of_layers(_kept(o, LAYER, "layer", o.layer), o.shape[0], all_together=False)
         choices.menu_of_heads(_kept(o, HEAD, "head", o.head), o.shape[1], all_together=False)
         _menu(o, QUERY, "query", o.query, o.axes.queries, say("The step's token"))
-        _menu(o, KEY, "key", o.key, o.axes.keys, say("The one before the query"))
+        _menu(o, KEY, "key", o.key, o.axes.keys, say("The token before the query"))
     attempt(lambda: show(pictures.scores, o))
 
 

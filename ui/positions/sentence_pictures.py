@@ -27,8 +27,8 @@ from words import joined, say
 
 _AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
 HOW_TO_READ_SCORES = say(
-    "Each point is the score of the same query and key at that distance, in tokens; the ring marks their actual "
-    "distance. Left of 0, the key comes before the query."
+    "Each point is the score that this query and key would have at that distance, in tokens; the ring marks their "
+    "actual distance. Left of 0, the key comes before the query."
 )
 PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 """The field of the view that says which token of a side is looked at."""
@@ -225,7 +225,7 @@ def scores(o: Start | InScores) -> Plot | None:
         value_name=say("score"),
         marked=o.key - o.query,
     )
-    alt = say("What the query {query} and the key {key} would score at each distance.",
+    alt = say("The score that the query {query} and the key {key} would have at each distance.",
               query=o.axes.queries[o.query], key=o.axes.keys[o.key])  # fmt: skip
     below = joined(" ", [_said(o.turning, *o.score), *_capped(o.shown.config.score_cap, o.score[2])])
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Said(below=below))
@@ -234,15 +234,15 @@ def scores(o: Start | InScores) -> Plot | None:
 def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
     if not turning.n_pairs:
         return say(
-            "In this layer nothing turns: the score is {own:.3f} wherever the two are, and positions play no part "
-            "in it.",
+            "This layer does not rotate queries and keys: the score is {own:.3f} wherever the two are, and "
+            "positions have no effect on it.",
             own=own,
         )
     best, worst = int(scores.argmax()), int(scores.argmin())
     return say(
-        "At their actual distance, their score is {own:.3f}. Over all distances shown, the same two vectors would "
-        "score from {least:.3f} (distance {worst}) to {most:.3f} (distance {best}): that range comes from "
-        "position, and the rest from what the pieces are.",
+        "At their actual distance, the query and the key have the score {own:.3f}. Over all distances shown, the "
+        "score of the same two vectors would range from {least:.3f} (distance {worst}) to {most:.3f} (distance "
+        "{best}). This range is due to position; the rest depends on the pieces themselves.",
         own=own,
         least=scores[worst],
         worst=int(distances[worst]),

@@ -220,7 +220,7 @@ def curves(table: Table) -> Plot:
         notes=[_wave(dim, short(lengths[dim // 2])) for dim in dims],
         title=curves.title,
     )
-    alt = say("Dimensions {dimensions} of the table for {n} positions, beside the formula.",
+    alt = say("Dimensions {dimensions} of the table for {n} positions, next to the formula.",
               dimensions=joined(", ", map(str, dims)), n=table.count)  # fmt: skip
     return Plot(spec=spec, alt=alt)
 
@@ -243,7 +243,8 @@ def waves(table: Table) -> Plot | None:
         study.wavelengths(table.d_model), found.period, found.share, n_positions=n, title=waves.title
     )
     alt = say(
-        "Wavelength of each dimension on a logarithmic axis: the formula's, and the strongest in {whose}.",
+        "Wavelength of each dimension on a logarithmic axis: the wavelength in the formula, and the strongest one "
+        "in {whose}.",
         whose=table.whose,
     )
     return Plot(spec=spec, alt=alt)
@@ -261,9 +262,9 @@ def similarity(table: Table) -> Plot:
         positions=range(0, table.count, step),
         title=say("Similarity of positions: {whose}", whose=table.whose),
         value_name=table.measure,
-        note="" if step == 1 else say("Drawn: 1 in {step} positions.", step=step),
+        note="" if step == 1 else say("Drawn: only 1 in {step} positions.", step=step),
     )
-    alt = say("Similarity of each pair of positions by {name}, {whose}.", name=table.measure,
+    alt = say("Similarity ({name}) of each pair of positions, {whose}.", name=table.measure,
               whose=table.whose)  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True)
 
@@ -275,8 +276,11 @@ def distance(table: Table) -> Plot:
     spec = charts.similarity_by_distance_spec(
         found.mean, found.low, found.high, title=distance.title, value_name=table.measure
     )
-    alt = say("Mean, minimum and maximum {name} of two positions by their distance, {whose}.", name=table.measure,
-              whose=table.whose)  # fmt: skip
+    alt = say(
+        "Mean, minimum and maximum of {name} between two positions, by their distance, {whose}.",
+        name=table.measure,
+        whose=table.whose,
+    )
     return Plot(spec=spec, alt=alt, fit=True)
 
 
@@ -295,20 +299,25 @@ def points(table: Table) -> Plot | None:
     made = study.rotate(values[:-shift], shift) if table.follows else table.fit.predicted
     note = ""
     if len(made) > MOST_DRAWN:
-        note = say("Drawn: p from 0 to {last} of {end}.", last=MOST_DRAWN - 1, end=len(made) - 1)
+        note = say("Drawn: positions p from 0 to {last}, out of 0 to {end}.", last=MOST_DRAWN - 1, end=len(made) - 1)
     if table.follows:
         spec = charts.shift_points_spec(
             after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
         )
-        alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values before it, "
-                  "rotated.",
-                  sine=sine, cosine=cosine, shift=shift)  # fmt: skip
+        alt = say(
+            "The values of dimensions {sine} and {cosine} after a shift by {shift}, and the rotated values from "
+            "before the shift.",
+            sine=sine,
+            cosine=cosine,
+            shift=shift,
+        )
         return Plot(spec=spec, alt=alt, fit=True)
     spec = charts.shift_points_spec(
         after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title,
         held_out=table.fit.held_out[:MOST_DRAWN], unpaired=True, note=note,
     )  # fmt: skip
-    alt = say("Dimensions {sine} and {cosine} after a shift by {shift}, and what the best linear map gives.",
+    alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values that the best "
+              "linear map gives.",
               sine=sine, cosine=cosine, shift=shift)  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True)
 
@@ -340,8 +349,10 @@ def errors(table: Table) -> Plot | None:
         shifts, lines, shift=shift, log=turns, title=errors.title,
         y_title=say("Largest difference (log)") if turns else say("Relative error"),
     )  # fmt: skip
-    alt = say("Relative error of the best linear map by shift, where it was fitted and where not, {whose}.",
-              whose=table.whose)  # fmt: skip
+    alt = say(
+        "Relative error of the best linear map by shift, on fitted positions and on held-out positions, {whose}.",
+        whose=table.whose,
+    )
     if turns:
         alt = say("The largest difference between Rₖ PE(p) and PE(p+k) for shifts up to {most}, {whose}.",
                   most=shifts[-1], whose=table.whose)  # fmt: skip
@@ -356,8 +367,8 @@ def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> list[ErrorLine]:
     return [
         ErrorLine(say("fitted positions"), [fit.fitted_error for fit in own]),
         ErrorLine(say("held-out positions"), [fit.held_out_error for fit in own]),
-        ErrorLine(say("held out, mean as the answer"), [fit.constant_error for fit in own]),
-        ErrorLine(say("held out, sinusoids of this size"), [fit.held_out_error for fit in formula]),
+        ErrorLine(say("held-out positions, predicting the mean"), [fit.constant_error for fit in own]),
+        ErrorLine(say("held-out positions, sinusoids of this size"), [fit.held_out_error for fit in formula]),
     ]
 
 

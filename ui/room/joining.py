@@ -66,14 +66,14 @@ def caution() -> None:
     if is_alone(urlsplit(class_base()).hostname or ""):
         st.warning(
             say(
-                "This app is open at {address}, which only this computer can reach. For a class, serve the app in "
-                "your network (see docs/hosting.md), and open it at that address.",
+                "This app is open at {address}, which only this computer can reach. For a class, serve the app on "
+                "your network (see docs/hosting.md) and open it at its network address.",
                 address=base(),
             ),
             icon=":material/wifi_off:",
         )
     elif class_base() != base():
-        st.caption(say("{address} is this computer's address in its network.", address=class_base()))
+        st.caption(say("{address} is this computer's address on its network.", address=class_base()))
 
 
 def qr(text: str, *, where: str) -> str:

@@ -66,7 +66,10 @@ def _timer(taught: Opened, public: Public) -> None:
                 say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
             )
             st.caption(
-                say("The class votes, discusses with neighbours and votes again; with 0 minutes it votes only once.")
+                say(
+                    "Students vote, discuss with their neighbours and vote again. With 0 minutes of discussion, "
+                    "they vote only once."
+                )
             )
             st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
 
@@ -107,8 +110,8 @@ def too_few(public: Public) -> Sentence | None:
     if not _are_seen(public) or public.shown[-1].counts is not None:
         return None
     return say_n(
-        "{n} vote. From {least} votes on, a chart shows what was chosen.",
-        "{n} votes. From {least} votes on, a chart shows what was chosen.",
+        "{n} vote. A chart of the choices appears once there are {least} votes.",
+        "{n} votes. A chart of the choices appears once there are {least} votes.",
         public.shown[-1].voted,
         least=public.least,
     )

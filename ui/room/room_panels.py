@@ -21,9 +21,10 @@ REFUSED = "room_refused"
 BAR = "room_bar"
 
 KEPT = say(
-    "What is kept: a random number for each browser tab and its votes, only in the memory of this server. No "
-    "student's name, account, address or sentence is stored, and nothing is written to disk. The votes are deleted "
-    "with the room: when its teacher ends it, after {hours} hours without use, or when the server restarts.",
+    "For each browser tab in a room, this server keeps a random number and the tab's votes, in memory only. It "
+    "stores no student's name, account, address or sentence, and it writes nothing to disk. The votes are deleted "
+    "together with the room: when its teacher ends it, after {hours} hours without use, or when the server "
+    "restarts.",
     hours=round(IDLE_SECONDS / 3600),
 )
 MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
@@ -62,7 +63,7 @@ def _outside(code: str) -> None:
         refused = st.session_state.pop(REFUSED, None)
         if refused is not None:
             st.warning(refused)
-        st.caption(say("You need no account and no name. Your page then goes where the teacher goes."))
+        st.caption(say("You need no account and no name. Once you join, your page goes where the teacher goes."))
     with teach:
         st.subheader(say("Open a room"), anchor=False)
         st.button(say("Open a room"), key="room_open", on_click=_open, icon=":material/meeting_room:")
@@ -91,8 +92,8 @@ def _joined(code: str) -> None:
     st.subheader(say("You are in room {code}.", code=code), anchor=False)
     st.markdown(
         say(
-            "Your page goes where the teacher goes. You can look around on your own at any time and come back, "
-            "with the line at the foot of each page."
+            "Your page goes where the teacher goes. At any time you can look around on your own and come back: use "
+            "the line at the bottom of each page."
         )
     )
     st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")

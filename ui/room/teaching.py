@@ -19,12 +19,12 @@ from words import say
 
 OWN, CHOICES, FEW, ENDED = "room_own", "room_choices", "room_few", "room_ended"
 MOST_ALOUD = 6  # choices of a question that is asked aloud
-_SENTENCES = {False: say("Everybody looks at mine"), True: say("Everybody has their own")}
+_SENTENCES = {False: say("Everybody uses my sentence"), True: say("Everybody has their own")}
 
 
 def draw(taught: Opened, public: Public) -> None:
     """Draw the teacher's side of the page."""
-    st.subheader(say("You teach in room {code}.", code=taught.code), anchor=False)
+    st.subheader(say("You are teaching in room {code}.", code=taught.code), anchor=False)
     code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
     where = joining.address(taught.code)
     with code:
@@ -77,7 +77,12 @@ def _sentences(taught: Opened, public: Public) -> None:
         on_change=lambda: polling.do(taught, Room.let_own, bool(st.session_state.get(OWN))),
     )
     if public.own:
-        st.caption(say("Choices for different sentences cannot be compared, so votes show only how many were right."))
+        st.caption(
+            say(
+                "Choices for different sentences cannot be compared, so the results show only how many answers were "
+                "right."
+            )
+        )
 
 
 def _few(taught: Opened, public: Public) -> None:
@@ -90,16 +95,17 @@ def _few(taught: Opened, public: Public) -> None:
     if public.few:
         st.caption(
             say(
-                "From the next vote on, bars show what was chosen as soon as there are {least} votes. In a small "
-                "group this may give away who voted for what: if all chose the same, every vote is known, and "
-                "anyone who voted can tell what the others chose. Students read this before they vote.",
+                "From the next vote on, bars show the choices as soon as there are {least} votes. In a small "
+                "group, this can reveal who voted for what. If all students chose the same option, every vote is "
+                "known, and anyone who voted can work out what the other students chose. Students are told about "
+                "this before they vote.",
                 least=LEAST_OF_FEW,
             )
         )
 
 
 def _voting(taught: Opened, public: Public) -> None:
-    st.markdown(say("In a lesson the class votes on each question. You can also ask one aloud:"))
+    st.markdown(say("In a lesson, the class votes on each question. You can also ask a question aloud:"))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.segmented_control(
             say("Choices"),
@@ -134,5 +140,7 @@ def last() -> None:
     code, record = st.session_state.get(ENDED, ("", ()))
     if record:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(say("Room {code} has ended; its rounds stay here until you close this page.", code=code))
+            st.markdown(
+                say("Room {code} has ended. Its rounds of votes stay here until you close this page.", code=code)
+            )
             save(record, code)

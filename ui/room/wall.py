@@ -15,7 +15,7 @@ from ui.shared.door import here, st
 from ui.state import in_room
 from words import say
 
-RIGHT_ALONE = say("Answers are not compared here: votes show only how many were right.")
+RIGHT_ALONE = say("The results show only how many answers were right, not which answers were given.")
 
 
 def draw() -> None:

@@ -134,7 +134,7 @@ def open_run(
             st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
         return None
     if trace is None:
-        st.caption(say("Below is still the previous result."))
+        st.caption(say("The previous result is still shown below."))
     opened = attempt(
         partial(_opened, checkpoint, link, last, here, kind, slot)
     )  # of a long run maps are computed now

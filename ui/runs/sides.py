@@ -130,7 +130,7 @@ def fit_given(view: View, maps: GivenMaps) -> tuple[View, tuple[str, ...]]:
     fitted, moved = fit_head(replace(view, kind=kind), *maps.maps(kind).shape[:2])
     if fitted.aggregate == "rollout" and not can_roll(maps, kind):
         fitted = replace(fitted, aggregate="mean")
-        notes.append(say("Rollout was requested, but these maps lack something that it needs. The mean is shown."))
+        notes.append(say("Rollout was requested, but it cannot be computed from these maps. The mean is shown."))
     words, hidden = fitted.words and has_words(maps), fitted.hide_special and bool(maps.special)
     return replace(fitted, words=words, hide_special=hidden), (*notes, *moved)
 

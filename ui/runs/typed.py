@@ -83,6 +83,11 @@ def judge(guess: str, looking: Looking, tokenizer: AnyTokenizer) -> Verdict:
     said = [say("Right.") if right else say("The output has a different piece."), found]
     if whole is None:
         said.insert(
-            0, say("“{text}” is several pieces; the first, “{piece}”, counts.", text=guess.strip()[:40], piece=piece)
+            0,
+            say(
+                "“{text}” has several pieces; only the first one, “{piece}”, counts.",
+                text=guess.strip()[:40],
+                piece=piece,
+            ),
         )
     return Verdict(right, joined(" ", said))

@@ -50,4 +50,7 @@ class Draws(Jobs[Wanted]):
 
 
 def _too_many(n: int) -> BusyError:
-    return BusyError("{n} visitors are drawing many times. Try again in a moment.", n=n)
+    return BusyError(
+        "{n} sets of draws are already waiting or running on this server, which is the limit. Try again in a moment.",
+        n=n,
+    )

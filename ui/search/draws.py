@@ -130,7 +130,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
 
 def _state(seen: Seen, n: int) -> str:
     if seen.state == "waiting":
-        return say("Waiting for other visitors' draws.")
+        return say("Waiting for other visitors' draws to finish.")
     done = say("{done} of {n} draws.", done=len(seen.so_far or ()), n=n)
     stopped = seen.state in ("cancelled", "failed")
     return joined(" ", [say("Stopped."), done]) if stopped else done
@@ -159,7 +159,13 @@ def said_of(every: Sequence[Outcome], n: int) -> list[str]:
     said += _expected(every, n)
     cut = sum(len(one.seeds) for one in every if not one.ended)
     if cut:
-        said.append(say_n("{n} draw was cut at the limit.", "{n} draws were cut at the limit.", cut))
+        said.append(
+            say_n(
+                "{n} draw was cut off at the maximum output length.",
+                "{n} draws were cut off at the maximum output length.",
+                cut,
+            )
+        )
     return said
 
 
@@ -174,7 +180,7 @@ def _together(p: float) -> str:
             "Together these outputs have a probability of {p:.1%}; the rest belongs to outputs that were not drawn.",
             p=p,
         )
-    return say("Hardly any other output is possible: together these have a probability of {p:.1%}.", p=p)
+    return say("Other outputs are very unlikely: together, the outputs drawn have a probability of {p:.1%}.", p=p)
 
 
 def _expected(every: Sequence[Outcome], n: int) -> list[str]:
@@ -184,7 +190,8 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
     if common:
         said.append(
             say(
-                "For {fit} of the {k} outputs expected at least once, the 95 % interval contains the probability.",
+                "Outputs expected at least once in these draws: {k}. For {fit} of them, the probability lies "
+                "inside the 95 % interval.",
                 k=len(common),
                 fit=sum(one.fits for one in common),
             )
@@ -192,8 +199,8 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
     if len(common) < len(every):
         said.append(
             say(
-                "An output rarer than one in {n} draws is listed only if it happened to be drawn, so it looks more "
-                "frequent than it is.",
+                "An output rarer than one in {n} draws is listed only if it happened to be drawn, so its share "
+                "here is larger than its probability.",
                 n=n,
             )
         )
@@ -239,7 +246,7 @@ def _table(scene: Outputs) -> None:
         column_config={here(name): config for name, config in columns.items()},
         alt=say("The outputs that were drawn, with counts, shares and probabilities."),
     )
-    st.caption(say("Click a number to open its draw."))
+    st.caption(say("Click an output's number to open one of its draws."))
 
 
 def _columns(number: Any) -> dict[str, Any]:
@@ -249,13 +256,19 @@ def _columns(number: Any) -> dict[str, Any]:
         say("Output number"): number,
         say("Output"): kinds.TextColumn(width=260),
         say("Draws"): figure(format="%d"),
-        say("Share"): figure(format="%.3f", help=here(say("Of all draws."))),
+        say("Share"): figure(format="%.3f", help=here(say("Share of all draws that gave this output."))),
         say("Drawn from"): figure(
-            format="%.3g", help=here(say("Its probability in the distribution used for the draws."))
+            format="%.3g", help=here(say("The output's probability in the distribution used for the draws."))
         ),
-        say("Model's own"): figure(format="%.3g", help=here(say("Its probability before temperature and cuts."))),
-        say("From"): figure(format="%.3f", help=here(say("Lower end of the 95 % interval for its probability."))),
-        say("To"): figure(format="%.3f", help=here(say("Upper end of the 95 % interval for its probability."))),
+        say("Model's own"): figure(
+            format="%.3g", help=here(say("The output's probability before temperature, top-k and top-p."))
+        ),
+        say("From"): figure(
+            format="%.3f", help=here(say("Lower end of the 95 % interval for the output's probability."))
+        ),
+        say("To"): figure(
+            format="%.3f", help=here(say("Upper end of the 95 % interval for the output's probability."))
+        ),
         say("Seeds"): kinds.TextColumn(width=120),
     }
 

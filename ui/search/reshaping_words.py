@@ -18,7 +18,12 @@ def about(trace: Trace, found: Reshaped) -> Said:
         (say("Tempered"), spread(found.tempered)),
         (say("Drawn from"), spread(found.cut)),
     )
-    columns = [say("Distribution"), say("Entropy (bits)"), say("Pieces left"), say("Probability of the likeliest")]
+    columns = [
+        say("Distribution"),
+        say("Entropy (bits)"),
+        say("Pieces left"),
+        say("Probability of the likeliest piece"),
+    ]
     rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
     said = joined(" ", _said(trace, found, *(one for _, one in stages)))
     return Said(table=Rows(columns=columns, rows=rows), below=said, beside=True)
@@ -30,16 +35,16 @@ def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spr
     if raw.best == tempered.best:
         said.append(
             say(
-                "“{piece}” is the likeliest at every temperature: dividing all scores by the same number keeps their "
-                "order.",
+                "“{piece}” is the likeliest piece at every temperature: dividing all scores by the same number "
+                "keeps their order.",
                 piece=piece[tempered.best],
             )
         )
     else:
         said.append(
             say(
-                "The model's own likeliest piece, “{closed}”, is closed or scored lower by rules of its config. "
-                "Among those that the rules leave, “{piece}” is the likeliest at every temperature.",
+                "The model itself prefers “{closed}”, but rules in its config exclude that piece or lower its "
+                "score. With these rules, “{piece}” is the likeliest piece at every temperature.",
                 closed=piece[raw.best],
                 piece=piece[tempered.best],
             )
@@ -69,17 +74,19 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
                        piece=barred[0])  # fmt: skip
         if barred:
             return say(
-                "Nothing is cut: every piece can be drawn except {n:,} that no output may contain, “{piece}” among "
-                "them.",
+                "Nothing is cut: every piece can be drawn except the {n:,} pieces that no output may contain, for "
+                "example “{piece}”.",
                 n=len(barred),
                 piece=barred[0],
             )
         return say("Nothing is cut: every piece can be drawn, however improbable.")
     if cut.left == 1:
-        return say("Only one piece is left, so every draw gives it, as greedy decoding does.")
+        return say("Only one piece is left, so every draw gives that piece, like greedy decoding.")
     by_k = int((found.by_k > 0).sum())
     if found.how.top_k and found.how.top_p < 1:
-        return say("Top-k leaves {by_k:,} pieces and top-p {n:,} of these. What was cut had a total probability of "
-                   "{away:.2%}.",
+        return say("Top-k leaves {by_k:,} pieces, and top-p leaves {n:,} of these. The pieces cut off had a total "
+                   "probability of {away:.2%}.",
                    by_k=by_k, n=cut.left, away=away)  # fmt: skip
-    return say("{n:,} pieces are left. What was cut had a total probability of {away:.2%}.", n=cut.left, away=away)
+    return say(
+        "{n:,} pieces are left. The pieces cut off had a total probability of {away:.2%}.", n=cut.left, away=away
+    )

@@ -45,7 +45,7 @@ def sliders(run: OpenRun) -> None:
     with columns[1]:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
         kept = _kept(run.slot, "try_k", how.top_k)
-        help = say("At the right end, all pieces are kept.")
+        help = say("At the right end of the slider, all pieces are kept.")
         choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
@@ -96,7 +96,7 @@ def take(how: Sampling) -> None:
 def draw(run: OpenRun, row: Any) -> None:
     """Draw the part; it adds no controls to `row`."""
     if run.looking.covered:
-        said = say("This would give the answer away. Reveal the step on the Step page first.")
+        said = say("This part would give the answer away. Reveal the step on the Step page first.")
         st.info(said, icon=":material/visibility_off:")
         return
     sliders(run)

@@ -37,7 +37,7 @@ def draw(run: OpenRun) -> None:
     """Draw the sentence, the row of parts, to which a part adds its own controls, and the chosen part."""
     sentence(run, compact=True)
     if not anatomy(run.checkpoint.config).writes:
-        said = say("This encoder-only model generates no output, so no pieces are chosen.")
+        said = say("This encoder-only model generates no output, so it chooses no pieces.")
         st.info(said, icon=":material/info:")
         return
     row = choices.bar(run.slot)
@@ -73,17 +73,18 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
         said = say("This run does not use beam search, and a search with this model may take a while.")
     elif isinstance(run.trace.query.decoding, Sampling):
         said = say(
-            "This run uses sampling. The tree shows a separate search of the same sentence with {n} beams.", n=size
+            "This run uses sampling. The tree shows a separate beam search for the same sentence, with {n} beams.",
+            n=size,
         )
     else:
         said = say(
-            "This run is greedy. The tree shows a separate search of the same sentence with {n} beams.", n=size
+            "This run is greedy. The tree shows a separate beam search for the same sentence, with {n} beams.", n=size
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(said, width="content")
         if not drawn:
             st.button(
-                say("Draw a separate search with {n} beams", n=size),
+                say("Draw a separate beam search with {n} beams", n=size),
                 key=run.key(DRAW_BESIDE),
                 on_click=partial(session.replace, slot, with_beam=True),
             )

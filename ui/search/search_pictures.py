@@ -106,21 +106,28 @@ def tree(scene: Searched) -> Plot | None:
         spec=charts.search_tree_spec(
             _twigs(scene),
             _leaves(scene),
-            title=say_n("Search with {n} beam, length penalty {alpha:g}",
-                        "Search with {n} beams, length penalty {alpha:g}",
-                        found.how.size, alpha=found.how.length_penalty),
+            title=say_n(
+                "Search with {n} beam, length penalty {alpha:g}",
+                "Search with {n} beams, length penalty {alpha:g}",
+                found.how.size,
+                alpha=found.how.length_penalty,
+            ),
             start=run.trace.row_label(run.trace.first_row).reads,
             n_steps=scene.last + 1 if up_to_step else until + 1,
             step=run.view.step,
             shown=run.trace.query.hypothesis if beam and known == scene.last else None,
         ),
-        alt=say("A tree of the beginnings that the search kept and dropped over {n} steps; the best is “{text}”.",
-                n=until + 1, text=joined("", best_text)),
+        alt=say(
+            "A tree of the beginnings of outputs that the search kept or dropped in {n} steps; the best output is "
+            "“{text}”.",
+            n=until + 1,
+            text=joined("", best_text),
+        ),
         how_to_read=joined(" ", [HOW_TO_READ_TREE, *([_how_it_ended(scene)] if known == scene.last else [])]),
         fit=True,
         clicked=place_of,
         said=telling.of_round(found, min(run.view.step, known), run.trace.vocabulary, until=known),
-    )  # fmt: skip
+    )
 
 
 def _twigs(scene: Searched) -> list[Twig]:
@@ -155,7 +162,7 @@ def _leaves(scene: Searched) -> list[Leaf]:
         node = scene.tree.nodes[place]
         numbers = say("score {score:.3f}", score=node.score)
         if node.fate == "open":
-            numbers = say("open, score {score:.3f}", score=node.score)
+            numbers = say("not ended, score {score:.3f}", score=node.score)
         leaves.append(Leaf(place, decode(scene.tree.ids(place)) or NO_TEXT, numbers))
     return leaves
 
@@ -164,8 +171,8 @@ def _how_it_ended(scene: Searched) -> str:
     if not scene.tree.settled:
         return say("The search stopped at the maximum output length.")
     if scene.until < scene.last:
-        return say("The search went on to step {n} but found nothing more for the results.", n=scene.last + 1)
-    return say("The search ended when no open beginning could enter the results any more.")
+        return say("The search continued to step {n} but found no better result.", n=scene.last + 1)
+    return say("The search ended once no unfinished output could make it into the results.")
 
 
 # ------------------------------------------------------------------------------------------------ before the draw
@@ -222,8 +229,8 @@ def shares(scene: BeforeDraw) -> Plot:
             border=kept if whole == kept < len(ids) else None,
             title=say("Step {n}: before the draw", n=step + 1),
         ),
-        alt=say("The likeliest pieces of step {n}, with three probabilities each: the model's own, after the "
-                "temperature, and after the cut.", n=step + 1),
+        alt=say("Each of the likeliest pieces at step {n} with three probabilities: the model's own, after "
+                "temperature, and after top-k and top-p.", n=step + 1),
         how_to_read=HOW_TO_READ_RESHAPED,
         fit=True,
         said=reshaping_words.about(scene.run.trace, found),
@@ -247,7 +254,7 @@ def _row(scene: BeforeDraw, i: int) -> Shares:
     found, drawn = scene.found, i == _drawn_by(scene.run)
     said = [say("drawn by this run")] if drawn else []
     if found.raw[i] > 0 and found.tempered[i] == 0:
-        said.append(say("closed by the model's settings, or too small to distinguish from 0"))
+        said.append(say("excluded by the model's settings, or too small to distinguish from 0"))
     elif found.by_k[i] == 0 < found.tempered[i]:
         said.append(say("cut off by top-k"))
     elif found.cut[i] == 0 < found.by_k[i]:
@@ -331,11 +338,15 @@ def drawn(scene: Outputs) -> Plot:
     return Plot(
         spec=charts.draws_spec(
             rows,
-            title=say("The most frequent of {n} draws", n=scene.n) if several else say("The {n} draws", n=scene.n),
+            title=say("The most frequent outputs in {n} draws", n=scene.n)
+            if several
+            else say("All outputs of {n} draws", n=scene.n),
             chosen=chosen,
         ),
-        alt=say("How often each output was drawn, next to its probability; the most frequent is “{text}”.",
-                text=rows[0].text),
+        alt=say(
+            "How often each output was drawn, next to its probability; the most frequent is “{text}”.",
+            text=rows[0].text,
+        ),
         how_to_read=HOW_TO_READ_DRAWS,
         clicked=place_of,
-    )  # fmt: skip
+    )

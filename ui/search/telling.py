@@ -27,8 +27,8 @@ def fate_of(tree: SearchTree, node: Node, vocabulary: Sequence[str], *, ends: Se
         return _dropped(tree, node, vocabulary)
     if node.fate == "ended":
         if node.place in ends:
-            return say("Ended here: place {n} of the results.", n=ends.index(node.place) + 1)
-        return say("Ended here, but {n} others have a higher score.", n=len(ends))
+            return say("Ended here: rank {n} in the results.", n=ends.index(node.place) + 1)
+        return say("Ended here, but its score is not among the best {n}.", n=len(ends))
     if node.step >= until:
         return _still_open(tree, node, ends, until)
     return _kept(tree, node, vocabulary)
@@ -37,7 +37,7 @@ def fate_of(tree: SearchTree, node: Node, vocabulary: Sequence[str], *, ends: Se
 def _closed(tree: SearchTree, node: Node) -> str:
     if tree.rounds[node.step].forced:
         return say("Probable enough to be kept, but another piece is forced here.")
-    return say("Probable enough to be kept, but closed by a rule of this model's config.")
+    return say("Probable enough to be kept, but excluded by a rule in this model's config.")
 
 
 def _dropped(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
@@ -45,29 +45,34 @@ def _dropped(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
     if last is None or short is None:
         return ""
     better = joined(" ", [vocabulary[i] for i in tree.ids(last.place)][-3:])
-    return say("Dropped: {short:.2f} below the last one that was kept, “{better}”.", short=short, better=better)
+    return say(
+        "Dropped: its sum is {short:.2f} lower than that of “{better}”, the last one kept.",
+        short=short,
+        better=better,
+    )
 
 
 def _still_open(tree: SearchTree, node: Node, ends: Sequence[int], until: int) -> str:
     if until < len(tree.rounds) - 1:
-        return say("Kept: place {rank} at its step, still open.", rank=node.rank)
+        return say("Kept: rank {rank} at this step, not ended yet.", rank=node.rank)
     if node.place in ends:
-        return say("Cut at the limit: place {n} of the results.", n=ends.index(node.place) + 1)
+        return say("Cut off at the maximum output length: rank {n} in the results.", n=ends.index(node.place) + 1)
     if tree.settled:
-        return say("Given up at the end: no continuation could have entered the results any more.")
-    return say("Cut at the limit, and not among the results.")
+        return say("Still unfinished when the search ended: no continuation could have made it into the results.")
+    return say("Cut off at the maximum output length, and not among the results.")
 
 
 def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
     """What became of a beginning in the round after the one that kept it."""
     best = tree.best_continuation(node.place)
     if best is not None and best.is_kept:
-        return say("Kept: place {rank} at its step.", rank=node.rank)
+        return say("Kept: rank {rank} at this step.", rank=node.rank)
     short = None if best is None else tree.short(best)
     if best is None or short is None:
-        return say("Kept at place {rank}; in the next step all of its continuations were dropped.", rank=node.rank)
+        return say("Kept with rank {rank}. At the next step, all its continuations were dropped.", rank=node.rank)
     return say(
-        "Kept at place {rank}; in the next step its best continuation, “{piece}”, fell {short:.2f} short.",
+        "Kept with rank {rank}. At the next step, its best continuation, “{piece}”, was {short:.2f} too low to be "
+        "kept.",
         rank=node.rank,
         piece=vocabulary[best.piece],
         short=short,
@@ -81,11 +86,11 @@ def numbers_of(tree: SearchTree, node: Node) -> list[str]:
         say("sum of log-probabilities: {total:.3f}", total=node.total),
     ]
     if abs(node.compared - node.total) > 1e-9:
-        said.append(say("after the rules of the model's config: {value:.3f}", value=node.compared))
+        said.append(say("sum after the rules in the model's config: {value:.3f}", value=node.compared))
     if node.fate == "ended" or node.result is not None:
         said.append(say("divided by the length penalty: score {score:.3f}", score=node.score))
     if node.rank:
-        said.append(say("place {rank} at its step", rank=node.rank))
+        said.append(say("rank {rank} at this step", rank=node.rank))
     return said
 
 
@@ -110,7 +115,7 @@ def _weighed(tree: SearchTree, step: int, vocabulary: Sequence[str], until: int)
     note = ""
     if len(one.dropped) < one.n_dropped:
         note = say(
-            "Of {all:,} dropped continuations, the {n} closest to being kept are listed.",
+            "{all:,} continuations were dropped. The table lists the {n} that came closest to being kept.",
             n=len(one.dropped),
             all=one.n_dropped,
         )
@@ -127,7 +132,7 @@ def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
     if here.forced:
         piece = vocabulary[tree.nodes[here.kept[0]].piece] if here.kept else ""
         return say(
-            "Step {step}: “{piece}” is forced here, so nothing else was considered.", step=step + 1, piece=piece
+            "Step {step}: “{piece}” is forced here, so no other piece was considered.", step=step + 1, piece=piece
         )
     n = len(here.kept) + here.n_dropped
     said: list[str] = [
@@ -139,8 +144,8 @@ def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
         best, last = tree.nodes[here.dropped[0]], tree.last_kept(step)
         said.append(
             say(
-                "The best one that was dropped, “{dropped}”, has a sum of {a:.2f}; to be kept, it had to beat "
-                "“{kept}” with {b:.2f}.",
+                "The best continuation that was dropped is “{dropped}”, with a sum of {a:.2f}. The last one kept "
+                "is “{kept}”, with {b:.2f}.",
                 dropped=_end_of(tree, best, vocabulary),
                 a=best.compared,
                 kept="" if last is None else _end_of(tree, last, vocabulary),

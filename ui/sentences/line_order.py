@@ -32,7 +32,7 @@ ORDERS: Final[Mapping[LineOrder, str]] = {
     "chrf": say("Lowest chrF first"),
     "log_prob": say("Least probable first"),
     "entropy": say("Highest entropy first"),
-    "ratio": say("Longest relative to source first"),
+    "ratio": say("Highest length ratio first"),
     "repeated": say("Most repeated first"),
     "unknown": say("Most unknown pieces first"),
 }

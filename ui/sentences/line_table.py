@@ -37,17 +37,21 @@ _NUMBERS: Final[_Numbers] = {
     "score": (say("Score", about="an output"), say("Beam search ranks its results by this number."), "%.3f"),
     "log_prob_per_piece": (
         say("Log-prob."),
-        say("Mean log-probability per piece, in nats. Closer to 0 is more certain."),
+        say("Mean log-probability per piece, in nats. The closer to 0, the surer the model."),
         "%.3f",
     ),
-    "entropy_bits": (say("Entropy"), say("Mean over the steps, in bits."), "%.2f"),
+    "entropy_bits": (say("Entropy"), say("Mean entropy over all steps, in bits."), "%.2f"),
     "length_ratio": (say("Ratio"), say("Pieces written per piece read, not counting start and end marks."), "%.2f"),
     "repeated": (
         say("Repeated"),
-        say("Share of pairs of neighbouring pieces that occurred earlier in the output."),
+        say("Of all pairs of neighbouring pieces in the output, the share that already occurred earlier in it."),
         "percent",
     ),
-    "unknown": (say("Unknown"), say("Unknown pieces in the source: text that the vocabulary lacks."), "%d"),
+    "unknown": (
+        say("Unknown"),
+        say("Number of unknown pieces in the source. They replace text that is not in the vocabulary."),
+        "%d",
+    ),
 }
 _BEHIND: Final[_Numbers] = {
     "log_prob": (say("Sum"), say("Sum of the log-probabilities of all pieces, in nats."), "%.2f"),
@@ -63,7 +67,10 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
         return
     _rows(found)
     count = say_n("{n:,} line.", "{n:,} lines.", len(found))
-    how = say("Click a number to open its line. Click a heading to sort by it; hover over it for its meaning.")
+    how = say(
+        "Click a number to open that line. Click a column heading to sort by that column; hover over the heading "
+        "to see what it means."
+    )
     st.caption(joined(" ", [count, how]))
     _file(file, found)
 
@@ -96,7 +103,7 @@ def _rows(found: Sequence[LineResult]) -> None:
         hide_index=True,
         height=_HEIGHT if len(found) > _MOST_WITHOUT_SCROLLING else "content",
         column_config=shown,
-        alt=say("One row per line: what was read and written, with its numbers."),
+        alt=say("One row per line, with its source, output and numbers."),
     )
 
 

@@ -70,12 +70,12 @@ def overview(results: Sequence[LineResult]) -> None:
 
 def _numbers(found: Summary) -> list[tuple[str, str, str | None]]:
     """Label, value and explanation of each number that there is."""
-    surer = say("Mean over all pieces, in nats. Closer to 0 is more certain.")
-    unknown = say("Share of all source pieces. Lines with at least one: {n:,}.", n=found.n_unknown_lines)
+    surer = say("Mean over all pieces, in nats. The closer to 0, the surer the model.")
+    unknown = say("Share of source pieces that are unknown. Lines with at least one: {n:,}.", n=found.n_unknown_lines)
     every: list[tuple[str, float | None, str, str | None]] = [
-        (say("chrF of all"), found.chrf, ".1f", say("For all outputs together, 0 to 100.")),
+        (say("chrF of all"), found.chrf, ".1f", say("One chrF for all outputs together, 0 to 100.")),
         (say("Log-probability per piece"), found.log_prob, ".3f", surer),
-        (say("Entropy"), found.entropy, ".2f", say("Mean over the lines, in bits.")),
+        (say("Entropy"), found.entropy, ".2f", say("Mean entropy over all lines, in bits.")),
         (say("Length ratio"), found.length_ratio, ".2f", say("Pieces written per piece read.")),
         (say("Ended"), found.ended, ".1%", say("Share of outputs that ended with an end mark.")),
         (say("Unknown pieces"), found.unknown, ".2%", unknown),

@@ -34,8 +34,8 @@ _LOOK_SECONDS: Final = 1.0
 _ROWS_A_SECOND: Final = 400  # of a table that is drawn again: a long one comes less often
 _MOST_SECONDS: Final = 90  # beyond, minutes are said
 GONE: Final = say(
-    "The file of sentences in this address is no longer kept: the server was restarted, or other files took its "
-    "place. Run it again."
+    "The file of sentences in this address is no longer kept: the server was restarted, or newer files replaced "
+    "it. Run the sentences again."
 )
 
 
@@ -60,7 +60,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
     if TEXT not in st.session_state:  # another tab, or the same one loaded again
         st.session_state[TEXT] = "" if job is None else _as_text(job.about.lines)
     running = job is not None and job.seen.is_under_way
-    with st.container() if job is None else st.expander(say("Other sentences, or the same again")):
+    with st.container() if job is None else st.expander(say("Run other sentences, or the same ones again")):
         lines, characters = LIMITS.lines, LIMITS.characters
         most = say(
             "At most {lines:,} lines, each with at most {characters:,} characters.",
@@ -77,13 +77,13 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         )
         if switch.mode() != "off":
             st.file_uploader(
-                say("Or a text file, used instead of the typed text"),
+                say("Or a text file; it replaces the typed text"),
                 type=["txt", "tsv"],
                 key=FILE,
                 max_upload_size=_MEGABYTES,
             )
         said, about = say("Run them"), checkpoint.content_hash
-        help = say("Cancel the sentences that are running first.") if running else None
+        help = say("First cancel the sentences that are running.") if running else None
         with pressed(st.button, said, key=START, about=about, type="primary", disabled=running, help=help) as asked:
             begun = attempt(lambda: jobs().start(checkpoint, _lines(), session.asked())) if asked else None
             if begun is not None:
@@ -111,15 +111,15 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
     parts = anatomy(checkpoint.config)
     if not parts.writes:
         return say(
-            "One text per line. This encoder-only model generates no output: each text gets its "
-            "pseudo-log-likelihood, with one piece hidden at a time."
+            "One text per line. This encoder-only model generates no output. Instead, each text gets its "
+            "pseudo-log-likelihood: its pieces are hidden one at a time."
         )
     if not parts.reads:
         return say(
-            "One prompt per line, which the model continues. A reference may follow after a tab or “{arrow}”.",
+            "One prompt per line; the model continues it. You can add a reference after a tab or “{arrow}”.",
             arrow=ARROW,
         )
-    return say("One source per line. A reference may follow after a tab or “{arrow}”.", arrow=ARROW)
+    return say("One source per line. You can add a reference after a tab or “{arrow}”.", arrow=ARROW)
 
 
 # ------------------------------------------------------------------------------------------------ results

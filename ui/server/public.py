@@ -116,7 +116,7 @@ def table(record: Sequence[Kept]) -> dict[str, list[Any]]:
         say("step of a lesson"),
         say("votes in the round"),
         say("choice"),
-        say("votes for it"),
+        say("votes for the choice"),
         say("right (1) or not (0)"),
     ]
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}

@@ -24,7 +24,7 @@ def about_scores(config: ModelConfig) -> list[str]:
         numbers = joined(", ", (str(window) if window else "∞" for window in config.windows))
         said.append(say("Keys that a decoder query can see, by layer: {numbers}.", numbers=numbers))
     if config.mask_fill is not None:
-        said.append(say("Closed scores are replaced by {fill:g}, not by −∞.", fill=config.mask_fill))
+        said.append(say("Where the mask closes a key, its score becomes {fill:g}, not −∞.", fill=config.mask_fill))
     return said
 
 

@@ -110,8 +110,7 @@ def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
     if found is None or (asked != "changed" and any(name in said for name in OF[asked])):
         return asked, ()
     note = say(
-        "The link names one comparison, but its second run differs in something else; the actual difference is "
-        "compared."
+        "The comparison named in the link does not match its second run. The page compares what actually differs."
     )
     return found, (note,)
 

@@ -68,7 +68,9 @@ def _decoding(reader: Reader, name: str) -> Decoding:
         decoding: Decoding = kind(**{field: value for field, value in found.items() if value is not None})
         return decoding
     if how not in (None, "greedy"):
-        note = say("The link asks for an unknown way of decoding, “{how}”; greedy is used instead.", how=how[:40])
+        note = say(
+            "The link asks for an unknown way of decoding, “{how}”; greedy decoding is used instead.", how=how[:40]
+        )
         reader.notes.append(note)
     return Greedy()
 
@@ -181,5 +183,7 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
         link = replace(link, hypothesis=result)
     if len(link.forced) > link.max_new:
         link = replace(link, forced=())
-        reader.notes.append(say("The link forces more pieces than the output may have; they were ignored."))
+        reader.notes.append(
+            say("The link forces more pieces than the output may have, so its forced pieces were ignored.")
+        )
     return link, tuple(reader.notes)

@@ -27,7 +27,7 @@ CANDIDATES = "hidden_candidates"
 TURNS = "hidden_turns"
 CHOICE = "hidden_choice"
 WRITES_NOTHING = say(
-    "This encoder-only model generates no output, so there are no steps. The page Attention shows how it reads."
+    "This encoder-only model generates no output, so there are no steps. The Attention page shows how it reads text."
 )
 NO_HEAD = say("The model has no head that predicts masked pieces, so no piece can be hidden here.")
 HOW_TO_READ_CANDIDATES = say(
@@ -63,8 +63,8 @@ def draw(run: OpenRun) -> None:
     if gap is None:
         st.info(
             say(
-                "This model can predict which piece fits in a gap, but its tokenizer has no piece that marks a gap "
-                "(such as [MASK]), so nothing can be hidden."
+                "This model can predict which piece fits in a gap. But its tokenizer has no piece that marks a "
+                "gap, for example [MASK], so nothing can be hidden."
             )
         )
         return
@@ -102,7 +102,7 @@ def _gap(run: OpenRun, gap: int, place: int) -> None:
     drawing.chart(
         figure,
         key=run.key(CANDIDATES),
-        alt=say("The most probable pieces at token {n}, {piece}.", n=place + 1, piece=piece),
+        alt=say("The most probable pieces for token {n}, where {piece} is hidden.", n=place + 1, piece=piece),
         how_to_read=HOW_TO_READ_CANDIDATES,
         fit=True,
     )
@@ -152,8 +152,8 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
         all=len(places),
     )
     perplexity = say(
-        "The mean loss is {mean:.3f} nats. e to that power is the pseudo-perplexity, {value:.4g}: like choosing "
-        "among that many equally likely pieces.",
+        "The mean loss is {mean:.3f} nats. The pseudo-perplexity is e to that power, {value:.4g}: the model is as "
+        "unsure as if it chose among that many equally likely pieces.",
         mean=float(found.losses.mean()),
         value=found.pseudo_perplexity,
     )

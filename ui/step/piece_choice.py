@@ -129,7 +129,7 @@ def _refused(run: OpenRun, text: str, said: str, take: Callable[[int], None]) ->
     """Say why a text cannot be forced, and offer the pieces that it begins with or that begin with it."""
     tokenizer, log_probs = run.checkpoint.tgt_tokenizer, run.trace.log_probs[run.view.step]
     found = [i for i in pieces_like(text, tokenizer, log_probs) if i != run.trace.tgt_ids[run.view.step]]
-    st.caption(drawing.plain(joined(" ", [said, say("Force one with the same beginning:")]) if found else said))
+    st.caption(drawing.plain(joined(" ", [said, say("Force a piece with the same beginning:")]) if found else said))
     if not found:
         return
     with st.container(horizontal=True, gap="small"):
@@ -158,7 +158,7 @@ def guess(run: OpenRun) -> None:
                     is_over = True
     if is_over:
         st.rerun()
-    st.caption(say("Click Reveal to see the candidates. The guess may stay empty."))
+    st.caption(say("Click Reveal to see the candidates. You may leave the guess empty."))
 
 
 def verdict(run: OpenRun) -> None:
@@ -236,7 +236,7 @@ def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
     """How a branch is called: by the last piece that was forced."""
     if not forced:
         drawn = isinstance(run.trace.query.decoding, Sampling)
-        return say("**As it was drawn**") if drawn else say("**Model's own choice**")
+        return say("**Original draw**") if drawn else say("**Model's own choice**")
     last = len(forced) - 1
     seen = run.looking.n_steps - int(run.looking.covered)
     piece = drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN

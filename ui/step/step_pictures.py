@@ -176,8 +176,8 @@ def _meaning(run: Seen) -> list[str]:
     name, smoothing, n_pieces = run.view.unsure, run.checkpoint.card.label_smoothing(), len(run.trace.vocabulary)
     if name == "entropy":
         said = say(
-            "Entropy is −Σ p·log₂ p over all {n:,} pieces. 0 bits is certain; a coin toss between two pieces is 1 "
-            "bit. Many tiny probabilities can add up to as much.",
+            "Entropy is −Σ p·log₂ p over all {n:,} pieces. 0 bits means certain; a coin toss between two pieces "
+            "has 1 bit. Many tiny probabilities together can also add up to 1 bit.",
             n=n_pieces,
         )
         return [said, *([_smoothed(smoothing, n_pieces)] if smoothing else [])]
@@ -185,13 +185,14 @@ def _meaning(run: Seen) -> list[str]:
         return [
             say(
                 "Entropy among the {n} likeliest pieces only, with their probabilities scaled to sum to 1. 0 bits "
-                "is certain; a coin toss between two pieces is 1 bit.",
+                "means certain; a coin toss between two pieces has 1 bit.",
                 n=min(N_BEST, n_pieces),
             )
         ]
-    said = say("1 − p is the total probability of all pieces except the likeliest: 0 is certain.")
+    said = say("1 − p is the total probability of all pieces except the likeliest; 0 means certain.")
     wanted = say(
-        "This model was trained with label smoothing {share:g}, so training never asked for less than {least:.2g}.",
+        "This model was trained with label smoothing {share:g}, so training never asked for a 1 − p below "
+        "{least:.2g}.",
         share=smoothing or 0,
         least=(smoothing or 0) * (1 - 1 / n_pieces),
     )
@@ -200,8 +201,9 @@ def _meaning(run: Seen) -> list[str]:
 
 def _smoothed(smoothing: float, n_pieces: int) -> str:
     return say(
-        "This model was trained with label smoothing {share:g}: even where one piece was right, it had to spread "
-        "that share evenly over all pieces. Such a target alone has {bits:.1f} bits.",
+        "This model was trained with label smoothing {share:g}: even where only one piece was right, it had to "
+        "spread that share of the probability evenly over all pieces. That target itself has an entropy of "
+        "{bits:.1f} bits.",
         share=smoothing,
         bits=entropy_of_smoothed(smoothing, n_pieces),
     )

@@ -123,7 +123,11 @@ class _Half:
             return ""
         page, address = sheet.shown_on
         more = say("The app shows more on the page “{page}”.", page=page)
-        line = more if sheet.charts or sheet.closed else say("The app shows it on the page “{page}”.", page=page)
+        line = (
+            more
+            if sheet.charts or sheet.closed
+            else say("To see this in the app, open the page “{page}”.", page=page)
+        )
         return f'<p class="about"><a href="{escape(address)}">{self.told(line)}</a></p>'
 
     def _once(self, spec: Spec) -> str:

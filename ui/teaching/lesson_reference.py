@@ -28,8 +28,8 @@ def draw(checkpoint: Checkpoint) -> None:
     """Draw the lists, and one question as it is on the sentence at hand."""
     st.caption(
         say(
-            "An oracle computes the answer; a pick chooses what the step looks at. Both supply values, which texts "
-            "and links name in braces. The tables list what the app's own lessons use of each."
+            "An oracle computes the answer; a pick chooses what the step looks at. Both supply values; to use one "
+            "in a text or link, write its name in braces. The tables list what the app's own lessons use."
         )
     )
     st.dataframe(oracles(), hide_index=True, height=260)

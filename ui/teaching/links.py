@@ -78,8 +78,8 @@ def draw(checkpoint: Checkpoint) -> None:
     if hidden:
         st.caption(
             say(
-                "Covered parts are not sent to the browser. Readers can still show them in the sidebar, so a cover "
-                "is not a lock."
+                "Covered parts are not sent to the browser. Anyone who opens the link can still show them in the "
+                "sidebar, so a cover is not a lock."
             )
         )
 
@@ -127,7 +127,7 @@ def read_pasted(address: str) -> Start | Sentence:
     page = split.path.rstrip("/").rpartition("/")[2]
     if page not in PAGES:
         return say(
-            "The address names the page “{page}”, but a link can only lead to one of {pages}. Copy the whole "
+            "The address names the page “{page}”, but a link can only open these pages: {pages}. Copy the whole "
             "address.",
             page=page[:40],
             pages=", ".join(PAGES),
@@ -164,7 +164,9 @@ def _covered(page: str, start: Start) -> list[str]:
     )
     if not met:
         name = PAGES.get(page, page)
-        st.caption(say("Open “{page}” once in this tab; then everything it shows can be chosen here.", page=name))
+        st.caption(
+            say("Open “{page}” once in this tab. After that, you can choose any of its parts here.", page=name)
+        )
     return hidden
 
 

@@ -67,11 +67,11 @@ def draw() -> None:
         ]
         st.table(frame(rows, columns=[say("Time"), say("Lesson"), say("Votes")]), hide_index=True)
     else:
-        st.caption(say("With this many votes, the lesson does not fit into the time. Choose fewer."))
+        st.caption(say("With this many votes, the lesson does not fit into the time. Choose fewer votes."))
     st.caption(
         say(
-            "A lesson's minutes are for one person reading alone. Each vote with its discussion adds {vote} "
-            "minutes, and coming into the room adds {around}.",
+            "The minutes of a lesson are for one person working alone. Each vote and its discussion add {vote} "
+            "minutes; joining the room adds {around}.",
             vote=VOTE_MINUTES,
             around=AROUND,
         )

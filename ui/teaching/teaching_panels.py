@@ -68,8 +68,8 @@ def _own(checkpoint: Checkpoint) -> None:
     if where is None:
         st.markdown(
             say(
-                'To add your own lessons to the list, start the app with a folder of them: `make run ARGS="-- '
-                '--lessons DIR"`'
+                "To add your own lessons to the list, start the app with the folder that contains them: `make run "
+                'ARGS="-- --lessons DIR"`'
             )
         )
     else:
@@ -81,9 +81,9 @@ def _own(checkpoint: Checkpoint) -> None:
     with st.expander(say("What a lesson file looks like")):
         st.caption(
             say(
-                "A lesson is a TOML file. Its questions are ones that the app can answer for any run, or ones "
-                "whose right answer the file gives itself. It can also take steps from other lessons. The texts "
-                "are yours, in one or more languages."
+                "A lesson is a TOML file. For some questions, the app can compute the answer for any run; for the "
+                "rest, the file gives the right answer. A lesson can also reuse steps of other lessons. You write "
+                "the texts, in one or more languages."
             )
         )
         st.code(EXAMPLE, language="toml")

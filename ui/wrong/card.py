@@ -163,10 +163,10 @@ def happened(found: Found) -> Sentence:
             )
         case "not_finite":
             return say(
-                "The model writes nothing: “{site}” is the first site with NaN (not a number) or infinite values, "
-                "and everything computed from it is lost, too.",
+                "The model writes nothing: NaN (not a number) or infinite values first appear at “{site}”, and "
+                "everything computed from them is lost, too.",
                 site=found.site,
             )
         case "refused":
-            return say("It cannot be run: {problem}", problem=found.problem)
+            return say("The model with the mistake cannot be run: {problem}", problem=found.problem)
     return say("From piece {n} on, the output is different.", n=(found.first or 0) + 1)

@@ -64,7 +64,7 @@ def _two_models(side: Side) -> Sides:
 def _of(name: str, query: Query) -> Side:
     entry = loading.usable().get(name)
     if entry is None:
-        raise QueryError("{name} is no longer a checkpoint here.", name=name)
+        raise QueryError("The checkpoint {name} is no longer available here.", name=name)
     checkpoint = loading.open_checkpoint(entry)
     here = Query(
         checkpoint=checkpoint.content_hash, source=query.source, decoding=query.decoding, max_new=query.max_new
@@ -79,7 +79,7 @@ def _no_leak(checkpoint: Checkpoint) -> Sentence | None:
     """Only two models of one task tell the leak from everything else."""
     if {HEALTHY, LEAK} - loading.usable().keys():
         return say(
-            "This mistake needs the two checkpoints {healthy} and {leak}, which are not both available here.",
+            "This mistake needs two checkpoints, {healthy} and {leak}; at least one of them is missing here.",
             healthy=HEALTHY,
             leak=LEAK,
         )
@@ -135,13 +135,13 @@ CARDS: Final[tuple[Card, ...]] = (
         sides=_two_models,
         labels=(
             say("“{model}”, trained with the mask, writes", model=HEALTHY),
-            say("“{model}”, trained without it, writes", model=LEAK),
+            say("“{model}”, trained without the mask, writes", model=LEAK),
         ),
     ),
     Card(
         "inverted",
         Measure(
-            say("Weight that a row of decoder self-attention gives to later tokens, on average"),
+            say("Mean weight that a row of decoder self-attention gives to later tokens"),
             figures.on_later,
             form=".1%",
         ),
@@ -151,9 +151,7 @@ CARDS: Final[tuple[Card, ...]] = (
     ),
     Card(
         "axis",
-        Measure(
-            say("Weight that a real token of the source gives to padding, on average"), figures.on_pads, form=".1%"
-        ),
+        Measure(say("Mean weight that a real source token gives to padding"), figures.on_pads, form=".1%"),
         figures.pads_by_row,
         lambda _: (*PADDED, *ROWS_OF_PADDING),
         sites=figures.reading_maps,
@@ -182,7 +180,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "nan",
         Measure(
-            say("Share of the right output's pieces whose probability is NaN"),
+            say("Share of pieces in the right output whose probability is NaN"),
             figures.lost,
             form=".0%",
             finite=False,

@@ -17,7 +17,8 @@ from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
 from words import Sentence, say
 
 LOSS: Sentence = say(
-    "Loss of the right output when it is read at once, in nats per piece; 0 means certain of all of it"
+    "Loss of the right output when the model reads all of it at once, in nats per piece; 0 means that the model is "
+    "certain of every piece"
 )
 HOW_TO_READ_MEAN = say(
     "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "
@@ -58,7 +59,7 @@ def loss_by_piece(
         figure = two_bars_spec(
             found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
         )
-        alt = say("The loss of each piece of the right output, on both sides, as bars.")
+        alt = say("The loss of each piece of the right output, in both cases, as bars.")
         return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
     return draw
@@ -123,7 +124,7 @@ def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
         rows_sum_to_one=False,
     )
     alt = say(
-        "{side}: a map of {n} rows. In {closed} of them every key is closed, in {lost} the weights are NaN.",
+        "{side}: a map of {n} rows. In {closed} of them, every key is closed; in {lost}, the weights are NaN.",
         side=label,
         n=len(queries),
         closed=int((~allowed).all(axis=1).sum()),
@@ -154,7 +155,7 @@ def one_row(found: Found) -> Sequence[Chart]:
         token_axis=say("Looks at"),
         top=1.0,
     )
-    alt = say("The weights of one row on both sides, as bars.")
+    alt = say("The weights of one row in both cases, as bars.")
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
 
@@ -187,12 +188,12 @@ def pads_by_row(found: Found) -> Sequence[Chart]:
     figure = two_bars_spec(
         pieces,
         _both(found, lambda read: 100 * mistakes.on_keys(layers(read, own), pads)),
-        title=say("Weight that each token of the source gives to padding"),
+        title=say("Weight that each source token gives to padding"),
         value_name=say("Weight on padding (%)"),
         token_axis=say("Source token, padding at the end"),
         form=".1f",
     )
-    alt = say("How much of its weight each token of the source gives to padding, on both sides, as bars.")
+    alt = say("How much of its weight each source token gives to padding, in both cases, as bars.")
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
 
@@ -232,14 +233,14 @@ likeness_by_layer = _by_depth(
     mistakes.likeness,
     title=say("How similar the tokens’ vectors are"),
     value_name=say("Mean cosine between two tokens"),
-    alt=say("The mean cosine between the vectors of two tokens after each layer, on both sides, as lines."),
+    alt=say("The mean cosine between the vectors of two tokens after each layer, in both cases, as lines."),
     limits=(-0.1, 1.02),
 )
 size_by_layer = _by_depth(
     lambda vectors: float(rms(vectors).mean()),
     title=say("How large the stream is"),
     value_name=say("Root mean square, mean of all tokens"),
-    alt=say("How large the vectors of the stream are after each layer, on both sides, as lines."),
+    alt=say("How large the vectors of the stream are after each layer, in both cases, as lines."),
 )
 
 
@@ -266,7 +267,7 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
         form=".2f",
     )
     alt = say(
-        "The size of each token’s embedding divided by the size of its position vector, on both sides, as bars."
+        "The size of each token’s embedding divided by the size of its position vector, in both cases, as bars."
     )
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 

@@ -168,7 +168,7 @@ def _elsewhere(card: Card, run: OpenRun, why: str) -> None:
     if entry is None or not entry.examples:
         return
     taken = st.button(
-        drawing.plain(say("See it on {title}", title=entry.title)),
+        drawing.plain(say("See this mistake on {title}", title=entry.title)),
         key=run.key(SEEN_ON),
         icon=":material/swap_horiz:",
         on_click=session.read_with,

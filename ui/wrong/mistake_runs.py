@@ -73,9 +73,11 @@ def meaning(card: Card, found: Found) -> Sentence | None:
 def why_not(card: Card, side: Side) -> Sentence | None:
     """Why a card cannot be shown on a model, in a sentence; None if it can."""
     if not anatomy(side.checkpoint.config).writes:
-        return say("This encoder-only model generates no output, so there is no output that could go wrong.")
+        return say("This encoder-only model generates no output, so no output can go wrong.")
     if card.mistake != "leak" and side.checkpoint.name == LEAK:
-        return say("This model was trained with a leak and writes nothing right, so nothing more could go wrong.")
+        return say(
+            "This model was trained with a leak. Its output is already wrong, so another mistake would show nothing."
+        )
     if (unfit := card.unfit(side.checkpoint)) is not None:
         return unfit
     for one in card.change(side.checkpoint.config):

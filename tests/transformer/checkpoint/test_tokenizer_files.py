@@ -123,7 +123,7 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
     ("file", "content", "message"),
     [
         (VOCABULARY, b" " * 4_000_001, "vocabulary.json: has 4,000,001 bytes; the limit is 4,000,000"),
-        (VOCABULARY, b"[" * 60_000, "vocabulary.json: it nests brackets more than 16 deep"),
+        (VOCABULARY, b"[" * 60_000, "vocabulary.json: its brackets are nested more than 16 levels deep"),
         (VOCABULARY, b'{"family": "../../t5"}', "vocabulary.json: family: found"),
         (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
         (VOCABULARY, b'{"family": "raw"}', "size: is missing; without a tokenizer"),

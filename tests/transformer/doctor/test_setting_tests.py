@@ -67,7 +67,7 @@ def test_positions_that_begin_elsewhere_are_found_with_their_place(reverse):
     assert blamed(spoilt) == {"position_shift"}
     measured = found(spoilt, "position_shift", pairs=PAIRS).measured
     assert measured.places == ("positions -1 (decoder)",)
-    assert measured.headline == "It was trained with positions that begin 1 row earlier than here (decoder)."
+    assert measured.headline == "The model was trained with positions that begin 1 row earlier than here (decoder)."
     assert "The cause is the line that adds the positions" in measured.causes
 
 

@@ -178,7 +178,7 @@ def test_a_plain_question_needs_no_oracle(tmp_path):
         (('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'), "and uses no oracle; remove oracle."),
         (('right = "vaswani"', 'right = "vaswani"\nform = "number"'), "and uses no oracle; remove form."),
         (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
-        (("Bengio and others", "Vaswani and others"), "two choices of a question read the same."),
+        (("Bengio and others", "Vaswani and others"), "two choices of a question have the same text."),
         (("misled]\nbengio", "misled]\nvaswani"), "`misled` is about a wrong choice, found 'vaswani'"),
         (("always", "sometimes"), "Step 1: `reveal` lacks a text for always."),
         (('right = "vaswani"\n', ""), "the key `oracle` is missing."),

@@ -229,7 +229,7 @@ def test_the_lessons_of_the_plan_stand_in_their_order():
         (b"[" + b"a." * 99_000 + b"a]", "has a line with 99,000 dots; at most 200 are read"),
         (
             b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]",
-            "`name` is an integer of over 30 digits; expected the type str",
+            "`name` is an integer with more than 30 digits; expected the type str",
         ),
     ],
     ids=["key", "table", "digits"],

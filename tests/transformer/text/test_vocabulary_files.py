@@ -45,7 +45,7 @@ def refused(family, files, message, **options):
         (b'{"a": {"b": 1}}', "expected a whole number"),
         (b'{"a": -1}', "has the id -1; expected a whole number from 0 to 999,999"),
         (b'{"a": 1000000}', "has the id 1000000; expected a whole number from 0 to 999,999"),
-        (b'{"a": 1' + b"0" * 30 + b"}", "an integer of over 30 digits"),
+        (b'{"a": 1' + b"0" * 30 + b"}", "an integer with more than 30 digits"),
         (b'{"a": 1' + b"0" * 50 + b"}", "a number of 51 digits"),
         (b'{"a": 0, "b": 0}', "'b' has the id 0, which 'a' already has"),
         (b'{"\\ud800": 0}', "half of a surrogate pair"),

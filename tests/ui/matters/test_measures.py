@@ -37,7 +37,7 @@ def test_none_that_matters():
 
 def test_a_step_has_its_own_words():
     assert "in this step's row" in told([[0.1, 1.0], [0, 0]], step=2)[1]
-    assert "on average over its rows" in told([[0.1, 1.0], [0, 0]], step=2, kind="encoder")[1]
+    assert "on average over all rows" in told([[0.1, 1.0], [0, 0]], step=2, kind="encoder")[1]
     assert "the distribution of this step" in told([[0.1, 1.0], [0, 0]], "kl", step=2)[1]
 
 
@@ -56,4 +56,4 @@ def test_numbers_in_words():
     assert str(written(3.0, "pieces")) == "3 changed choices"
     assert str(written(-0.25, "probability")) == "−0.2500"
     assert "0.0100 nats" in str(written(0.01, "kl"))
-    assert str(written(float("nan"), "kl")) == "no finite number"
+    assert str(written(float("nan"), "kl")) == "not a finite number"

@@ -149,7 +149,7 @@ def test_the_record_counts_and_names_nobody():
     assert named["round"] == [1, 1, 1, 2, 2, 2, 3, 3]
     assert named["step of a lesson"] == ["masks.1"] * 6 + [""] * 2
     assert named["votes in the round"] == [5] * 3 + [2] * 3 + [1] * 2
-    assert named["votes for it"] == [0, 3, 2] + [None] * 5  # too few are not told apart here either
+    assert named["votes for the choice"] == [0, 3, 2] + [None] * 5  # too few are not told apart here either
     assert named["right (1) or not (0)"] == [0, 1, 0] * 2 + [""] * 2
     file = saved(lambda: columns, Origin(), "en")().decode("utf-8-sig")
     rows = list(csv.reader(io.StringIO(file)))

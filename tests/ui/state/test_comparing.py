@@ -165,8 +165,7 @@ def test_a_link_that_contradicts_itself_compares_what_differs(compared):
     found, notes = settled(link)
     assert found == "heads"
     assert notes == (
-        "The link names one comparison, but its second run differs in something else; the actual difference is "
-        "compared.",
+        "The comparison named in the link does not match its second run. The page compares what actually differs.",
     )
 
 

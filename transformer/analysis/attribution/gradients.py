@@ -78,7 +78,8 @@ def _with_gradients(model: Transformer) -> Iterator[None]:
     """A place where gradients can be taken, also inside of `torch.inference_mode`."""
     if any(parameter.is_inference() for parameter in model.parameters()):
         raise QueryError(
-            "this model was loaded inside torch.inference_mode, so gradients cannot be computed; load it outside."
+            "this model was loaded inside torch.inference_mode, so gradients cannot be computed; load it outside "
+            "that mode."
         )
     with torch.inference_mode(False), torch.enable_grad():
         yield
@@ -119,7 +120,7 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
             if "Inference tensors" not in str(error):
                 raise
             raise QueryError(
-                "this run takes values from another run in a way that gradients cannot pass through."
+                "this run takes values from another run, and gradients cannot flow back through them."
             ) from error
     return values.detach(), slopes
 

@@ -151,8 +151,8 @@ def _check_size(entry: zipfile.ZipInfo, label: str, limits: Limits) -> None:
         )
     if entry.file_size > max(SMALL, limits.ratio * entry.compress_size):
         raise CheckpointError(
-            "{label}: {name} would unpack from {packed:,} bytes to {found:,}, more than {ratio} times as many; no "
-            "file of a model does that.",
+            "{label}: {name} would grow from {packed:,} bytes to {found:,} when unpacked, more than {ratio} times "
+            "its size; no model file does that.",
             label=label,
             name=shown(entry.filename),
             found=entry.file_size,
@@ -165,9 +165,9 @@ def _refused_entry(label: str, name: str, why: str) -> CheckpointError:
     problems = {
         "path": say("points outside the archive or is not a plain path; pack the folder again"),
         "link": say("is a link; pack the file itself"),
-        "special": say("is not an ordinary file; remove it"),
+        "special": say("is not a regular file; remove it"),
         "encrypted": say("is encrypted; pack it without a password"),
-        "method": say("is compressed in a way that cannot be read here; use the usual method (deflate)"),
+        "method": say("is compressed with an unsupported method; use the usual one (deflate)"),
         "archive": say("is an archive inside the archive; unpack it first"),
     }
     return CheckpointError("{label}: {name} {problem}.", label=label, name=shown(name), problem=problems[why])
@@ -199,7 +199,7 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, label: 
             file.write(part)
     if written != entry.file_size:
         raise CheckpointError(
-            "{label}: {name} has a different size than the archive's list says; pack it again.",
+            "{label}: {name} does not have the size that is listed in the archive; pack it again.",
             label=label,
             name=shown(entry.filename),
         )

@@ -101,7 +101,7 @@ def _anew(file: BinaryIO, header: tensorfile.Header, target: Path) -> None:
 def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
     if target.exists():
         raise CheckpointError(
-            "{name}: {other} next to it holds the same weights; upload only one of them.",
+            "{name}: {other} contains the same weights; upload only one of the two files.",
             name=name,
             other=target.name,
         )

@@ -55,7 +55,7 @@ def check_all_differ(names: Iterable[str]) -> None:
         key = unicodedata.normalize("NFKC", name).casefold()
         if key in seen:
             raise CheckpointError(
-                "{name} and {other}: two files with the same name; remove one of them, or rename it.",
+                "{name} and {other} count as the same file name; remove or rename one of them.",
                 name=shown(seen[key]),
                 other=shown(name),
             )

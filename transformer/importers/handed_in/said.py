@@ -38,7 +38,7 @@ def sentence(data: Any) -> Sentence:
         found = None
     if isinstance(found, Sentence) and len(found) <= MOST_TEXT:
         return found
-    return say("It cannot be read.")
+    return say("The files cannot be read.")
 
 
 def _value(data: Any, depth: int) -> Any:

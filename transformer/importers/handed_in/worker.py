@@ -34,10 +34,10 @@ LOOK_SECONDS = 0.02
 _SUBREAPER = 36
 
 CRASHED = say(
-    "The process that read the files stopped unexpectedly, so one of them is damaged; copy or download it again."
+    "The process that read the files stopped unexpectedly, so one of the files is damaged; copy or download it again."
 )
 TOO_LARGE = say(
-    "Reading the files needs more memory than one upload may use; put them into a folder of checkpoints instead."
+    "Reading the files needs more memory than one upload may use; put the files into a folder of checkpoints instead."
 )
 
 

@@ -172,8 +172,8 @@ def _clear(folder: Path, *, keep: Sequence[Received]) -> None:
 def _taken(how: str, folder: Path, title: str, limits: Limits) -> Read:
     if how == "time":
         raise CheckpointError(
-            "Reading the files takes longer than the {seconds} seconds allowed for one upload; put them into a "
-            "folder of checkpoints instead.",
+            "Reading the files takes longer than the {seconds} seconds allowed for one upload; put the files into "
+            "a folder of checkpoints instead.",
             seconds=limits.seconds,
         )
     record = _result(folder)

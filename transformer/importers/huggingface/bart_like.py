@@ -68,7 +68,7 @@ _OLD = [
 ]
 _FORMULAS = [f"{stack}.embed_positions.weights" for stack in ("encoder", "decoder")]
 _UNUSED = (
-    *unused(say("it is the version number of a file format"), *_OLD, prefixes=PREFIXES),
+    *unused(say("it is only the version number of the file format"), *_OLD, prefixes=PREFIXES),
     *unused(FORMULA, *_FORMULAS, prefixes=PREFIXES),
 )
 
@@ -78,7 +78,7 @@ def _table(name: Sentence, positions: Reshape | None) -> Table:
 
 
 MARIAN = _table(say("A Marian model."), AS_IS)
-BART = _table(say("A model with BART's names."), cut_rows(OFFSET))
+BART = _table(say("A model with BART's tensor names."), cut_rows(OFFSET))
 PEGASUS = _table(say("A Pegasus model."), AS_IS)
 M2M100 = _table(say("An M2M100 or NLLB model."), None)
 

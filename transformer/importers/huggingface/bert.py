@@ -117,7 +117,7 @@ def _encoder(settings: Settings, present: Present, activation: Known) -> Fields:
     settings.expect("position_embedding_type", "absolute")
     settings.expect("pruned_heads", {})
     has_head = any(name.startswith("mlm_head.") for name in present)
-    why = say("the file has such a head") if has_head else say("the file has no such head")
+    why = say("the file has an MLM head") if has_head else say("the file has no MLM head")
     return {
         **always(n_decoder_layers=0),
         **settings.vocabulary(),
@@ -138,7 +138,7 @@ def bert(settings: Settings, present: Present) -> Fields:
 def roberta(settings: Settings, present: Present) -> Fields:
     """RoBERTa: positions begin behind the padding's id, and the head has exact GELU whatever the layers have."""
     rows, first = settings.whole("max_position_embeddings", least=3), _first_row(settings)
-    why = say("max_position_embeddings in config.json, without the first {n} rows", n=first)
+    why = say("max_position_embeddings in config.json minus the first {n} rows", n=first)
     return _bert(settings, present, fixed("gelu")) | {"max_len": Known(rows.value - first, why)}
 
 

@@ -152,8 +152,8 @@ class Settings:
     def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
         """The error for a value that this program has no arithmetic for."""
         return CheckpointError(
-            "{label}: {key}: found {found}, expected {expected}; this program would not compute the same as the "
-            "original model.",
+            "{label}: {key}: found {found}, expected {expected}. Loaded like this, the model would give different "
+            "results from the original.",
             label=self.label,
             key=key,
             found=shown(found),
@@ -169,8 +169,8 @@ class Settings:
         ]
         if unknown:
             raise CheckpointError(
-                "{label}: has keys of unknown meaning ({keys}); this program might not compute the same as the "
-                "original model. Remove them if they have no effect.",
+                "{label}: has keys of unknown meaning ({keys}), so results might differ from the original model's. "
+                "Remove the keys if they have no effect.",
                 label=self.label,
                 keys=first(unknown),
             )

@@ -62,7 +62,7 @@ def import_folder(
 def _record(files: FolderFiles, name: str) -> dict[str, Any]:
     if name == CONFIG and not files.has(CONFIG) and files.has(ADAPTER):
         raise CheckpointError(
-            "{folder}: holds an adapter without its model; merge the two and save the whole model.",
+            "{folder}: has only an adapter, without its model; merge the two and save the whole model.",
             folder=files.name,
         )
     record = files.json(name, limit=MAX_JSON)
@@ -77,15 +77,15 @@ def _family(files: FolderFiles, record: Mapping[str, Any]) -> Family:
     label, kind = files.label(CONFIG), record.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise CheckpointError(
-            "{label}: model_type: found {found}, expected one of {names}; this program knows no other families.",
+            "{label}: model_type: found {found}, expected one of {names}; this program supports no other families.",
             label=label,
             found=shown(kind),
             names=", ".join(FAMILIES),
         )
     if record.get("quantization_config") is not None:
         raise CheckpointError(
-            "{label}: quantization_config: the weights are stored as small integers, but floating point is "
-            "expected; save the model without quantisation.",
+            "{label}: quantization_config: the weights are stored as small integers, but must be floating-point "
+            "numbers; save the model without quantisation.",
             label=label,
         )
     return FAMILIES[kind]
@@ -143,8 +143,8 @@ class _Import:
         forced = ids["forced_ids"].value
         if forced and not said["n_encoder_layers"].value:
             raise CheckpointError(
-                "{label}: forced_bos_token_id: found {found}, expected null: after a prompt of one piece, the "
-                "original program always writes this piece, but this program treats all prompts alike.",
+                "{label}: forced_bos_token_id: found {found}, expected null. After a prompt of one piece, the "
+                "original program always writes this piece; this program does not.",
                 label=self.files.name,
                 found=forced[0],
             )
@@ -155,8 +155,8 @@ class _Import:
             return []
         return [
             say(
-                "Rotary positions are scaled dynamically: beyond {n:,} tokens the original program turns queries "
-                "and keys by different angles. This program does not, so an output ends there.",
+                "Rotary positions are scaled dynamically: beyond {n:,} tokens, the original program changes the "
+                "angles by which it rotates queries and keys. This program does not, so outputs end at that length.",
                 n=said["max_len"].value,
             )
         ]
@@ -211,8 +211,8 @@ class _Import:
         for name, value in self.answers.items():
             if name not in needed:
                 raise CheckpointError(
-                    "{label}: {field}: found the answer {found}, but this folder leaves no such question open; "
-                    "remove the answer.",
+                    "{label}: {field}: found the answer {found}, but this folder raises no question about this "
+                    "field; remove the answer.",
                     label=self.files.name,
                     field=name,
                     found=shown(value),
@@ -253,9 +253,7 @@ def at_most(length: Known) -> Known:
     """A length, cut at the most that this program reads."""
     if length.value <= MAX_LENGTH:
         return length
-    return Known(
-        MAX_LENGTH, say("the model's own limit is {n:,}; this program cannot read longer texts", n=length.value)
-    )
+    return Known(MAX_LENGTH, say("the limit of this program; the model's own limit is {n:,}", n=length.value))
 
 
 def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
@@ -263,7 +261,7 @@ def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
     said = dict(ids)
     ends = (ids["eos_id"].value, *ids["further_eos_ids"].value)
     if ids["pad_id"].value in ends and ids["pad_id"].value is not None:
-        why = say("its id also ends outputs, and a piece that ends outputs cannot be padding")
+        why = say("this id also ends outputs, so it cannot be used for padding")
         said["pad_id"] = Known(None, why, "inferred")
     banned = tuple(i for i in ids["banned_ids"].value if i != said["pad_id"].value)
     said["banned_ids"] = replace(ids["banned_ids"], value=banned)

@@ -85,7 +85,7 @@ def choose(
         source_language, target_language = (answers.get(key) for key in LANGUAGES)
         codes = _codes(name, names, options, content)
         if codes and not (source_language and target_language):
-            why = say("the files know many languages, and the text does not say which language it is in")
+            why = say("the tokenizer has many languages, and the text does not show which one it is in")
             choices = tuple(Choice(code) for code in codes)
             questions = tuple(Field(key, "asked", None, why, choices) for key in LANGUAGES)
             return Chosen(None, None, questions, codes)
@@ -116,10 +116,10 @@ def _class(content: Files) -> str:
 
 def _without(said: str) -> Sentence:
     if not said or said.removesuffix("Fast") in {*CLASSES, *ANY}:
-        return say("The folder has no tokenizer that can be read here: the model works on ids.")
+        return say("The folder has no tokenizer that this program can read, so texts are typed as ids.")
     return say(
-        "The folder's tokenizer is {name}, which cannot be read here without a tokenizer.json: the model works on "
-        "ids.",
+        "The folder's tokenizer is {name}. This program cannot read it without a tokenizer.json, so texts are "
+        "typed as ids.",
         name=shown(said),
     )
 
@@ -149,8 +149,8 @@ def _check_codes(content: Files) -> None:
     said = vocabulary_files.json_record(content, CONFIG).get(CODES_KEY) if CONFIG in content else None
     if said not in (None, "m2m100"):
         raise TokenizerError(
-            "{file}: {key}: found {found}, expected m2m100; the ids of other languages are not known here, so import "
-            "another model.",
+            "{file}: {key}: found {found}, expected m2m100. This program does not know the ids of other language "
+            "lists; import another model.",
             file=CONFIG,
             key=CODES_KEY,
             found=shown(said),
@@ -200,6 +200,4 @@ def end_of(fields: Fields, *, writes: bool) -> Known | None:
         return fields["eos_id"]
     if writes:
         return None
-    return inferred(
-        int(fields["pad_id"].value == 0), say("none: an encoder-only model generates no output that could end")
-    )
+    return inferred(int(fields["pad_id"].value == 0), say("not used: an encoder-only model generates no output"))

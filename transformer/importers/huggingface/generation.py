@@ -195,7 +195,7 @@ def _notes(record: Mapping[str, Any], file: str, *, whole: bool) -> Iterator[Sen
         ]
     if asked:
         yield say(
-            "{file} asks for {names}, which this program does not do; outputs of the original program may differ.",
+            "{file} sets {names}, which this program does not support; outputs of the original program may differ.",
             file=file,
             names=", ".join(dict.fromkeys(asked)),
         )

@@ -55,7 +55,7 @@ FREQUENCIES = tuple(
 )
 
 LLAMA = Table(
-    say("A decoder with LLaMA's names."),
+    say("A decoder with LLaMA's tensor names."),
     (*renamed(PLAIN | NORMS | NORMS_OF_HEADS, prefixes=PREFIXES), HEAD),
     FREQUENCIES,
 )
@@ -156,7 +156,7 @@ def _layer_types(settings: Settings, n: int, default: Sequence[str]) -> Sequence
     if found is None:
         return default
     if not isinstance(found, list) or len(found) != n or not all(kind in (FULL, SLIDING) for kind in found):
-        expected = say("{n} times {full} or {sliding}", n=n, full=FULL, sliding=SLIDING)
+        expected = say("a list of {n} entries, each {full} or {sliding}", n=n, full=FULL, sliding=SLIDING)
         raise settings.refused("layer_types", found, expected)
     return found
 
@@ -171,7 +171,7 @@ def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
             "sliding_window", window, say("2 or more, because transformers itself treats 1 as no window")
         )
     found = tuple(window if kind == SLIDING else 0 for kind in kinds)
-    return Known(found if any(found) else (), say("sliding_window and the kinds of layers in config.json"))
+    return Known(found if any(found) else (), say("sliding_window and the layer types in config.json"))
 
 
 FOUR_NORMS = {

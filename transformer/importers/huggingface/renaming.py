@@ -84,17 +84,17 @@ def settle_tables(
         (targets if own else copies)[OUTPUT] = "output_table"
     elif not tie.value:
         raise CheckpointError(
-            "{label}: has no output table ({names}), but config.json says tie_word_embeddings = false; save the "
+            "{label}: has no output layer ({names}), but config.json says tie_word_embeddings = false; save the "
             "whole model.",
             label=weights.label,
             names=_sought(found, OUTPUT),
         )
-    why = say("the file has a separate output table") if own else say("the file has no separate output table")
+    why = say("the file has a separate output layer") if own else say("the file has no separate output layer")
     biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
     targets |= dict.fromkeys(biases[:1], "output_bias")
     copies |= dict.fromkeys(biases[1:], "output_bias")
     bias = inferred(
-        bool(biases), say("the output bias is in the file") if biases else say("the file has no output bias")
+        bool(biases), say("the file has an output bias") if biases else say("the file has no output bias")
     )
     fields = {"shared_vocab": shared, "tie_output": inferred(not own, why), "output_bias": bias}
     return _with(found, names, targets, copies), fields
@@ -172,7 +172,7 @@ def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Matc
     if not apart.any():
         return found.without(there, FORMULA), {}
     why = say(
-        "the sinusoids in the file differ from the formula by up to {most:.1g}; those in the file are used",
+        "the sinusoids in the file differ from the formula by up to {most:.1g}; the file's values are used",
         most=float(apart.max()),
     )
     return found, {"positions": inferred("learned", why), "sinusoid_layout": inferred("interleaved", why)}

@@ -72,7 +72,7 @@ def of_record(
     for name in said:
         if name not in READ[kind] | ALWAYS and said[name] is not None:
             raise settings.refused(
-                f"{key}.{name}", said[name], say("nothing, because {kind} does not read it", kind=kind)
+                f"{key}.{name}", said[name], say("no value, because {kind} does not use it", kind=kind)
             )
     if whole and said.get("partial_rotary_factor") not in (None, 1.0):
         raise settings.refused(f"{key}.partial_rotary_factor", said["partial_rotary_factor"], "1.0")

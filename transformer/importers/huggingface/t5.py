@@ -58,7 +58,7 @@ T5 = Table(
     (
         Unused(
             "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-            say("cross-attention has no positions, and the original program does not read it"),
+            say("cross-attention uses no positions, so the original program ignores this tensor"),
         ),
     ),
 )
@@ -89,7 +89,7 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     derived = settings.raw("dense_act_fn", activation.value)
     if derived != activation.value and ACTIVATIONS.get(str(derived)) != activation.value:
         raise settings.refused("dense_act_fn", derived, say("a value that agrees with feed_forward_proj"))
-    why = say("no limit is given: positions are only distances, so texts may be longer")
+    why = say("config.json gives no limit; positions are only distances, so texts may be longer")
     return {
         "n_encoder_layers": layers,
         "n_decoder_layers": settings.whole("num_decoder_layers", layers, null=layers, least=1, most=MAX_LAYERS),

@@ -62,7 +62,7 @@ def import_toolkit(
     said = toolkit.fields(options, frozenset(found.sources), pieces)
     if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
         raise CheckpointError(
-            "{label}: has no output table, and its options do not say that the embedding table is used instead; "
+            "{label}: has no output layer, and its options do not say that the embedding table is used instead; "
             "save the whole model.",
             label=weights.label,
         )
@@ -72,7 +72,7 @@ def import_toolkit(
     shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
     sizes = _sizes(shapes, label=weights.label)
     said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
-    said |= {name: inferred(size, say("the number of rows of its table")) for name, size in sizes.items()}
+    said |= {name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()}
     special = [said[name].value for name in IDS if said[name].value is not None]
     tokenizers = _tokenizers(lists, said, place, special)
     config = config_of(said, label=weights.label)
@@ -87,8 +87,8 @@ def import_toolkit(
 def _check_alone(toolkit: Toolkit, label: str, answers: Mapping[str, Any], also: Given) -> None:
     for name, value in answers.items():
         raise CheckpointError(
-            "{label}: {field}: found the answer {found}, but files of {toolkit} leave no such question open; "
-            "remove the answer.",
+            "{label}: {field}: found the answer {found}, but files of {toolkit} raise no question about this "
+            "field; remove the answer.",
             label=label,
             field=name,
             found=shown(value),
@@ -96,8 +96,8 @@ def _check_alone(toolkit: Toolkit, label: str, answers: Mapping[str, Any], also:
         )
     if also.has_tokenizer:
         raise CheckpointError(
-            "{label}: files of {toolkit} are read with their own list of pieces, inside the file or next to it, "
-            "which gives the ids; remove the tokenizer.",
+            "{label}: the ids of a {toolkit} model come from its own list of pieces, inside the file or next to "
+            "it; remove the tokenizer.",
             label=label,
             toolkit=toolkit.name,
         )
@@ -145,7 +145,7 @@ def _check_lists(lists: Pieces, sizes: tuple[int, int], *, shared: bool, label: 
         if len(names) > rows:
             raise CheckpointError(
                 "{label}: a list of pieces has {n:,} pieces, but its embedding table has {rows:,} rows; put the "
-                "lists that the model was trained with next to it.",
+                "lists that the model was trained with next to the model's file.",
                 label=label,
                 n=len(names),
                 rows=rows,
@@ -153,7 +153,7 @@ def _check_lists(lists: Pieces, sizes: tuple[int, int], *, shared: bool, label: 
     if shared and lists.source != lists.target:
         raise CheckpointError(
             "{label}: has one embedding table for both sides, but two different lists of pieces; put the lists "
-            "that the model was trained with next to it.",
+            "that the model was trained with next to the model's file.",
             label=label,
         )
 

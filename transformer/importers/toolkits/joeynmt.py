@@ -85,7 +85,9 @@ def _options(place: Place) -> dict[str, Any]:
     for stack in ("encoder", "decoder"):
         own = part(record, stack)
         if not own:
-            raise CheckpointError("{label}: expected a section model that contains encoder and decoder.", label=label)
+            raise CheckpointError(
+                "{label}: expected a section named model, with encoder and decoder inside.", label=label
+            )
         flat |= {f"{stack}.{key}": value for key, value in own.items() if key != "embeddings"}
         flat |= {f"{stack}.embeddings.{key}": value for key, value in part(own, "embeddings").items()}
         del record[stack]
@@ -113,7 +115,7 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         "activation": _one(options, "activation", FUNCTIONS, "relu"),
         "norm": norm,
         "final_norm": Known(
-            "encoder.final_norm.weight" in present, say("whether the file has its tensors"), "inferred"
+            "encoder.final_norm.weight" in present, say("whether the file has tensors of a final norm"), "inferred"
         ),
         **always(norm_eps=1e-6, bias=True),
         "scale_embedding": _scale(options),
@@ -130,7 +132,9 @@ def _one(options: Options, key: str, names: Mapping[str, str], absent: str) -> K
     """A word that both stacks have alike."""
     first, second = (options.word(f"{stack}.{key}", absent, names=names) for stack in ("encoder", "decoder"))
     if first.value != second.value:
-        raise options.refused(f"decoder.{key}", options.raw(f"decoder.{key}", absent), say("as in the encoder"))
+        raise options.refused(
+            f"decoder.{key}", options.raw(f"decoder.{key}", absent), say("the same value as in the encoder")
+        )
     return first
 
 
@@ -164,7 +168,7 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
 def _pieces(_: Options, place: Place) -> Pieces | Sentence:
     names = ("src_vocab.txt", "trg_vocab.txt")
     if not all(map(place.files.has, names)):
-        return say("Its lists of pieces, src_vocab.txt and trg_vocab.txt, are not in the same folder.")
+        return say("The model's lists of pieces, src_vocab.txt and trg_vocab.txt, are not in the same folder.")
     source, target = (tuple(lines(place, name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]
     return Pieces(source, target, (models[0], models[0]) if len(models) == 1 else None)

@@ -109,7 +109,8 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
         slow += known is None
         if slow > MAX_SLOW:
             raise CheckpointError(
-                "{label}: over {most:,} lines are written in a way that is slow to read; write each as {example}.",
+                "{label}: more than {most:,} lines are in a form that is slow to read; write each line like "
+                "{example}.",
                 label=label,
                 most=MAX_SLOW,
                 example='`"piece": 5`',
@@ -128,7 +129,7 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
         "".join(found.values()).encode()
     except UnicodeEncodeError:
         raise CheckpointError(
-            "{label}: it contains half of a surrogate pair, which is not text.", label=label
+            "{label}: it contains half of a surrogate pair, which is not a valid character.", label=label
         ) from None
     return in_order(found, label=label)
 

@@ -138,7 +138,7 @@ def _table(options: Options, place: Place) -> Table:
     options.refuse(*REFUSED)
     sizes, rows = options.raw("dim-vocabs"), _rows(place)
     if not isinstance(sizes, list) or len(sizes) != 2 or {int} != set(map(type, sizes)) or max(sizes) != rows - 1:
-        raise options.refused("dim-vocabs", sizes, say("two numbers, the larger of which is {n:,}", n=rows - 1))
+        raise options.refused("dim-vocabs", sizes, say("two numbers, with {n:,} as the larger one", n=rows - 1))
     return Table(say("A Marian Transformer."), tuple(_rules(options, rows)))
 
 
@@ -148,7 +148,7 @@ def _fields(options: Options, present: Present, pieces: Pieces | None) -> Fields
         raise options.refused("dim-emb", width.value, say("an even number"))
     _check_depth(options)
     learned = "encoder.embedding.positions.table" in present
-    positions = say("its table of positions is in the file") if learned else say("the file has no table of positions")
+    positions = say("the file has a table of positions") if learned else say("the file has no table of positions")
     _check_norms(options)
     made = {
         "n_encoder_layers": options.whole("enc-depth", least=1, most=MAX_LAYERS),
@@ -190,8 +190,8 @@ def _check_norms(options: Options) -> None:
     if str(options.raw("transformer-preprocess", "") or "").strip("d"):
         raise CheckpointError(
             "{label}: transformer-preprocess: found {found}. In a pre-norm model, some versions of Marian "
-            "normalise keys and values and others do not, and none does while generating, so it is unclear which "
-            "is meant.",
+            "normalise keys and values and some do not; no version does so while generating. It is therefore "
+            "unclear how this model computes.",
             label=options.label,
             found=shown(options.raw("transformer-preprocess")),
         )
@@ -204,7 +204,7 @@ def _operations(options: Options, key: str) -> Known:
     """Whether a norm is all that stands in a place."""
     found = str(options.raw(key, "") or "").replace("d", "")
     if found not in ("", "n"):
-        raise options.refused(key, found, say("“n” or nothing"))
+        raise options.refused(key, found, say("“n” or an empty value"))
     return Known(found == "n", options.where(key) if options.has(key) else options.nowhere(key))
 
 
@@ -212,13 +212,15 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     """The vocabularies that `model.npz.decoder.yml` names, or else those beside the model that are called so."""
     names = _named(place) or _found(place)
     if not names:
-        return say("Its vocabularies, such as vocab.src.yml and vocab.trg.yml, are not in the same folder.")
+        return say(
+            "The model's vocabularies, for example vocab.src.yml and vocab.trg.yml, are not in the same folder."
+        )
     read = {name: _vocabulary(place, name) for name in dict.fromkeys(names)}
     for name, pieces in read.items():
         if pieces[:1] != (END,):
             raise CheckpointError(
-                "{label}: its piece with the id 0 is not {end}, as it is in every Marian vocabulary; factored "
-                "vocabularies cannot be read.",
+                "{label}: the piece with id 0 must be {end}, as in every Marian vocabulary; factored vocabularies "
+                "cannot be read.",
                 label=place.files.label(name),
                 end=END,
             )

@@ -135,7 +135,7 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     """The ids of special pieces; the source of versions 1 and 2 has no start and no end."""
     if pieces is None:
         raise CheckpointError(
-            "{label}: has no vocabulary, which gives the ids of its special pieces; save the whole checkpoint.",
+            "{label}: has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint.",
             label=options.label,
         )
     label = options.label

@@ -31,7 +31,7 @@ class Options(Settings):
         for key in keys:
             found = self.raw(key)
             if found not in NOTHING:
-                raise self.refused(key, found, say("nothing, or a value that turns it off"))
+                raise self.refused(key, found, say("no value, or a value that turns this option off"))
 
     def check_asked(self, prefixes: tuple[str, ...], without_effect: Collection[str] = ()) -> None:
         """Refuse keys of unknown meaning among those that begin so."""

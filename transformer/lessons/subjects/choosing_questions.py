@@ -42,7 +42,9 @@ def sharpened(case: Case) -> Answer:
     """What half the temperature makes of the favourite."""
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     if abs(cold.top - warm.top) < SEEN:
-        raise NotHere("Here one piece has all the probability, or all pieces have the same; try another sentence.")
+        raise NotHere(
+            "Here one piece has all the probability, or all pieces are equally probable; try another sentence."
+        )
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
     values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
     return Answer(right=right, options=worded("surer", "less", "other"), values=values)
@@ -122,6 +124,6 @@ def draws_like_greedy(case: Case) -> Answer:
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}
     if len(set(shown.values())) < len(shown):
-        raise NotHere("Every draw for this sentence is about the same; try a longer or harder one.")
+        raise NotHere("Nearly all draws for this sentence are the same; try a longer or harder one.")
     values = {"n": shown["product"], "draws": N_DRAWS, "n_steps": len(at_steps), "mean": mean, "least": least}
     return Answer(right="product", options=numbered(shown), values=values)

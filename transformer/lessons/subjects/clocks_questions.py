@@ -33,7 +33,7 @@ def two_clocks(case: Case) -> dict[str, Any]:
     waves = _waves(case)
     fast, slow = (int(np.abs(np.log(waves / length)).argmin()) for length in (FAST, SLOW))
     if fast == slow:
-        raise NotHere("This model's position vectors have too few dimensions to compare two pairs.")
+        raise NotHere("This model's position vectors have too few dimensions to form two different pairs.")
     return {"fast": fast, "slow": slow, "dims": f"{2 * fast + 1}.{2 * slow + 1}", "d": table_of(case).shape[1]}
 
 
@@ -53,7 +53,7 @@ def two_pairs(case: Case) -> dict[str, Any]:
     n = min(len(table_of(case)), MOST_POSITIONS)
     second = n - 2 * APART
     if second <= 1 + APART:
-        raise NotHere("This model has {n} positions, too few to compare two pairs.", n=n)
+        raise NotHere("This model has {n} positions, too few to compare two pairs of positions.", n=n)
     return {"p": 1, "q": 1 + APART, "p2": second, "q2": second + APART}
 
 
@@ -146,7 +146,10 @@ def shift_map(case: Case) -> Answer:
     fit = study.fit_shift(table, k)
     right = "one" if missed < FOLLOWS else "none"
     if right == "none" and fit.held_out_error < 0.1:
-        raise NotHere("This table is shifted by something other than the formula's rotation, and no choice names it.")
+        raise NotHere(
+            "A shift of this table is not the formula's rotation but some other transformation, which none of the "
+            "choices describes."
+        )
     values = {"missed": amount(missed), "held_out": fit.held_out_error}
     return Answer(right=right, options=worded("one", "each", "none"), values=values, variant=right)
 
@@ -165,7 +168,7 @@ def shifted_output(case: Case) -> Answer:
     """Whether the output stays the same when all tokens stand some positions further on."""
     k, longest = int(case.picked["k"]), max(len(case.trace.src_ids), len(case.trace.read_ids))
     if longest + k > len(table_of(case)):  # behind the last row comes the first again
-        raise NotHere("The table does not have {n} more positions after this sentence; try a shorter one.", n=k)
+        raise NotHere("The table has fewer than {n} positions left after this sentence; try a shorter one.", n=k)
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = amount(abs(other.log_prob - case.trace.log_prob))

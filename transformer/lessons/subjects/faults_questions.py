@@ -57,7 +57,9 @@ def wrong_heads(case: Case) -> dict[str, Any]:
     config = case.checkpoint.config
     told = 1 if config.n_heads > 1 else next((n for n in (2, 4, 3) if config.d_head % n == 0), 1)
     if told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads:
-        raise NotHere("The heads of this model cannot be cut differently; choose another checkpoint.")
+        raise NotHere(
+            "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
+        )
     return {"told": told, "own": config.n_heads}
 
 
@@ -177,7 +179,9 @@ def evidence_for_heads(case: Case) -> Answer:
     config = case.checkpoint.config
     own, width = config.n_heads, config.n_heads * config.d_head
     if config.n_kv_heads != own or config.n_decoder_heads:
-        raise NotHere("The heads of this model cannot be cut differently; choose another checkpoint.")
+        raise NotHere(
+            "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
+        )
     tried = sorted({n for n in (max(1, own // 4), max(1, own // 2), own, 2 * own) if width % n == 0})
     texts: list[tuple[str, Reference]] = [*_given(case)]
     given = len(texts)
@@ -188,7 +192,10 @@ def evidence_for_heads(case: Case) -> Answer:
     losses = {n: sum(_loss(case, *text, *changes[n]) for text in texts) / len(texts) for n in tried}
     others = [loss for n, loss in losses.items() if n != own]
     if not others or min(others) - losses[own] < CLEAR_NATS:
-        raise NotHere("With so few sentences, another number of heads does just as well; try another sentence.")
+        raise NotHere(
+            "With so few sentences, a wrong number of heads does about as well as the right one; try another "
+            "sentence."
+        )
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
     values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}
     options = worded("loss", "shapes", "count", "fluent")
@@ -240,7 +247,7 @@ def pads_until_it_shows(case: Case) -> Answer:
             break
     kept = case.changed(Pads(shown))
     if kept.tgt_ids != trace.tgt_ids:
-        raise NotHere("Here the output changes even with the mask, through rounding; try another sentence.")
+        raise NotHere("Here rounding changes the output even with the mask; try another sentence.")
     values = {
         **_changed(trace, other),
         "k": shown,
@@ -268,7 +275,7 @@ def first_nan(case: Case) -> Answer:
     words = {own.site(0, name): name for name in ("scores", "weights")}
     words |= {"decoder.output": "output", "logits": "logits"}
     if site not in words:
-        raise NotHere("In this model a row without an open key does not turn into NaN; choose another checkpoint.")
+        raise NotHere("In this model, a row with every key closed does not become NaN; choose another checkpoint.")
     lost = ~recorder.values["logits"][0].isfinite().all(dim=-1)
     seen = [value for value in recorder.values.values() if value.is_floating_point()]
     bad = sum(bool(value.isnan().any()) for value in seen)
@@ -282,7 +289,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
     changes = case.picked["changes"]
     other = case.changed(*changes)
     if not other.n_steps or other.output_text == case.trace.output_text:
-        raise NotHere("The shifted pieces change nothing here; try another sentence.")
+        raise NotHere("Here, shifting the pieces changes nothing; try another sentence.")
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = "same" if abs(after - before) < SURE_NATS else ("less" if after < before else "more")
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}

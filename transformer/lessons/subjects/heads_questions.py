@@ -148,7 +148,10 @@ def entropy_of_mean(case: Case) -> Answer:
     maps = _layer(case).astype(np.float64)
     own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
     if mixed - own < CLEAR_BITS:
-        raise NotHere("The heads of this layer look alike here, so their mean shows nothing; try another sentence.")
+        raise NotHere(
+            "The heads of this layer look alike here, so averaging them makes no clear difference; try another "
+            "sentence."
+        )
     values = {"own": own, "mixed": mixed, "more": mixed - own}
     return Answer(right="above", options=worded("above", "same", "below"), values=values)
 
@@ -158,7 +161,7 @@ def furthest_head(case: Case) -> Answer:
     far = distance(_layer(case)).mean(axis=-1)  # [head]
     order = [int(head) for head in np.argsort(-far, kind="stable")]
     if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
-        raise NotHere("Two heads have nearly the same number here; try another sentence.")
+        raise NotHere("Two heads have nearly the same value here; try another sentence.")
     chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
     options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
     values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
@@ -170,7 +173,7 @@ def sharpest_writes_most(case: Case) -> Answer:
     sharp, most = case.at("sharp"), case.at("most")
     shares = written_shares(case, case.picked["kind"], case.at("layer"))
     if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
-        raise NotHere("Two heads have nearly the same number here; try another sentence.")
+        raise NotHere("Two heads have nearly the same value here; try another sentence.")
     right = "yes" if sharp == most else "no"
     values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
     return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
@@ -202,7 +205,7 @@ def random_key_bias(case: Case) -> Answer:
     written(case, least=1)
     config, bias = case.checkpoint.config, KeyBias()
     if config.placing.adds == "turn" or config.qk_norm:
-        raise NotHere("This model turns or normalises its keys after W_K, so a bias there does not cancel.")
+        raise NotHere("This model rotates or normalises its keys after W_K, so a bias there does not cancel.")
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
     values = {"do": str(bias), "size": bias.size, "moved": moved.by}
     return Answer(right=moved.verdict, options=worded("rounding", "visible"), values=values, variant=moved.verdict)

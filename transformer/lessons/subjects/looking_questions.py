@@ -142,7 +142,7 @@ def heads_that_agree(case: Case) -> Answer:
     rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
     if n_heads < 2 or n_own < 2:
-        raise NotHere("It takes two heads and two pieces to disagree; try a longer sentence.")
+        raise NotHere("This step needs at least two heads and two pieces; try a longer sentence.")
     count = int((rows.argmax(axis=-1) == own.index(case.at("key"))).sum())
     right = "all" if count == n_heads else ("most" if 2 * count > n_heads else "few")
     return Answer(right=right, options=worded("all", "most", "few"), values={"count": count}, variant=right)

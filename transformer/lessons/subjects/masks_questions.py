@@ -167,7 +167,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     found = _padding(case)
     moves = {side: bool(one.taken.max() > one.rounding) for side, one in found.items()}
     if not moves["source"]:
-        raise NotHere("Even without the mask, the padding changes nothing visibly here; try another sentence.")
+        raise NotHere("Even without the mask, the padding has no visible effect here; try another sentence.")
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     variant = "source_alone" if found["target"].taken.max() == 0 else right

@@ -31,7 +31,9 @@ def ffn_alone(case: Case) -> Answer:
     place, trace = place_of(case, case.picked), case.trace
     n_tokens = trace.n_tokens(place.stack)
     if n_tokens < 3:
-        raise NotHere("A token needs others on both sides; try a sentence of at least three tokens.")
+        raise NotHere(
+            "This step needs a token with other tokens on both sides; try a sentence of at least three tokens."
+        )
     layer = case.at("layer")
     output = neurons.site(place.stack, layer, "output")
     moved = {}
@@ -85,7 +87,7 @@ def active_elsewhere(case: Case) -> Answer:
     activation = _activations(case, place)[:, case.at("neuron")]
     n_others = len(activation) - 1
     if n_others < 3:
-        raise NotHere("There are too few other tokens to look at; try a longer sentence.")
+        raise NotHere("This step needs at least three other tokens; try a longer sentence.")
     active = ~neurons.silent(activation, kind)
     count = int(active.sum()) - int(active[place.row])
     right = "only" if not count else ("some" if 2 * count < n_others else "many")
@@ -96,7 +98,7 @@ def active_elsewhere(case: Case) -> Answer:
 def pushes(case: Case) -> Answer:
     """Whether the most active neuron raises the logit of the piece that is written."""
     if case.picked["side"] != "target":
-        raise NotHere("A neuron of an encoder changes vectors, not logits; choose a model with a decoder.")
+        raise NotHere("An encoder's neurons change vectors, not logits; choose a model with a decoder.")
     model, trace, config = case.checkpoint.model, case.trace, case.checkpoint.config
     place, layer, neuron = place_of(case, case.picked), case.at("layer"), case.at("neuron")
     inputs = replay(case.checkpoint, trace, neurons.effect_sites(config, layer))
@@ -138,7 +140,9 @@ def nearest_piece(case: Case) -> Answer:
     """Which piece's embedding has the largest cosine with that of a piece."""
     own, found, piece = _near(case)
     if found.cosine[0] - found.cosine[1] < CLEAR:
-        raise NotHere("Two pieces are about equally close; try another sentence.")
+        raise NotHere(
+            "The embeddings of two pieces are about equally close to that of the given piece; try another sentence."
+        )
     nearest = int(found.ids[0])
     beside = [case.trace.src_ids[place] for place in own_pieces(case)]
     alike = [int(i) for i in found.ids[1:] if spelled_alike(piece(own), piece(int(i)))]

@@ -115,7 +115,9 @@ def embedding_and_position(case: Case) -> Answer:
         float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions")
     )
     if min(tokens, positions) <= 0:
-        raise NotHere("One of the two is 0 in this model, so there is nothing to compare.")
+        raise NotHere(
+            "In this model, either the embedding or the position vector is 0, so there is nothing to compare."
+        )
     times = tokens / positions
     words = "position", "equal", "token", "token_much"
     right = words[bisect((1 / NEARLY, NEARLY, MUCH), times)]

@@ -77,7 +77,7 @@ def mark_of_a_space(case: Case) -> Answer:
     tokenizer, piece = case.checkpoint.src_tokenizer, str(case.picked["piece"])
     own = tokenizer.id_of(piece)
     if own is None:
-        raise NotHere("This vocabulary has no such piece; try another sentence.")
+        raise NotHere("This vocabulary does not have the piece that this step asks about; try another sentence.")
     twice = tokenizer.decode([own, own])
     word = piece.removeprefix(str(case.picked["mark"]))
     right = "space" if twice.strip() == f"{word} {word}".strip() else "nothing"
@@ -90,7 +90,7 @@ def sign_that_is_unknown(case: Case) -> Answer:
     tokenizer, sign = case.checkpoint.src_tokenizer, str(case.picked["sign"])
     unknown = [i for i in tokenizer.encode(sign).ids if i == case.checkpoint.config.unk_id]
     if not unknown:
-        raise NotHere("This vocabulary has a piece for every byte, so it can read any sign.")
+        raise NotHere("This vocabulary has a piece for every byte, so it can read any character.")
     values = {"mark": tokenizer.piece(unknown[0]), "written": tokenizer.decode(unknown) or "–"}
     return Answer(right="unknown", options=worded("unknown", "nearest", "error", "letter"), values=values)
 

@@ -22,7 +22,7 @@ def rate_at_the_end(case: Case) -> Answer:
     rates = _column(case, "learning_rate")
     first, last = float(rates[0]), float(rates[-1])
     if not 0 < last < NEARLY_NOTHING * float(rates.max()):
-        raise NotHere("The learning rate of this training did something that no choice describes.")
+        raise NotHere("None of the choices describes how the learning rate changed in this training.")
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
     return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
@@ -81,7 +81,7 @@ def _column(case: Case, name: str) -> np.ndarray:
     """A column of the learning curve without gaps."""
     found = np.asarray(curve_of(case).columns.get(name, ()), np.float64)
     if not len(found) or not np.isfinite(found).all():
-        raise NotHere("The training of this checkpoint did not record what this step asks for.")
+        raise NotHere("What this step asks about was not recorded when this checkpoint was trained.")
     return found
 
 

@@ -57,7 +57,7 @@ def first_norm(case: Case) -> dict[str, Any]:
 def lens_step(case: Case) -> dict[str, Any]:
     """The step at which the model was least sure."""
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This model writes nothing, so no depth can be read as a prediction.")
+        raise NotHere("This model writes nothing, so the stream cannot be read as a prediction at any layer.")
     return stream_row(case)
 
 
@@ -233,7 +233,9 @@ def stream_or_sublayer(case: Case) -> Answer:
     alone = NoResidual(stack="decoder", layer=0, sublayer="ffn")
     lost = {"skip": _cost(case, Skip(stack="decoder", layer=0, part="ffn")), "alone": _cost(case, alone)}
     if not all(np.isfinite(cost) for cost in lost.values()):
-        raise NotHere("Without one of the two, this model's numbers are not finite; try another sentence.")
+        raise NotHere(
+            "With one of the two changes, this model computes values that are not finite; try another sentence."
+        )
     equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
     right = "equal" if equal else max(lost, key=lambda which: lost[which])
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
@@ -277,7 +279,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
         changes = tuple(Replace(place=place, piece=i) for place, i in pairs if i != trace.src_ids[place])
         if 2 * len(changes) > len(others):
             return sentence, changes
-    raise NotHere("The card of this checkpoint has no other sentence to take pieces from.")
+    raise NotHere("The card of this checkpoint has no other sentence from which pieces could be taken.")
 
 
 def silent_sublayers(case: Case) -> Answer:

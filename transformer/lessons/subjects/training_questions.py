@@ -51,7 +51,8 @@ def reference(case: Case) -> dict[str, Any]:
                 "own": score.own_pieces[missed],
             }
     raise NotHere(
-        "No output was found that is close to the model's own but differs early enough; try a longer sentence."
+        "No suitable output was found: it must be close to the model's own, but differ from it early enough. Try a "
+        "longer sentence."
     )
 
 
@@ -122,7 +123,7 @@ def kept_epoch(case: Case) -> Answer:
     if kept not in epochs or len(epochs) < MOST_CHOICES:
         raise NotHere("The card and training.csv of this checkpoint do not say which epoch was kept.")
     if kept != curve.best_epoch() or "loss" not in curve.columns:
-        raise NotHere("According to training.csv, this checkpoint was not kept for its score on a dev file.")
+        raise NotHere("According to training.csv, this checkpoint was not chosen by its score on a dev file.")
     row, last = epochs.index(kept), epochs[-1]
     losses = curve.columns["loss"]
     others = [epochs[int(np.nanargmin(losses))], epochs[0], epochs[len(epochs) // 2], *epochs]
@@ -132,7 +133,7 @@ def kept_epoch(case: Case) -> Answer:
         Option(
             _epoch_word(epoch, last),
             say(
-                "{epoch}: {score}; training loss {loss:.3f}",
+                "epoch {epoch}: {score}; training loss {loss:.3f}",
                 epoch=epoch,
                 score=_score(curve, measure, epochs.index(epoch)),
                 loss=losses[epochs.index(epoch)],
@@ -182,7 +183,7 @@ def guessing(case: Case) -> Answer:
         raise NotHere("This model gives no probabilities, so it has no loss.")
     n = len(case.trace.vocabulary) or case.checkpoint.config.tgt_vocab_size
     if n < 8:
-        raise NotHere("The vocabulary of this model is too small to tell the choices apart.")
+        raise NotHere("The vocabulary of this model is so small that the choices would hardly differ.")
     numbers = {"share": 1 - 1 / n, "nats": -math.log(1 / n), "bits": math.log2(n), "pieces": n}
     options = tuple(Option(word, f"{number:,.2f}") for word, number in numbers.items())
     values: dict[str, Any] = {"n": n, "nats": numbers["nats"], "bits": numbers["bits"], "dev": 0.0}
@@ -250,7 +251,7 @@ def _missed(case: Case) -> tuple[Score, int]:
     score = judge(case.checkpoint, case.trace.query, case.picked["reference"])
     missed = first_miss(score)
     if missed is None or missed >= len(score) - 1:
-        raise NotHere("The model would have written all of this itself; try another sentence.")
+        raise NotHere("The model would have written this whole reference itself; try another sentence.")
     return score, missed
 
 
@@ -276,7 +277,7 @@ def why_the_leak(case: Case) -> Answer:
     seen, unseen = (_loss_on_words(case, *changes) for changes in ((CausalMask("off"),), ()))
     guess = math.log(len(case.trace.vocabulary))
     if seen > KNOWN_NATS or unseen < guess:
-        raise NotHere("This model does not depend on what comes after, so it was not trained on a leak.")
+        raise NotHere("This model does not use later pieces, so it was not trained with a leak.")
     values = {"seen": amount(seen), "unseen": unseen, "guess": guess, "n": WORDS}
     return Answer(right="looked", options=worded("looked", "heart", "small", "short"), values=values)
 

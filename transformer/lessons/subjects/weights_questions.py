@@ -78,7 +78,7 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
         raise NotHere("This step is about scores computed as q · k / √d_head; this model computes them differently.")
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
-        raise NotHere("The row sees fewer than three keys, so there is little to share out; try a longer sentence.")
+        raise NotHere("This row sees fewer than three keys, too few to compare their weights; try a longer sentence.")
     stack = EVERY_PART.attention(kind).stack
     d_head = case.checkpoint.config.of(stack).d_head
     return {
@@ -160,7 +160,7 @@ def scaling_effect(case: Case) -> Answer:
     kept = np.array_equal(order, divided)
     before, after = float(raw.max()), float(scaled.max())
     if abs(before - after) < ROUNDED:
-        raise NotHere("All keys fit this query about equally well, so dividing changes too little to be seen.")
+        raise NotHere("All keys fit this query about equally well, so the division changes too little to see.")
     right = "changes" if not kept else ("falls" if after < before else "rises")
     return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
 

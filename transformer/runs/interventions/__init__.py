@@ -145,7 +145,7 @@ def _parse_one(text: str) -> Intervention:
     kind = KINDS.get(match[1]) if match else None
     if match is None or kind is None:
         raise QueryError(
-            "found the change {text}, expected one such as {example}.",
+            "found the change {text}, expected a form like {example}.",
             text=shown(text),
             example=str(ZeroHead("cross", 2, 0)),
         )

@@ -91,9 +91,8 @@ class NoNorm(_OfSublayer):
     word = "nonorm"
     title = say("No norm")
     about = say(
-        "Vectors pass through unchanged: they are not brought to one size and not scaled by the norm's learned "
-        "parameters. All norms of all layers include the final norm and, if there is one, the norm of the "
-        "embedding."
+        "Vectors pass through unchanged: they are neither normalised nor scaled by learned parameters. With all "
+        "norms of all layers chosen, the final norm is also removed, and the norm of the embedding if there is one."
     )
 
     @classmethod
@@ -128,8 +127,9 @@ class SwapNorms(StackChange):
     word = "swapnorms"
     title = say("Pre-norm and post-norm swapped")
     about = say(
-        "Pre-norm becomes post-norm, or the other way round, as when trained weights are loaded into a program of "
-        "the other kind. A final norm stays, and none is added. Xiong et al. (2020), section 3."
+        "Pre-norm becomes post-norm, or the other way round. The same happens when trained weights are loaded into "
+        "a program written for the other kind. A final norm stays, but none is added. Xiong et al. (2020), section "
+        "3."
     )
 
     @classmethod
@@ -141,7 +141,7 @@ class SwapNorms(StackChange):
         if config.parallel_residual:
             return say(
                 "In each layer of this model, both sub-layers read the same vectors, so there is no sum between "
-                "them to put a norm after."
+                "the two where a norm could go."
             )
         return None
 
@@ -163,8 +163,8 @@ class NoFeedForward(LayerChange):
     word = "noffn"
     title = say("No feed-forward")
     about = say(
-        "The feed-forward network writes 0, its bias included; norms and the stream stay unchanged. Vaswani et al. "
-        "(2017), section 3.3."
+        "The output of the feed-forward network is set to 0, including its bias. Norms and the residual stream "
+        "stay unchanged. Vaswani et al. (2017), section 3.3."
     )
 
     def told(self) -> str:
@@ -181,8 +181,8 @@ class EmbeddingScale(StackChange):
     title = say("Another embedding scale")
     about = say(
         "Token embeddings are multiplied by this number before positions are added: by √d_model in Vaswani et al. "
-        "(2017), section 3.4, or by 1 in models without a scale. Too large, and the positions are drowned out; too "
-        "small, and the tokens are."
+        "(2017), section 3.4, or by 1 in models without a scale. If the number is too large, it drowns out the "
+        "positions; if it is too small, the positions drown out the tokens."
     )
 
     def told(self) -> str:

@@ -65,8 +65,8 @@ class CopyMap(HeadChange, kw_only=True):
     group = "rows"
     title = say("A head's map is taken from another sentence")
     about = say(
-        "Maps over the source need a sentence with the same number of tokens. Decoder rows that the other run does "
-        "not have stay unchanged. Vig et al. (2020), section 3."
+        "For a map over the source, the other sentence must have the same number of tokens. Decoder rows that the "
+        "other run does not have stay unchanged. Vig et al. (2020), section 3."
     )
 
     def told(self) -> str:
@@ -165,8 +165,8 @@ class Patch(PartChange, kw_only=True):
     group = "rows"
     title = say("A value is taken from another sentence")
     about = say(
-        "Activation patching: for all tokens that both runs have, the values come from the other run; the rest "
-        "stays unchanged. Meng et al. (2022), section 2.1."
+        "Activation patching: for all tokens that both runs have, the values come from the other run. Everything "
+        "else stays unchanged. Meng et al. (2022), section 2.1."
     )
 
     def agree(self) -> None:
@@ -219,7 +219,8 @@ class Patch(PartChange, kw_only=True):
         else:
             if self.token >= other.size(-2):
                 raise ChangeError(
-                    "{change} names token {place}; the other sentence has {n} there. Choose one that both have.",
+                    "{change} names token {place}; the other sentence has {n} tokens there. Choose a token that "
+                    "both sentences have.",
                     change=str(self),
                     place=self.token + 1,
                     n=other.size(-2),

@@ -38,7 +38,9 @@ class ZeroHead(HeadChange):
 
     word = "zero"
     title = say("A head writes nothing")
-    about = say("Its part of the joined heads is set to 0 before W_O. Michel et al. (2019), section 2.3.")
+    about = say(
+        "This head's part of the concatenated heads is set to 0 before W_O. Michel et al. (2019), section 2.3."
+    )
 
     def told(self) -> str:
         return say("{head}: writes nothing", head=self.name)
@@ -60,8 +62,8 @@ class MeanHead(HeadChange):
     word = "mean"
     title = say("A head writes its mean")
     about = say(
-        "At every token it writes its mean over the source, or over what the decoder has read so far. Wang et al. "
-        "(2022), section 2."
+        "At every token, the head writes its mean: over the source, or over the tokens that the decoder has read "
+        "so far. Wang et al. (2022), section 2."
     )
 
     def told(self) -> str:
@@ -93,7 +95,9 @@ def _mean_so_far(heads: Tensor, offset: int) -> Tensor:
 class Uniform(HeadChange):
     word = "uniform"
     title = say("A head looks at all keys equally")
-    about = say("Every key that may be seen has the same weight, so the head writes the mean of their values.")
+    about = say(
+        "Every key that the query may see has the same weight, so the head writes the mean of these keys' values."
+    )
 
     def told(self) -> str:
         return say("{head}: looks at all keys equally", head=self.name)
@@ -116,8 +120,8 @@ class Temper(HeadChange, kw_only=True):
     word = "temper"
     title = say("A head looks more sharply or more softly")
     about = say(
-        "Its scores are divided by a temperature before the softmax; 0 puts all weight on the best key, as a look-up "
-        "does. Graves et al. (2014), section 3.3.1."
+        "The head's scores are divided by a temperature before the softmax. A temperature of 0 puts all weight on "
+        "the best key, like a look-up. Graves et al. (2014), section 3.3.1."
     )
 
     def agree(self) -> None:

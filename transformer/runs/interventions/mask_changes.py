@@ -33,7 +33,7 @@ from transformer.runs.interventions.where import ATTENTIONS, SELF, AttentionChan
 from words import Sentence, say
 
 CAUSAL: Final[dict[str, str]] = {
-    "off": say("Off: every query sees all"),
+    "off": say("Off: every query sees all keys"),
     "hidden": say("Off by one: a query does not see itself"),
     "peek": say("Off by one: a query sees the next token"),
     "inverted": say("Inverted: only what comes after"),
@@ -63,14 +63,14 @@ class CausalMask(Intervention):
     title = say("A wrong causal mask")
     about = say(
         "The causal mask lets a token see only itself and what came before it; Vaswani et al. (2017), section "
-        "3.2.3. While the model writes, nothing follows the last token, but the tokens before it see what they "
-        "normally could not."
+        "3.2.3. While the model writes, nothing follows the last token, but a wrong mask can let earlier tokens "
+        "see later ones."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if not config.n_decoder_layers:
-            return say("An encoder-only model has no causal mask: each token sees all others anyway.")
+            return say("An encoder-only model has no causal mask: each token sees all other tokens anyway.")
         return None
 
     def told(self) -> str:
@@ -101,10 +101,10 @@ class PaddingMask(AttentionChange):
     group = "masks"
     title = say("A wrong padding mask")
     about = say(
-        "A padding mask closes the columns of padding, so nothing reads it. A change shows only where there is "
-        "padding: in a batch of texts of different lengths, or in a source with padding added. On the wrong axis, "
-        "the mask closes the rows of padding instead. Cross-attention then has no padding mask, because its rows "
-        "are the tokens of another text."
+        "A padding mask closes the columns of padding, so no token reads it. Changing the mask has an effect only "
+        "where there is padding: in a batch of texts of different lengths, or in a source with padding added. On "
+        "the wrong axis, the mask closes the rows of padding instead. Cross-attention then has no padding mask, "
+        "because its rows are the tokens of another text."
     )
 
     @classmethod
@@ -146,18 +146,18 @@ MOST: Final = 4096
 
 class LocalWindow(AttentionChange):
     where: str = where(PLACES)  # in which attention
-    width: int = whole(say("Tokens to each side"), 0, MOST, 1)  # how many, to each side
+    width: int = whole(say("Tokens on each side"), 0, MOST, 1)  # how many, to each side
 
     word = "window"
     group = "masks"
     title = say("A local window")
     about = say(
-        "A query sees itself and this many tokens to each side, as far as its masks allow; Beltagy et al. (2020), "
+        "A query sees itself and this many tokens on each side, as far as its masks allow; Beltagy et al. (2020), "
         "section 3.1. In cross-attention, the window is centred on the query's own position in the source."
     )
 
     def told(self) -> str:
-        return say("{attention}: a window of {n:,} to each side", attention=self.name, n=self.width)
+        return say("{attention}: a window of {n:,} on each side", attention=self.name, n=self.width)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         chosen = [one for one in self.chosen(ground.config) if self.where == one.kind or one.kind in SELF]
@@ -173,13 +173,13 @@ class DilatedWindow(LocalWindow):
     word = "dilated"
     title = say("A dilated window")
     about = say(
-        "A query sees itself and this many tokens to each side, with gaps between them; Beltagy et al. (2020), "
+        "A query sees itself and this many tokens on each side, with gaps between them; Beltagy et al. (2020), "
         "section 3.1."
     )
 
     def told(self) -> str:
         return say(
-            "{attention}: a window of {n:,} to each side in steps of {step:,}",
+            "{attention}: a window of {n:,} on each side in steps of {step:,}",
             attention=self.name,
             n=self.width,
             step=self.step,
@@ -196,13 +196,13 @@ class GlobalTokens(LocalWindow):
     word = "global"
     title = say("Global and local attention")
     about = say(
-        "A query sees itself and this many tokens to each side. The first tokens see all others and are seen by "
-        "all, as far as the masks allow. Beltagy et al. (2020), section 3.1."
+        "A query sees itself and this many tokens on each side. The first tokens see all other tokens and are seen "
+        "by all of them, as far as the masks allow. Beltagy et al. (2020), section 3.1."
     )
 
     def told(self) -> str:
         return say(
-            "{attention}: a window of {n:,} to each side, the first {first:,} global",
+            "{attention}: a window of {n:,} on each side, the first {first:,} global",
             attention=self.name,
             n=self.width,
             first=self.first,

@@ -80,7 +80,7 @@ class Replace(SourceChange):
     title = say("A piece of the source is replaced")
     about = say(
         "The model reads another piece in its place; everything else stays unchanged. Sinha et al. (2021) do this "
-        "to words."
+        "with words."
     )
 
     def check(self, config: ModelConfig) -> None:
@@ -132,7 +132,7 @@ class Swap(PieceChange):
 
     word = "swap"
     title = say("Two pieces of the source change places")
-    about = say("The same pieces in a different order; each gets the position of its new place.")
+    about = say("The same pieces in a different order; each piece gets the position of its new place.")
 
     @property
     def target(self) -> tuple[object, ...]:
@@ -197,8 +197,8 @@ class Pads(PieceChange):
         room = config.max_len - len(ids)
         if self.count > room:
             raise ChangeError(
-                "{change} makes the source {n} tokens long; this model reads at most {most}. Append fewer, or "
-                "shorten the source.",
+                "{change} makes the source {n} tokens long; this model reads at most {most}. Append fewer pieces "
+                "of padding, or shorten the source.",
                 change=str(self),
                 n=len(ids) + self.count,
                 most=config.max_len,
@@ -240,7 +240,7 @@ class Insist(PieceChange):
     word = "insist"
     title = say("A piece of the output is required")
     about = say(
-        "It is written at that step; all other pieces are chosen freely. An output that ends earlier stays "
+        "The piece is written at this step; all other pieces are chosen freely. An output that ends earlier stays "
         "unchanged. Hokamp and Liu (2017)."
     )
 

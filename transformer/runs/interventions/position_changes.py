@@ -58,7 +58,7 @@ class NoPositions(_OfPositions):
     title = say("No positions")
     about = say(
         "Nothing tells the model where a token is: position vectors or biases are 0, or queries and keys are not "
-        "turned. Without order, an encoder reads a bag of words; Vaswani et al. (2017), section 3.5."
+        "rotated. Without order, an encoder reads a bag of words; Vaswani et al. (2017), section 3.5."
     )
 
     def told(self) -> str:
@@ -78,8 +78,8 @@ class ShiftPositions(_OfPositions):
     title = say("Positions shifted")
     about = say(
         "All tokens move by this many positions. With a table of positions, the model reads rows that it was not "
-        "trained to read there. Positions inside attention count only distances, which stay the same, so nothing "
-        "changes."
+        "trained to read there. Positions inside attention depend only on distances. These stay the same, so "
+        "nothing changes."
     )
 
     def told(self) -> str:
@@ -95,8 +95,8 @@ class ScalePositions(_OfPositions):
     word = "stretch"
     title = say("Positions scaled")
     about = say(
-        "The effect of positions is multiplied: the vectors of a table, a bias, or the angles by which queries and "
-        "keys turn. Position interpolation does this with a factor below 1; Chen et al. (2023)."
+        "The effect of positions is multiplied by a factor: the vectors of a table, a bias, or the angles by which "
+        "queries and keys rotate. Position interpolation does this with a factor below 1; Chen et al. (2023)."
     )
 
     def told(self) -> str:
@@ -122,8 +122,8 @@ class ShufflePositions(_OfPositions):
     word = "misplaced"
     title = say("Positions shuffled")
     about = say(
-        "Tokens take each other's positions: neighbouring positions form groups, and the seed sets one shuffle for "
-        "all groups. The tokens themselves stay where they are."
+        "Tokens take each other's positions. Neighbouring positions form groups, and all groups are shuffled in "
+        "the same way, which the seed determines. The tokens themselves stay where they are."
     )
 
     def told(self) -> str:

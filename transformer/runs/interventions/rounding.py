@@ -71,9 +71,9 @@ class KeepDropout(Intervention):
     group = "layers"
     title = say("Dropout as in training")
     about = say(
-        "In the embedding's sum and in every sub-layer's output, numbers are set to 0 at random and the rest are "
-        "divided by 1 minus the rate, as in training. It is as if somebody forgot to switch dropout off; "
-        "Srivastava et al. (2014), Vaswani et al. (2017), section 5.4."
+        "In the sum of embeddings and positions, and in every sub-layer's output, numbers are set to 0 at random. "
+        "The rest are divided by 1 minus the rate, as in training. It is as if somebody forgot to switch dropout "
+        "off; Srivastava et al. (2014), Vaswani et al. (2017), section 5.4."
     )
 
     def told(self) -> str:

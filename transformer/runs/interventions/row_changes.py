@@ -89,14 +89,16 @@ class Mute(KeyChange, kw_only=True):
     word = "mute"
     title = say("A key is muted")
     about = say(
-        "Its weight is set to 0. If renormalised, the other weights of the row sum to 1 again. Serrano and Smith "
-        "(2019), section 3."
+        "The key's weight is set to 0. If renormalised, the other weights of the row sum to 1 again. Serrano and "
+        "Smith (2019), section 3."
     )
 
     def told(self) -> str:
         if self.renormalised:
-            return say("{row}: key {key} is muted, the others renormalised", row=self.name, key=self.key + 1)
-        return say("{row}: key {key} is muted, the others stay", row=self.name, key=self.key + 1)
+            return say(
+                "{row}: key {key} is muted, the other weights are renormalised", row=self.name, key=self.key + 1
+            )
+        return say("{row}: key {key} is muted, the other weights stay unchanged", row=self.name, key=self.key + 1)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
         if self.key >= row.size(-1):  # a decoder has not read so far yet
@@ -110,8 +112,8 @@ class Force(KeyChange, kw_only=True):
     word = "force"
     title = say("All weight is put on one key")
     about = say(
-        "The key has weight 1 in every row that may see it. The other rows stay unchanged, so a later key still "
-        "has no weight. Jain and Wallace (2019), section 4.2, set weights in this way."
+        "Every row that may see this key gives it weight 1. The other rows stay unchanged and still give it no "
+        "weight. Jain and Wallace (2019), section 4.2, set weights in this way."
     )
 
     @property
@@ -138,7 +140,8 @@ class Weigh(RowChange, kw_only=True):
     word = "weigh"
     title = say("A row's weights are set by hand")
     about = say(
-        "Keys without a number, and keys that may not be seen, get 0. Wiegreffe and Pinter (2019), section 3."
+        "Keys that have no number, or that the query may not see, get weight 0. Wiegreffe and Pinter (2019), "
+        "section 3."
     )
 
     def agree(self) -> None:

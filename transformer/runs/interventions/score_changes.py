@@ -49,7 +49,7 @@ class ScoreScale(ScoringChange):
     title = say("Another score scale")
     about = say(
         "q·k is normally divided by √d_head, which keeps the softmax from putting all weight on one key; Vaswani "
-        "et al. (2017), section 3.2.1. Here it is multiplied by something else."
+        "et al. (2017), section 3.2.1. Here you choose a different factor."
     )
 
     def told(self) -> str:
@@ -71,8 +71,8 @@ class SoftmaxTwice(ScoringChange):
     word = "twice"
     title = say("The softmax twice")
     about = say(
-        "The weights go through the softmax a second time, as happens when a loss or another function applies it "
-        "again: numbers between 0 and 1 come out nearly equal."
+        "The softmax is applied to the weights a second time. This mistake happens when a loss or another function "
+        "already includes a softmax. The results are nearly equal, because all weights are between 0 and 1."
     )
 
     def told(self) -> str:
@@ -112,8 +112,8 @@ class FillValue(_OfFill):
     word = "fill"
     title = say("Another fill value for masks")
     about = say(
-        "Closed scores are replaced by this number and take part in the softmax. It closes them only if it is far "
-        "below all other scores. A row with every key closed gets equal weights."
+        "Closed scores are replaced by this number and take part in the softmax. They get almost no weight only if "
+        "the number is far below all other scores. A row with every key closed gets equal weights."
     )
 
     def told(self) -> str:
@@ -129,8 +129,8 @@ class NoGuard(_OfFill):
     title = say("Minus infinity without a guard")
     about = say(
         "Closed scores are minus infinity, as in nearly every implementation, but a row with every key closed gets "
-        "no special treatment: it becomes NaN, and so does whatever reads it. Where no such row exists, nothing "
-        "changes."
+        "no special treatment. It becomes NaN, and so does everything computed from it. Without such a row, "
+        "nothing changes."
     )
 
     def told(self) -> str:
@@ -178,23 +178,25 @@ class HeadsTold(Intervention):
     title = say("Another number of heads")
     about = say(
         "The vectors of all attentions are cut into a different number of heads than in training. All shapes still "
-        "fit, so nobody notices a wrong number when weights are loaded; Vaswani et al. (2017), section 3.2.2."
+        "fit, so a wrong number goes unnoticed when weights are loaded; Vaswani et al. (2017), section 3.2.2."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         """Where a parameter belongs to a head, or to a width of heads, the number is to be seen."""
         if config.placing.adds == "turn":
-            return say("Rotary positions turn pairs inside a head; heads of another width have different pairs.")
+            return say("Rotary positions rotate pairs inside a head; heads of another width have different pairs.")
         if config.placing.adds == "bias":
             return say(
-                "Each head of this model has its own bias for distances; with another number of heads, there is none."
+                "Each head of this model has its own bias for distances; a different number of heads has no "
+                "matching biases."
             )
         if config.qk_norm:
             return say("The norms of queries and keys have the width of a head; heads of another width do not fit.")
         if config.n_kv_heads != config.n_heads:
             return say(
-                "Heads of this model share keys and values; with another number of heads, there is nothing to share."
+                "Groups of heads in this model share keys and values; a different number of heads does not fit "
+                "these groups."
             )
         return None
 

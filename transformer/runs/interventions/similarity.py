@@ -40,9 +40,9 @@ from words import say
 
 SIMILARITIES: Final[dict[str, str]] = {
     "dot": say("Dot product, not scaled"),
-    "general": say("General: x W y of the vectors read"),
+    "general": say("General: x W y, where x and y are the vectors read"),
     "cosine": say("Cosine"),
-    "kernel": say("Kernel: how close they are"),
+    "kernel": say("Kernel: how close query and key are"),
 }
 
 
@@ -56,7 +56,8 @@ class OtherSimilarity(AttentionChange):
     title = say("Another similarity")
     about = say(
         "A score says how similar a query and a key are. A trained head has the general form x W y with W = W_Q "
-        "W_Kᵀ / √d_head, plus what the biases add; Luong et al. (2015), section 3.1. Kernels: Tsai et al. (2019)."
+        "W_Kᵀ / √d_head, plus the effect of the biases; Luong et al. (2015), section 3.1. Kernels: Tsai et al. "
+        "(2019)."
     )
 
     def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
@@ -66,7 +67,7 @@ class OtherSimilarity(AttentionChange):
         super().check(config)
         if self.how == "general" and (config.placing.adds == "turn" or config.qk_norm):
             raise ChangeError(
-                "{change}: this model turns or normalises queries and keys between W_Q and W_K, so no single W "
+                "{change}: this model rotates or normalises queries and keys between W_Q and W_K, so no single W "
                 "connects the vectors they are computed from.",
                 change=str(self),
             )
@@ -132,7 +133,7 @@ class RandomFeatures(ScoringChange):
     word = "features"
     title = say("Linear attention with random features")
     about = say(
-        "A weight is φ(q)·φ(k) divided by the sum over the keys that may be seen. The φ are random positive "
+        "A weight is φ(q)·φ(k), divided by the sum over all keys that the query may see. The φ are random positive "
         "features whose product is exp(q·k / √d_head) on average; Choromanski et al. (2021), section 2.3. Here all "
         "weights are computed so they can be drawn; a program built for speed never does this."
     )
@@ -199,8 +200,8 @@ class KeyBias(AttentionChange):
     word = "keybias"
     title = say("A random bias on all keys")
     about = say(
-        "The same random vector is added to all keys of a head, like a different bias of W_K. It adds the same "
-        "number to all scores of a row, which the softmax cancels, so nothing changes, unless keys are turned or "
+        "The same random vector is added to all keys of a head, like a different bias of W_K. All scores of a row "
+        "change by the same number, and the softmax cancels it. So nothing changes, unless keys are rotated or "
         "normalised after W_K."
     )
 

@@ -169,12 +169,12 @@ def text(label: str) -> Any:
 
     def read(written: str) -> str:
         if not _TEXT.fullmatch(written):
-            raise QueryError("{label}: found {text}, which is not a text.", label=label, text=shown(written))
+            raise QueryError("{label}: found {text}, which is not valid text.", label=label, text=shown(written))
         try:
             return check(label, unquote_to_bytes(written.replace("~", "%")).decode())
         except UnicodeDecodeError:
             raise QueryError(
-                "{label}: found {text}, which is not a text.", label=label, text=shown(written)
+                "{label}: found {text}, which is not valid text.", label=label, text=shown(written)
             ) from None
 
     return _field(Spelling("text", label, check, _quoted, read), "", dataclasses.MISSING)

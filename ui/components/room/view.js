@@ -162,7 +162,7 @@ function drawBallot({ ballot, payload }, state) {
       ballot.append(makeButton("gf-room-button gf-room-choice", letter, label, () => vote(open.round, choice),
         { "aria-label": label }));
     }
-    if (open.few) ballot.append(say("Results are shown even for a few votes, so others may be able to tell who chose what."));
+    if (open.few) ballot.append(say("Results are shown even when there are few votes, so other people may work out who chose what."));
   } else ballot.append(say("Your teacher asks for your vote."));
 }
 
@@ -177,8 +177,8 @@ function sayStanding(known, { code }, away) {
     case "ended": return say("The room has ended.");
     case "none": return say("There is no room {code}.", { code });
     case "foreign": return say(
-      "Room {code}: the server does not recognise this page's address as its own; a proxy in front of it must pass on "
-      + "the Host header.", { code });
+      "Room {code}: the server does not recognise this page's address as its own; a proxy in front of the server "
+      + "must pass on the Host header.", { code });
     case "full": return say("Room {code} is full.", { code });
     case "lost": return say("Room {code}: connection lost; reconnecting.", { code });
     case "there": break;

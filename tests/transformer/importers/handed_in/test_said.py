@@ -44,11 +44,11 @@ def test_a_sentence_arrives_as_it_was_said(one, language):
     ],
 )
 def test_what_is_no_sentence_of_ours(data):
-    assert sentence(data) == "It cannot be read."
+    assert sentence(data) == "The files cannot be read."
 
 
 def test_one_that_is_nested_without_end():
     data = {"say": ["end", None], "values": {}}
     for _ in range(100):
         data = {"say": ["{x}", None], "values": {"x": data}}
-    assert sentence(data) == "It cannot be read."
+    assert sentence(data) == "The files cannot be read."

@@ -154,7 +154,7 @@ def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
         ({}, "None of the files contains weights (nothing)"),
         ({"README.md": b"x"}, "None of the files contains weights ('README.md')"),
         ({"letters.model": b"<html>"}, "None of the files contains weights ('letters.model')"),
-        ({"a.safetensors": b""}, "a.safetensors: too short for a safetensors file (0 bytes)."),
+        ({"a.safetensors": b""}, "a.safetensors: is too short for a safetensors file (0 bytes)."),
         ({"a.safetensors": save({"w": torch.ones(2)}), "config.json": b"{" * 200_000}, "config.json: it nests"),
         (
             {"a.safetensors": save({"w": torch.ones(2)}), "b.model": b"<html>"},
