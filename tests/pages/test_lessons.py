@@ -118,7 +118,7 @@ def test_a_typed_piece_is_judged_by_the_learners_run(step_page):
     test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="I")
     assert [one for one in test.success if one.value == r"Correct\: “I”\."]
     test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="the")
-    assert any("is number" in one.value for one in test.markdown)
+    assert any("has rank" in one.value for one in test.markdown)
 
 
 def test_nothing_chosen_is_no_answer(step_page):
