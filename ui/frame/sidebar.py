@@ -28,7 +28,7 @@ from ui.state.link import DEFAULT_NEW, WAYS
 from ui.state.view import MAIN
 from words import Sentence, say, say_n
 
-ONLY_MAPS = say("These are attention maps without a model. Open the page Attention to see them.")
+ONLY_MAPS = say("These are attention maps without a model. Open the Attention page to see them.")
 NEEDS_A_MODEL = say(
     "This page needs a model, but you have chosen attention maps without one. Look at the maps on the page "
     "Attention, or choose a checkpoint in the sidebar."
@@ -88,7 +88,7 @@ def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
     usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
     if not usable:
-        _end(title, say("No checkpoint can be opened. The page Checkpoints says why."))
+        _end(title, say("No checkpoint can be opened. The Checkpoints page says why."))
     asked = st.session_state.get(session.MODEL) or ""
     if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         usable[asked] = typed

@@ -24,7 +24,7 @@ from words import joined, say
 DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
 COLOUR_NAMES: Final[dict[LensColour, str]] = {
     "probability": say("Probability"),
-    "rank": say("Place", about="in an order, 1 is the top"),
+    "rank": say("Rank", about="in an order, 1 is the top"),
 }
 
 

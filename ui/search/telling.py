@@ -14,7 +14,7 @@ from ui.runs.picture import Rows, Said
 from words import joined, say
 
 _COLUMNS: Final = (
-    say("Place", about="in an order, 1 is the top"), say("Beginning"), say("Piece"), say("Probability"), say("Sum"),
+    say("Rank", about="in an order, 1 is the top"), say("Beginning"), say("Piece"), say("Probability"), say("Sum"),
     say("Short by"), say("What became of it"),
 )  # fmt: skip
 

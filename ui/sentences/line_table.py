@@ -82,7 +82,7 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
         shown = line_order.choices_of(results, counted=over)
         which: Listed = "all"
         if len(shown) > 1:
-            which = choices.choose(kept, say("Lines"), shown, otherwise="all", bare=True)
+            which = choices.choose(kept, say("Lines", about="which are listed"), shown, otherwise="all", bare=True)
         kept, orders = choices.field(MAIN, "line_order"), line_order.orders(results)
         order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
         kept = choices.field(MAIN, "holding")
