@@ -91,7 +91,7 @@ def test_one_stepper_stands_at_its_end_while_the_other_goes_on(server, tab):
     comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh")
     stepper(page, "b-").get_by_role("button", name="Last step").click()
     expect(stepper(page, "")).to_have_attribute("data-step", "3")
-    expect(page.get_by_text("stays at its end while the other continues")).to_be_visible()
+    expect(page.get_by_text("stays at its last step while the other output continues")).to_be_visible()
     comes_to(page, lambda: asked(page).get("b"), "src=abcdefgh&step=9")
     stepper(page, "b-").get_by_role("button", name="First step").click()
     expect(stepper(page, "")).to_have_attribute("data-step", "0")
@@ -121,7 +121,7 @@ def test_two_checkpoints_by_their_address(server, tab):
 
 def test_the_answer_stands_on_the_first_screen_and_the_rest_is_folded(server, page):
     open_page(page, f"{server.url}/compare?model=reverse&src=abcdef&layer=2&head=1")
-    answer = page.get_by_text("changes most in the right run")
+    answer = page.get_by_text("changes most in probability")
     expect(answer).to_be_in_viewport()
     expect(page.get_by_role("button", name="Next")).to_have_count(1)
     for name in ("Both outputs, piece by piece", "Candidates of this step", "The same map in both runs"):

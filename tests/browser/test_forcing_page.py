@@ -35,7 +35,9 @@ def test_a_reference_is_typed_judged_and_carried(page: Page, server: Server):
     expect(page.get_by_text("Type the right one above")).to_be_visible()
     page.get_by_label(BOX).fill("abcxef")
     page.get_by_label(BOX).press("Enter")
-    expect(page.get_by_text(re.compile(r"They first differ at piece \d"))).to_be_visible()
+    expect(
+        page.get_by_text(re.compile(r"The reference and the model's own output first differ at piece \d"))
+    ).to_be_visible()
     expect(page.locator(f"{SHIFT} .main-svg").first).to_be_visible()
     wait_for_idle(page)
     expect(page).to_have_url(re.compile("ref=abcxef"))

@@ -49,7 +49,7 @@ def test_a_term_is_underlined_once_and_explained_under_the_mouse(opened):
     assert len(words) == len(set(words))
     x, y = page.evaluate(MIDDLE, "cross-attention")
     page.mouse.move(x, y)
-    expect(tip(page)).to_contain_text("Attention in which the decoder asks")
+    expect(tip(page)).to_contain_text("Attention with queries from the decoder")
     page.mouse.move(5, 5)
     expect(tip(page)).to_be_hidden()
 
@@ -79,7 +79,7 @@ def test_a_finger_opens_a_definition_inside_the_window(opened):
     page = opened("/attention", visitor="touch", has_touch=True, viewport=PHONE)
     marked(page, "heads")
     page.touchscreen.tap(*page.evaluate(MIDDLE, "heads"))
-    expect(tip(page)).to_contain_text("One of several attentions side by side")
+    expect(tip(page)).to_contain_text("One of several attention computations side by side")
     box = tip(page).bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
@@ -147,4 +147,4 @@ def test_an_address_opens_the_page_at_a_term(server, page):
     expect(chosen).to_be_in_viewport()
     page.locator(".gf-glossary-entry dt a", has_text="residual connection").click()
     page.wait_for_url("**/glossary?*term=residual+connection*")
-    expect(chosen).to_contain_text("Adds what went into a sub-layer")
+    expect(chosen).to_contain_text("Adds a sub-layer's input to its output")

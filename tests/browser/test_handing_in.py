@@ -30,19 +30,19 @@ def test_a_broken_file_is_left_out_and_the_model_opens(server, new_page, tmp_pat
     wait_for_idle(page)  # until then the button stands there twice, as it was and as it will be
     zone.get_by_role("button", name=READ).click()
     main = page.get_by_test_id("stMain")
-    expect(main).to_contain_text("7 questions are open", timeout=STARTS_MS)
+    expect(main).to_contain_text("7 questions still need an answer", timeout=STARTS_MS)
     expect(page).to_have_url(re.compile(r"/open\?model=upload%3A[\w-]{22}$"))
-    expect(main).to_contain_text("Only people with this page's address can see it")
+    expect(main).to_contain_text("Only people with this page's address can see the model")
 
     other = new_page(fresh=True)
     open_page(other, f"{server.url}/open")
     other.get_by_role("combobox", name="File or folder").click()
     expect(other.get_by_role("option", name="lesson")).to_have_count(0)
     open_page(other, page.url)  # but who has the link sees it
-    expect(other.get_by_test_id("stMain")).to_contain_text("7 questions are open", timeout=SETTLED_MS)
+    expect(other.get_by_test_id("stMain")).to_contain_text("7 questions still need an answer", timeout=SETTLED_MS)
 
     page.get_by_role("button", name="Delete upload").click()
     wait_for_idle(page)
     other.reload()
     wait_for_idle(other)
-    expect(other.get_by_test_id("stMain")).not_to_contain_text("questions are open")
+    expect(other.get_by_test_id("stMain")).not_to_contain_text("questions still need an answer")

@@ -23,7 +23,7 @@ MOST_BYTES = {512: 1_300_000, 128: 400_000}
 HEAD = "attention?panel=head&kind=decoder&layer=2&head=3"  # of which every weight is looked at
 VIEWS = {
     "step": "Step 200 of 512",
-    "attention": "Pooled: a cell is the largest weight of 15 × 15 pieces",
+    "attention": "Pooled: each cell is the largest weight in a block of 15 × 15 pieces",
     HEAD: "Numbers are rounded to three digits",
     "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be distinguished",
     "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one by clicking",

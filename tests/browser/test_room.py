@@ -169,7 +169,7 @@ def few_votes_hide_who_chose_what_and_never_the_answer(people, wall):
 
 def test_a_link_that_was_cut_short_says_so(tab, server):
     turn_to(tab, f"{server.url}/step?room=KXZ4")
-    expect(tab.get_by_text("The link names the room “KXZ4”, which cannot exist")).to_be_visible()
+    expect(tab.get_by_text("The link names the room “KXZ4”, but that is not a room code")).to_be_visible()
     expect(tab.locator(BAR)).to_have_count(0)
 
 

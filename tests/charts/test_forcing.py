@@ -45,7 +45,7 @@ def test_inputs_stand_above_labels_shifted_by_one():
 def test_a_place_sees_itself_and_what_stands_before_it():
     found = cells(shift(chosen=3))
     assert [found[0, place][1] > 0 for place in range(11)] == [place <= 3 for place in range(11)]
-    assert "not visible from place 4" in found[0, 4][2]
+    assert "not visible from position 4" in found[0, 4][2]
     assert all(shade > 0 for (row, _), (_, shade, _) in cells(shift(chosen=None)).items() if row == 0)
 
 

@@ -195,7 +195,7 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
 @pytest.mark.parametrize(("panel", "key"), [("head", "head_map"), ("flow", flow.FLOW)])
 def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention, panel, key):
     said = {kind: payload(attention(panel=panel, kind=kind, words=1), key)["caption"] for kind in KIND_NAMES}
-    written = "the others read pieces of the word itself"
+    written = "the other steps read pieces of the word itself"
     assert {kind: written in caption for kind, caption in said.items()} == {
         "encoder": False, "decoder": True, "cross": True,
     }  # fmt: skip

@@ -66,7 +66,7 @@ def test_the_scores_are_a_table(open_page):
     assert list(shown.iloc[0])[:2] == [first["file"], "greedy"]
     assert shown["Exact"][0] == "100.0%"
     assert shown["BLEU"][0] == "–"  # of outputs of one word
-    assert any("there is nothing for BLEU to count" in caption.value for caption in test.caption)
+    assert any("so BLEU cannot be computed" in caption.value for caption in test.caption)
     assert first["sha256"] in list(test.table[2].value.map(unescaped)["Value"])
 
 
@@ -88,9 +88,10 @@ def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch
         checkpoint_pictures.scores.key,
         checkpoint_pictures.rates.key,
     ]
+    name, kept = marked.split(": epoch ")
     for key in charts_of(test):
         assert figure(test, key)["layout"]["annotations"][0]["text"] == marked
-        assert f"Marked as {marked}." in payload(test, key)["alt"]
+        assert f"The marked epoch is {kept} ({name})." in payload(test, key)["alt"]
     assert payload(test, checkpoint_pictures.losses.key)["caption"] == HOW_TO_READ_LOSSES
     assert "dev loss goes from 4.5 to 3.5" in payload(test, checkpoint_pictures.losses.key)["alt"]
     dev, training_loss = figure(test, checkpoint_pictures.losses.key)["data"]
@@ -125,8 +126,11 @@ def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
     ("content", "says"),
     [
         (None, "no training.csv"),
-        (b"garbage\n1\n", "has no known column; found 'garbage'"),
-        (b"epoch,loss\n" + b"1,1\n" * 300_000, "1,200,011 bytes; the limit is 1,000,000. So no curve"),
+        (b"garbage\n1\n", "has no column that can be plotted; found 'garbage'"),
+        (
+            b"epoch,loss\n" + b"1,1\n" * 300_000,
+            "1,200,011 bytes; the limit is 1,000,000. No learning curve is shown.",
+        ),
         (b"epoch,loss\n1,nan\n2,3\n", "1 number in training.csv is missing, NaN or infinite"),
     ],
 )

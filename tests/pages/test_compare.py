@@ -104,7 +104,7 @@ def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
     test = compare()
     assert pieces(test, MAIN) == list(control.tgt_pieces)
     assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
-    assert f"the whole output changes by {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in told(
+    assert f"the whole left output changes by {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in told(
         test
     ).replace("-", "−")
     assert "do" not in address(test)
@@ -119,8 +119,11 @@ def test_the_largest_effect_stands_first_and_pieces_are_marked_by_sign_and_colou
     read = np.exp(own_log_probs(read_output(checkpoint, changed.query, control.tgt_ids)))
     own = np.exp(own_log_probs(control))
     most = int(np.abs(read - own).argmax())
-    first = next(one.value for one in test.markdown if "of the whole output" in one.value).replace("\\", "")
-    assert f"{control.tgt_pieces[most]} changes most in the right run: {own[most]:.2f} → {read[most]:.2f}" in first
+    first = next(one.value for one in test.markdown if "of the whole left output" in one.value).replace("\\", "")
+    assert (
+        f"{control.tgt_pieces[most]} changes most in probability: {own[most]:.2f} in the left run, "
+        f"{read[most]:.2f} in the right run" in first
+    )
     assert ":violet-badge[≠ " in " ".join(one.value for one in test.markdown)
 
 
@@ -241,7 +244,7 @@ def test_the_address_says_the_step_of_both(compare):
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (1, 1)
     test = compare(src="abc", step=4, b="src=abcdefgh&step=7")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (4, 7)
-    assert any("stays at its end" in one.value for one in test.caption)
+    assert any("It stays at its last step while the other output continues" in one.value for one in test.caption)
     test = compare(src="abcdefgh", step=7, b="src=abc")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (7, 4)
 
@@ -255,11 +258,14 @@ def test_the_address_says_the_step_of_both(compare):
         ({"b": "nonsense"}, "The link's second run could not be read"),
         ({"b": "layer=99&head=99"}, "Layer 99 was requested, but this model has only 2."),
         ({"b": "forced=99999"}, "Choose a branch above"),
-        ({"b": "model=nowhere"}, "There is no other checkpoint “nowhere”"),
+        ({"b": "model=nowhere"}, "There is no other checkpoint named “nowhere”"),
         ({"b": "src=%F0%9F%98%80"}, "never seen"),
         ({"b": "do=zero-cross.9.9"}, "The unchanged run is shown."),
         ({"b": "do=zero-cross.x"}, "In the second run: The link's changes to the model were ignored"),
-        ({"b": "head=1&layer=1", "compare": "sentences"}, "its second run differs in something else"),
+        (
+            {"b": "head=1&layer=1", "compare": "sentences"},
+            "The comparison named in the link does not match its second run",
+        ),
         ({"do": "zero-cross.9.9"}, "The unchanged run is shown."),
         ({"compare": "everything"}, "“compare” in the link is “everything”; auto is used instead."),
     ],
@@ -292,7 +298,7 @@ def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     keys = keys_of(test)
     assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
     assert pair_pictures.outputs.key not in keys
-    assert "One of these models does not write any output" in sentences(test)
+    assert "One of these models does not write output" in sentences(test)
     cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])
     np.testing.assert_allclose(cosines[0], 1, atol=1e-6)  # the change comes after the embedding
     assert cosines[-1].min() < 0.999

@@ -136,7 +136,7 @@ def test_pairs_stand_in_a_table_the_worst_first(open_page, examine_with):
     test = until_done(open_page(DOCTOR, model="reverse"))
     box = next(one for one in test.expander if one.label == "Examine with your own sentences")
     assert not box.proto.expanded, "the card's examples are pairs"
-    assert any("5 of 5 outputs are right, piece for piece." in one for one in plain(test.caption))
+    assert any("5 of 5 outputs match the right output piece for piece." in one for one in plain(test.caption))
     (table,) = test.dataframe
     found = table.value
     assert list(found["right"]) == list(found["written"])
@@ -227,7 +227,7 @@ def test_sentences_of_the_reader_are_used(open_page, examine_with):
     assert used[-1] == ("given", ("abc", "no"), ("cba", "on"))
     assert any("2 sentences of your own were used." in one for one in plain(test.caption))
     until_done(test.button("examine_examples").click().run())
-    assert any("of the checkpoint's example sentences were used" in one for one in plain(test.caption)), "and back"
+    assert any("example sentences from the checkpoint were used" in one for one in plain(test.caption)), "and back"
 
 
 def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(open_page, examine_with):

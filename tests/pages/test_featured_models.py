@@ -56,8 +56,8 @@ def test_every_part_of_every_page_is_drawn(open_model, name):
     [
         (
             "rotary",
-            "has rotary positions: every self-attention turns its queries and keys by angles that grow with the "
-            "position. In each head, 4 of the 4 dimensions turn",
+            "has rotary positions: every self-attention rotates its queries and keys by angles that grow with the "
+            "position. In each head, 4 of the 4 dimensions rotate",
         ),
         ("relative", "has relative positions"),
         ("alibi", "has ALiBi"),
@@ -79,10 +79,10 @@ def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     assert np.array_equal(drawn[:, 1::2], table[:, 6:])
     assert "all sines come before all cosines" in text(test)
     if name == "halves":
-        assert "the table is the formula" in text(test)
+        assert "the table follows the formula" in text(test)
     else:
-        assert "its first row is the one for p = 1" in text(test)
-        assert "also sinusoids, but of a different formula" in text(test)
+        assert "its first row belongs to p = 1" in text(test)
+        assert "also sinusoids, but computed with a different formula" in text(test)
 
 
 def test_the_attention_page_says_how_scores_are_made(open_model):
@@ -111,7 +111,7 @@ def test_one_weight_writes_out_what_the_model_does(open_model):
     assert "does not divide by √5" in said
     assert "has learned for this distance" in said
     said = text(open_model("alibi", ATTENTION, panel="walk", layer=1, head=1))
-    assert "replaces it by −1 × 10⁹" in said
+    assert "replaces it with −1 × 10⁹" in said
     assert "÷ √d_head" in text(open_model("halves", ATTENTION, panel="walk"))
 
 
@@ -130,8 +130,10 @@ def test_the_step_page_says_that_a_window_closes_too(open_model):
 
 def test_the_masks_page_says_what_it_does_not_draw(open_model):
     assert "have windows" in text(open_model("windows", MASKS))
-    assert "replaces closed scores by −1 × 10⁹" in text(open_model("alibi", MASKS))
-    assert "they are shown as the model computes them" in text(open_model("relative", MASKS, masks="one_row"))
+    assert "replaces the scores of closed keys with −1 × 10⁹" in text(open_model("alibi", MASKS))
+    assert "this page shows the scores that the model computes" in text(
+        open_model("relative", MASKS, masks="one_row")
+    )
     assert "have windows" not in text(open_model("rotary", MASKS))
 
 

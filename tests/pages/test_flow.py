@@ -149,7 +149,7 @@ def test_hidden_special_pieces_are_missing_and_their_share_is_said(flow):
     maps = trace.encoder_self[0]
     np.testing.assert_allclose(received, maps[np.ix_(range(len(maps)), kept, kept)], atol=1e-5)
     hidden = maps[:, kept][:, :, -1].mean()
-    assert f"on average they hold {hidden:.2f} of a query's weight" in data["caption"]
+    assert f"on average, they get {hidden:.2f} of a query's weight" in data["caption"]
 
 
 def test_the_address_chooses_the_head_and_the_pinned_piece(flow):

@@ -60,7 +60,7 @@ def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
     np.testing.assert_allclose(losses(test), expected.losses, rtol=1e-4)
     assert f"Mean loss {expected.mean_loss:.3f} nats" in said(test)
     place, own = expected.first_divergence, expected.vocabulary[expected.written[expected.first_divergence]]
-    assert f"They first differ at piece {place + 1}" in said(test)
+    assert f"The reference and the model's own output first differ at piece {place + 1}" in said(test)
     assert f"the model wrote **{own}**" in said(test)
     rows = test.dataframe[0].value
     assert rows["piece"].tolist() == list(expected.pieces)
@@ -141,7 +141,7 @@ def test_the_own_output_is_decoded_as_the_reader_asks(forcing, how):
     own = [row for row in rows if row[0] == "own output"]
     assert [row[2] for row in own] == [expected.vocabulary[i] for i in expected.written]
     parted = (
-        f"They first differ at piece {expected.first_divergence + 1}"
+        f"The reference and the model's own output first differ at piece {expected.first_divergence + 1}"
         if expected.parting.first is not None
         else "On its own, the model writes exactly"
     )
@@ -157,7 +157,7 @@ def test_it_gives_nothing_away_while_somebody_guesses(forcing):
 def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     test = open_one_stack("decoder", FORCING, src="ba lo mi ta")
     assert forcing_pictures.texts.key not in keys_of(test)
-    assert "These losses are for the prompt itself" in said(test)
+    assert "These are the losses of the prompt itself" in said(test)
     n = len(losses(test))
     test = type_reference(test, "ba lo")
     assert forcing_pictures.texts.key in keys_of(test)

@@ -83,14 +83,14 @@ def test_what_a_diagram_cannot_draw_is_said(page):
 def test_features_are_named(page):
     gemma = told_or_noted(page("gemma", INSIDE, inside="model"))
     for text in ("Each sub-layer has a norm before it and one on its output", "RMS norms", "has a gate",
-                 "GELU (tanh)", "between −3 and 3", "No biases in linear layers or norms"):  # fmt: skip
+                 "GELU (tanh)", "between −3 and 3", "Linear layers and norms have no biases"):  # fmt: skip
         assert text in gemma
     tutorial = told_or_noted(page("tutorial", INSIDE, inside="model"))
     assert "unbiased standard deviation" in tutorial
     assert (
         "These have biases: queries, keys and values, the output of attention, the feed-forward network." in tutorial
     )
-    assert "always the first of 2 types" in told_or_noted(page("bert", INSIDE, inside="model"))
+    assert "every token has the first of 2 types" in told_or_noted(page("bert", INSIDE, inside="model"))
 
 
 def test_norms_are_told_by_their_own_formula(page):
@@ -110,7 +110,7 @@ def test_shapes_name_every_site_of_the_model(page):
 
 def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
     test = page("gpt", MASKS, **{"with": "mi"})
-    assert "This model has no padding piece to fill up a batch with" in told_or_noted(test)
+    assert "This model has no padding piece to fill a batch with" in told_or_noted(test)
     test = page("gpt", MASKS, masks="checks")
     assert "no padding piece, so there is nothing to check" in told_or_noted(test)
     assert not test.error
@@ -118,14 +118,14 @@ def test_a_model_without_padding_stands_alone_on_the_masks_page(page):
 
 def test_what_rules_of_decoding_do_is_marked_and_said(page):
     rules = told_or_noted(page("gpt", INSIDE, inside="model"))
-    assert "never repeats a run of 2 pieces" in rules
+    assert "No sequence of 2 pieces occurs twice in an output" in rules
     assert "repetition penalty" in rules
     test = page("gpt", STEP, step=1)
     spec = figure(test, step_pictures.candidates.key)
     marks = "".join(spec["layout"]["yaxis"]["ticktext"])
     assert "⊘" in marks
     assert "↓" in marks
-    assert "↓ and ↑ pieces that score" in str(payload(test, step_pictures.candidates.key))
+    assert "↓ and ↑ mark pieces that score" in str(payload(test, step_pictures.candidates.key))
     last = page("gpt", STEP, step=6)
     assert "forced by the model's settings" in str(figure(last, step_pictures.candidates.key)["layout"]["meta"])
 

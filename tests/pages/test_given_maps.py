@@ -160,7 +160,7 @@ def test_a_file_that_is_gone_is_said_to_be(maps, folder, monkeypatch):
     monkeypatch.setattr(loading, "maps_there", dict)
     (folder / "tiny.npz").unlink()
     check(test.run())
-    assert "There is no checkpoint “tiny.npz”" in sentences(test)
+    assert "The checkpoint “tiny.npz” does not exist" in sentences(test)
 
 
 def test_what_an_address_asks_for_and_maps_do_not_have_is_said(maps):
@@ -224,7 +224,7 @@ def test_the_checkpoints_page_lists_files_says_what_they_hold_and_how_to_make_on
     listed = "".join(element.value.replace("\\", "") for element in test.markdown)
     assert "**tiny.npz** attention maps: tiny-mt: the cats" in listed
     assert "broken.npz" in sentences(test)
-    assert "is not an .npz file as numpy writes it, or is cut off" in sentences(test)
+    assert "is not an .npz file written by numpy, or is cut off" in sentences(test)
     assert "3 layers × 4 heads, 5 queries × 5 keys" in test.table[0].value.to_string().replace("\\", "")
     assert any("encoder_weights" in code.value for code in test.code)
 

@@ -195,17 +195,17 @@ def test_a_measure_that_another_attention_does_not_have_gives_way(table):
 
 def test_a_measure_that_nothing_has_is_said_once(table):
     test = table(measure="<b>bogus</b>")
-    assert "The link names a measure “<b>bogus</b>”, which does not exist" in sentences(test)
+    assert "The link asks for a measure “<b>bogus</b>”, which does not exist" in sentences(test)
     assert test.selectbox(key=MEASURE).value == "entropy_share"
-    assert "names a measure" not in sentences(check(test.run()))
-    assert "names a measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
+    assert "asks for a measure" not in sentences(check(test.run()))
+    assert "asks for a measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
 
 
 def test_no_head_gets_a_label(table):
     test = table(kind="encoder", layer=1, head=1)
     said = " ".join(element.value for element in test.caption)
     assert "a weight is not a cause" in said
-    assert "this sentence alone" in said
+    assert "measured on this sentence only" in said
     assert "-token head" not in str(payload(test, "head_table_map")) + said
 
 

@@ -90,7 +90,7 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
 
     neuron = order[0]
     np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), after[:, neuron], atol=1e-4)
-    assert f"writes its column of W_down, a vector of length {lengths[neuron]:.3f}" in told(test)
+    assert f"adds its column of W_down to the stream: a vector of length {lengths[neuron]:.3f}" in told(test)
     shown = figure(test, "ffn_map")
     columns = [int(label) - 1 for label in shown["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
     assert set(columns) == set(np.argsort(-after.max(0))[: ffn_pictures.MOST_MAPPED].tolist())

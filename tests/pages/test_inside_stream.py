@@ -71,7 +71,7 @@ def test_sizes_cosines_and_what_was_added_are_the_models_own(page, name, side):
     np.testing.assert_allclose(new, root_mean_square(added[:, chosen]), rtol=1e-4)
     means = root_mean_square(expected).mean(-1)
     assert f"root mean square goes from {means[0]:.2f} to {means[-2]:.2f}" in told(test)
-    assert f"final norm brings it to {means[-1]:.2f}" in told(test)
+    assert f"final norm brings the root mean square to {means[-1]:.2f}" in told(test)
     assert "pre-norm" in told(test)
     assert trace.n_steps > 2
 

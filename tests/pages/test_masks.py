@@ -63,7 +63,7 @@ def test_masks_are_those_of_the_ids(open_page, batch, name):
     else:
         np.testing.assert_array_equal(blocks, every[: len(blocks)])
         assert len(blocks) == (1 if name == "causal" else 3)
-    assert "cells agree with the masks that attention recorded" in told(test)
+    assert "cells match the masks that attention used in this run" in told(test)
 
 
 def test_the_batch_shows_the_pieces_and_the_padding(open_page, batch):
@@ -147,7 +147,7 @@ def test_a_companion_can_be_typed(masks):
 
 def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
     test = masks(mask="source", **{"with": ""})
-    assert "Add another one to see padding at work" in told(test)
+    assert "Add a second sentence to see padding at work" in told(test)
     assert open_cells(figure(test, "mask_bool")).all()
     assert "cross-attention gets None as well" in told(test)
 

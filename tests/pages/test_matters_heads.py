@@ -137,7 +137,7 @@ def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_
     keys = keys_of(test)
     assert "matters_effects" not in keys
     assert "matters_grid" in keys
-    assert "parameters this may take" in sentences(test)
+    assert "parameters, so this may take" in sentences(test)
     check(test.button(key=heads.MEASURE).click().run())
     until_measured(test)
     assert drawn(test).shape == (8, 4)

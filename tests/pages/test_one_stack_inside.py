@@ -79,13 +79,13 @@ def test_the_diagram_and_the_costs_are_of_one_stack(page, stack):
     done += n * d * config.tgt_vocab_size * (stack == "decoder")
     assert sum(row[3] or 0 for row in found.values()) == done
     side = "target" if stack == "decoder" else "source"
-    assert f"One pass over this sentence, {n} {side} tokens, takes {done:,} multiply-adds" in told(test)
+    assert f"One pass over this sentence ({n} {side} tokens) takes {done:,} multiply-adds" in told(test)
     shapes, table = (element.value for element in test.dataframe)
     table = table.set_index("Component")
     assert not [name for name in table.index if other in name or "Cross" in name or "Target" in name]
     assert table["Parameters"]["All"] == total == table["Parameters"].iloc[:-1].sum()
     assert table["Multiply-adds, this sentence"]["All"] == done
-    assert "With n tokens the n² part" in told(test)
+    assert "With n tokens, the n² part" in told(test)
     assert ("just above 2·d_model" in told(test)) == (kv == heads)  # fewer keys and values: smaller projections
     assert "no encoder" in told(test) if stack == "decoder" else "no decoder" in told(test)
     last = {"decoder": [n, config.tgt_vocab_size], "encoder": [n, config.d_model]}

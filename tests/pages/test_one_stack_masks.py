@@ -46,10 +46,7 @@ def test_the_only_table_is_drawn(open_one_stack, stack):
     test = open_one_stack(stack, POSITIONS)
     table = getattr(opened(stack).model, stack).embedding.positions.table.detach().numpy()
     np.testing.assert_array_equal(numbers(figure(test, "position_table")["data"][0]["z"]), table)
-    assert (
-        f"It is the only one: this is {'a decoder-only' if stack == 'decoder' else 'an encoder-only'} model."
-        in told_or_noted(test)
-    )
+    assert f"The model has no other table of positions, because it is {stack}-only." in told_or_noted(test)
     assert "side" not in controls(test)
     assert "was requested" not in sentences(test)
 
@@ -94,7 +91,7 @@ def test_there_are_the_masks_that_the_model_uses(open_one_stack, stack, names):
     test = open_one_stack(stack, MASKS, **{"with": OTHER})
     assert options(test, "mask") == names
     assert "was chosen" not in sentences(test)
-    assert "cells agree with the masks that attention recorded" in told_or_noted(test)
+    assert "cells match the masks that attention used in this run" in told_or_noted(test)
     assert ("key-value cache" in told_or_noted(test)) == (stack == "decoder")
 
 

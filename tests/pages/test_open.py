@@ -50,7 +50,7 @@ def box(test, field):
 def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
     test = open_lesson(model="reverse")
     assert test.selectbox(key="open_source").options == ["deep", LESSON]
-    assert "Nothing outside these folders is opened" in said(test)
+    assert "Nothing outside these folders can be opened" in said(test)
     test.selectbox(key="open_source").set_value(LESSON)
     assert "7 questions still need an answer." in said(check(test.run()))
     assert test.query_params["model"] == LESSON
@@ -78,7 +78,7 @@ def test_answers_change_the_report_and_the_address(open_lesson):
     check(test.run())
     test.button(key="score_choices").click()
     check(test.run(timeout=120))
-    assert "To rank the answers" in said(test)
+    assert "The answers were ranked by trying" in said(test)
     (warning,) = test.warning  # the model was never trained
     assert "open the Doctor with the same pairs" in warning.value
     assert test.button(key="first_of_each").disabled  # as none of them fits
@@ -100,8 +100,8 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
     test.text_input(key=TEXT).set_value("5 6 7")
     check(test.run())
     assert "Read as: 5 6 7" in said(test).replace("\\", "")
-    assert "The pieces that the model wrote have a mean probability of" in said(test)
-    for name, expected in (("../up", "cannot be used"), ("kept", "Saved as"), ("kept", "exists already")):
+    assert "The model gave the pieces of its output a mean probability of" in said(test)
+    for name, expected in (("../up", "cannot be used"), ("kept", "Saved as"), ("kept", "already exists")):
         test.text_input(key="keep_name").set_value(name)
         next(one for one in test.button if one.label == "Write it").click()
         check(test.run())
@@ -111,7 +111,7 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
 
 
 def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
-    assert "leave 7 questions about the model open" in said(open_lesson(STEP))
+    assert "leave 7 questions about the model unanswered" in said(open_lesson(STEP))
     test = open_lesson(STEP, ANSWERS, src="5 6 7", max=3)
     assert not test.error
     assert test.query_params["answers"] == write(ANSWERS)
@@ -159,7 +159,9 @@ def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_addr
     scale = box(test, "score_scale")
     assert scale.label == "Scale of the scores (score_scale)"
     assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k unchanged (1)", "1/√16"]
-    assert "Some code forgets to divide (1), or divides by √d_model (16)." in said(test).replace("\\", "")
+    assert "Some code does not divide at all (1), or divides by √d_model, with d_model = 16." in said(test).replace(
+        "\\", ""
+    )
     test.text_area(key="score_texts").set_value("5 6 7\n8 9")
     check(test.run())
     test.button(key="score_choices").click()

@@ -192,9 +192,9 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
         assert row["relative"] == pytest.approx(np.linalg.norm(apart) / np.linalg.norm(a[name]))
     assert table.loc[QUERY, "left_out"] == 3
     assert list(shown(odd("tiny", against="odd", names="encoder ffn up 1 weight"), 1).index) == [WIDE]
-    assert "No tensor that is in both checkpoints matches" in sentences(odd("tiny", against="odd", names="nothing"))
+    assert "No tensor shared by the two checkpoints matches" in sentences(odd("tiny", against="odd", names="nothing"))
     changed = {name for name in a if not np.array_equal(a[name], b[name])}
-    assert f"{len(a)} tensors are compared; equal: {len(a) - len(changed)}." in captions(test)
+    assert f"Identical: {len(a) - len(changed)} of {len(a)} tensors." in captions(test)
     drawn = figure(test, parameter_pictures.change.key)
     assert drawn["layout"]["title"]["text"] == f"Change of {WIDE}: odd minus tiny"
     counts, _ = np.histogram(b[WIDE] - a[WIDE], 80)
@@ -208,7 +208,10 @@ def test_what_does_not_match_is_named_and_the_rest_compared(odd):
     assert set(shown(test, 1).index) == both
     unmatched = (set(a) | set(b)) - both
     said = sentences(test)
-    assert f"{len(unmatched)} tensors are in only one of the two checkpoints, or have a different shape" in said
+    assert (
+        f"{len(unmatched)} tensors are not listed because they are in only one of the two checkpoints "
+        "or their shapes differ" in said
+    )
     assert f"and {len(unmatched) - 5} more" in said
     gone = next(name for name in a if name not in both)
     test = odd("tiny", against="other", tensor=gone)

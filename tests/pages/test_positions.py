@@ -76,7 +76,7 @@ def test_sinusoids_are_the_formula(page, name):
     test = page(model=name)
     np.testing.assert_allclose(z_of(test, "position_table"), paper(64, 256), atol=1e-6)
     assert "no parameter" in told(test)
-    assert "the table is the formula" in told(test)
+    assert "the table follows the formula" in told(test)
     assert not [control for control in test.segmented_control if control.key == "side"]
     waves = numbers(figure(test, "position_waves")["data"][0]["y"])
     np.testing.assert_allclose(waves, [2 * math.pi * 10_000 ** (2 * (j // 2) / 256) for j in range(256)], rtol=1e-6)
@@ -111,7 +111,7 @@ def test_dimensions_are_chosen_and_stay_in_the_address(page):
 
 def test_what_a_table_does_not_have_is_said(page):
     test = page(model="reverse", dims="2.65", shift="500")
-    assert "reverse has 0 to 63" in sentences(test)
+    assert "reverse has only the dimensions 0 to 63" in sentences(test)
     assert "at most 11" in sentences(test)
     assert view(test).dims == (1,)
     assert view(test).shift == 11
@@ -145,7 +145,7 @@ def test_similarity_is_the_dot_product_and_falls_with_distance(page):
 
 def test_a_learned_table_resembles_by_place_too_and_has_a_cosine(page):
     test, table = page("similarity", model="reverse", side="target"), table_of("reverse", "target").astype(float)
-    assert "depends on where two positions are" in told(test)
+    assert "depends not only on the distance but also on where the two positions are" in told(test)
     check(next(c for c in test.segmented_control if c.key == "cosine").set_value(True).run())
     lengths = np.sqrt((table**2).sum(1))
     cosine = table @ table.T / np.outer(lengths, lengths)
@@ -182,8 +182,8 @@ def test_a_shift_of_a_learned_table_is_judged_where_it_was_not_fitted(page):
     rest = np.linalg.norm(outputs[1::2])
     held_out = np.linalg.norm((inputs @ matrix - outputs)[1::2]) / rest
     constant = np.linalg.norm(outputs[::2].mean(0) - outputs[1::2]) / rest
-    assert f"held-out positions its error is {held_out:.0%}" in told(test)
-    assert f"mean of the fitted positions gives {constant:.0%}" in told(test)
+    assert f"held-out positions, its error is {held_out:.0%}" in told(test)
+    assert f"mean of the fitted positions has an error of {constant:.0%}" in told(test)
     assert "such a map always exists" in told(test)
     lines = {trace["name"]: numbers(trace["y"]) for trace in figure(test, "position_errors")["data"]}
     assert lines["held-out positions"][1] == pytest.approx(held_out)
@@ -229,8 +229,8 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
         z_of(test, "embedding_rows"), [vectors[0] for vectors in expected], rtol=1e-4, atol=1e-6
     )
     means = [np.sqrt((vectors**2).mean(1)).mean() for vectors in expected]
-    assert f"the embedding has {means[0]:.3f}" in told(test)
-    assert f"the position has {means[2]:.3f}, their sum {means[3]:.3f}" in told(test)
+    assert f"tokens: {means[0]:.3f} for the embedding" in told(test)
+    assert f"; {means[2]:.3f} for the position; {means[3]:.3f} for their sum" in told(test)
 
 
 def test_another_token_is_chosen_and_stays_in_the_address(page):

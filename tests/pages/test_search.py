@@ -67,7 +67,7 @@ def test_stepping_moves_the_tree(beam):
     sums = [float(row[4].replace("−", "-")) for row in table["rows"]]
     assert sums == sorted(sums, reverse=True)
     assert [row[0] for row in table["rows"]] == list(map(str, range(1, len(sums) + 1)))
-    assert all("open, score" in text for text in results(test))
+    assert all("not ended, score" in text for text in results(test))
     assert figure(test, search_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
 
 
@@ -79,7 +79,7 @@ def test_what_comes_next_stays_hidden(beam):
         len({trace["x"][0] for trace in figure(test, search_pictures.tree.key)["data"] if trace["mode"] == "markers"})
         <= 3
     )
-    assert all("open, score" in text for text in results(test))
+    assert all("not ended, score" in text for text in results(test))
 
 
 def captions(test):
@@ -88,12 +88,15 @@ def captions(test):
 
 def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses")
-    assert "This run is greedy. The tree shows a separate search of the same sentence with 4 beams" in captions(test)
+    assert (
+        "This run is greedy. The tree shows a separate beam search for the same sentence, with 4 beams"
+        in captions(test)
+    )
     assert len(results(test)) == Beam().size
     assert "with_beam" not in address(test)
     check(test.button(key=search_panels.DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
-    assert "The tree shows a separate search" not in captions(test)
+    assert "The tree shows a separate beam search" not in captions(test)
 
 
 def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):
@@ -139,7 +142,7 @@ def test_a_decoder_alone_has_a_tree_of_its_prompt(open_one_stack):
 
 def test_an_encoder_alone_says_why_there_is_nothing(open_one_stack):
     test = open_one_stack("encoder", SEARCH)
-    assert "encoder-only model generates no output, so no pieces are chosen" in sentences(test)
+    assert "encoder-only model generates no output, so it chooses no pieces" in sentences(test)
     assert view(test).search_panel == "tree"
     assert not charts_of(test)
 
@@ -160,7 +163,7 @@ def test_the_sliders_only_look(open_page):
     assert after[0] < before[0]
     assert output(test) == text
     assert (address(test)["temp"], address(test)["try_temp"]) == ("1", "3")
-    assert "the likeliest at every temperature" in told(test)
+    assert "the likeliest piece at every temperature" in told(test)
     check(test.select_slider(key="try_k").set_value(1).run())
     assert list(bars(test, search_pictures.shares.key)[:2]) == [1.0, 0.0]
     assert "Only one piece is left" in told(test)

@@ -183,4 +183,6 @@ def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):
 
 
 def test_an_encoder_without_a_head_is_refused(open_model):
-    assert "neither writes nor gives a text a probability" in sentences(run(open_model("encoder alone"), "ba lo"))
+    assert "It cannot write, and it gives no text a probability" in sentences(
+        run(open_model("encoder alone"), "ba lo")
+    )

@@ -97,7 +97,7 @@ def test_the_same_seed_draws_the_same(reverse):
     request = {"src": "abcdef", "how": "sampling", "temp": 3, "seed": 5}
     test, other = reverse(**request), reverse(**request)
     assert output(test) == output(other)
-    assert labels(force(test, "z"))[0] == f"**As it was drawn** {output(other)}"
+    assert labels(force(test, "z"))[0] == f"**Original draw** {output(other)}"
     check(test.number_input(key=session.SEED).set_value(6).run())
     assert output(test) != output(other)
     assert address(test)["seed"] == "6"

@@ -136,9 +136,9 @@ def test_a_step_that_overtakes_the_address_is_no_back_button(reverse):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"model": "nope", "rev": "123"}, "There is no checkpoint “nope” that can be opened"),
-        ({"model": "../../etc/passwd"}, "There is no checkpoint “../../etc/passwd”"),
-        ({"model": MARKUP}, f"There is no checkpoint “{MARKUP}”"),
+        ({"model": "nope", "rev": "123"}, "The checkpoint “nope” does not exist or cannot be opened"),
+        ({"model": "../../etc/passwd"}, "The checkpoint “../../etc/passwd” does not exist"),
+        ({"model": MARKUP}, f"The checkpoint “{MARKUP}” does not exist"),
         ({"model": "reverse", "rev": "0123"}, "made with another version of reverse"),
         ({"model": "reverse", "step": "9999"}, "Step 9999 was requested, but this output has only 6."),
         ({"model": "reverse", "layer": "7"}, "Layer 7 was requested, but this model has only 2."),
@@ -162,7 +162,7 @@ def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
 def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page, name):
     page = ROOT / "pages" / "debug" / f"{name}.py"
     test = check(open_page(page, model="nope", step="9999x", doctor="parameters"))
-    assert "There is no checkpoint “nope” that can be opened" in sentences(test)
+    assert "The checkpoint “nope” does not exist or cannot be opened" in sentences(test)
     assert "9999x" in sentences(test)
     assert not check(open_page(page, model="reverse", doctor="parameters")).info
 
@@ -232,7 +232,7 @@ def test_a_wrong_guess_is_not_green(reverse):
 def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
     for guess, right in (("dcb", True), ("xyz", False)):
         test = reveal(reverse(src="abcdef", guess=1, step=3), guess)
-        assert f"“{guess}” is several pieces; the first, “{guess[0]}”, counts." in sentences(test)
+        assert f"“{guess}” has several pieces; only the first one, “{guess[0]}”, counts." in sentences(test)
         assert bool(test.success) == right
         assert payload(test, session.STEPPER)["revealed_step"] == 2
 

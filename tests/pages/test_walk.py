@@ -238,5 +238,5 @@ def test_a_click_names_a_key_or_nothing(said, key):
 
 def test_a_change_within_the_steps_is_said_and_one_elsewhere_is_not(walking):
     within = walking(kind="cross", layer=1, head=2, do="zero-cross.1.2")
-    assert "changes something inside this attention" in within.warning[0].value
+    assert "something inside this attention was changed" in within.warning[0].value
     assert not walking(kind="cross", layer=1, head=2, do="zero-cross.2.1").warning

@@ -174,7 +174,7 @@ def test_without_the_causal_mask_is_a_run_that_sees_the_future(batch):
 def test_a_place_that_is_not_there_is_refused(batch):
     checkpoint, _, src, tgt = batch
     for sentence, place in ((0, 99), (0, -1), (7, 0)):
-        with pytest.raises(QueryError, match="no target place"):
+        with pytest.raises(QueryError, match="has no target token"):
             check_causality(checkpoint.model, src, tgt, sentence=sentence, place=place, piece_id=5)
 
 

@@ -160,7 +160,7 @@ def test_the_masks_of_one_stack(lone):
     assert masks.names == (("target", "causal", "decoder") if stack == "decoder" else ("source",))
     for name in masks.names:
         assert masks.whole(name).shape == (2, len(rows[0]), len(rows[0]))
-    with pytest.raises(QueryError, match="has no mask 'cross'; it has"):
+    with pytest.raises(QueryError, match="has no mask named 'cross'; its masks are"):
         masks.own("cross")
     found = mask_checks.record_attention(checkpoint.model, rows, read, kind=stack, layer=1)
     assert (found.weights[~found.mask] == 0).all()

@@ -95,13 +95,13 @@ def test_a_line_that_is_being_written_has_gaps():
 def test_rows_without_epochs_in_order_are_numbered(epochs):
     curve = read(f"epoch,loss\n{epochs[0]},3\n{epochs[1]},2\n")
     assert curve.epochs == (1, 2)
-    assert "not whole numbers in order" in curve.notes[0]
+    assert "are not increasing whole numbers" in curve.notes[0]
 
 
 def test_rows_without_the_column_are_numbered():
     curve = read("loss\n3\n2\n")
     assert curve.epochs == (1, 2)
-    assert "names no epochs" in curve.notes[0]
+    assert "has no epoch column" in curve.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,16 @@ def test_rows_without_the_column_are_numbered():
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"epoch,loss\n", "has no rows yet"),
-        (b"epoch;loss\n1;3\n", "found 'epoch;loss', expected some of: epoch, step, loss"),
+        (
+            b"epoch;loss\n1;3\n",
+            "found 'epoch;loss', expected at least one of step, loss, dev_loss, dev_bleu, dev_chrf, dev_exact, "
+            "learning_rate, tokens, seconds, and optionally epoch.",
+        ),
         (b"epoch,loss\n1,x\n2,\n", "has no numbers that can be plotted"),
-        (b"\xff\xfe\x00e", "not a table of comma-separated text"),
-        (b'epoch,loss\n1,"' + b"x" * 200_000 + b'"\n', "not a table of comma-separated text"),
-        (b"epoch,loss\n" + b"1,1\n" * (MAX_ROWS + 1), "has 5,001 rows; the limit is 5,000"),
-        (b"," * 10_000 + b"x\n1\n", "has no known column"),
+        (b"\xff\xfe\x00e", "is not comma-separated text (CSV) in UTF-8"),
+        (b'epoch,loss\n1,"' + b"x" * 200_000 + b'"\n', "is not comma-separated text (CSV) in UTF-8"),
+        (b"epoch,loss\n" + b"1,1\n" * (MAX_ROWS + 1), "has 5,001 rows, one per epoch; the limit is 5,000"),
+        (b"," * 10_000 + b"x\n1\n", "has no column that can be plotted"),
     ],
 )
 def test_what_is_no_curve_is_refused_in_a_sentence(content, says):

@@ -45,7 +45,7 @@ def test_a_folder_linked_to_itself_is_no_checkpoint(root):
     ("name", "content", "message"),
     [
         ("config.json", None, "config.json: is missing"),
-        ("config.json", b"[" * 60_000, "nests brackets"),
+        ("config.json", b"[" * 60_000, "its brackets are nested"),
         ("model.safetensors", b"123", "too short"),
         ("model.safetensors", None, "is missing"),
         ("source.model", None, "source.model: is missing"),

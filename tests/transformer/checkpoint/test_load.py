@@ -128,7 +128,10 @@ def test_values_that_are_not_finite_are_loaded_with_a_warning(spoil):
 def test_a_special_id_that_is_an_ordinary_piece_is_reported(spoil):
     checkpoint = load(spoil("config.json", config_with(eos_id=6)))
     piece = checkpoint.tgt_tokenizer.piece(6)
-    assert f"config.json says eos_id = 6, but in target.model that id is the piece {piece!r}." in checkpoint.warnings
+    assert (
+        f"config.json says eos_id = 6, but in target.model that id belongs to the piece {piece!r}."
+        in checkpoint.warnings
+    )
 
 
 def test_a_card_is_not_needed(spoil):

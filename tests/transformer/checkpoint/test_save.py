@@ -195,7 +195,7 @@ def test_even_if_nothing_can_be_renamed_any_more_the_old_files_are_not_lost(part
             save(parts, old)
     (kept,) = old.parent.glob(".tiny.*.replaced")
     assert contents(kept) == before
-    with pytest.raises(CheckpointError, match=rf"its files are in '{kept.name}'\. Rename that folder"):
+    with pytest.raises(CheckpointError, match=rf"the previous files are in '{kept.name}'\. Rename that folder"):
         load(old)
     save(parts, old)
     assert load(old).card.title == "New"

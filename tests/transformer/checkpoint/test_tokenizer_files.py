@@ -97,7 +97,7 @@ def test_the_target_of_a_marian_model_is_split_by_its_own_pieces(tmp_path):
     assert checkpoint.src_tokenizer is not checkpoint.tgt_tokenizer
     assert checkpoint.src_tokenizer.pieces == checkpoint.tgt_tokenizer.pieces
     assert len(set(checkpoint.warnings)) == len(checkpoint.warnings)
-    assert all("but in vocab.json that id is the piece" in warning for warning in checkpoint.warnings)
+    assert all("but in vocab.json that id belongs to the piece" in warning for warning in checkpoint.warnings)
 
 
 def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_path):
@@ -127,11 +127,11 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
         (VOCABULARY, b'{"family": "../../t5"}', "vocabulary.json: family: found"),
         (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
         (VOCABULARY, b'{"family": "raw"}', "size: is missing; without a tokenizer"),
-        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model has 7 rows"),
+        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model has only 7 rows"),
         (
             VOCABULARY,
             b'{"family": "gpt2", "options": {"size": 900}}',
-            "900 pieces in vocab.json; all three must be equal",
+            "900 pieces in vocab.json. All three must be equal",
         ),
         ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; the limit is 16,000,000"),
         ("vocab.json", b'{"a": 0}', "vocab.json: has no piece for the byte"),

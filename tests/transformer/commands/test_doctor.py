@@ -67,7 +67,7 @@ def test_what_is_broken_ends_with_1(quick, spoil, capsys):
     ("more", "says"),
     [
         (["--pairs", "nowhere.tsv"], "nowhere.tsv: cannot be read"),
-        (["--set", "n_heads=4"], "raises no questions"),
+        (["--set", "n_heads=4"], "so there are no questions"),
         (["--set", "n_heads"], "expected FIELD=VALUE"),
     ],
 )

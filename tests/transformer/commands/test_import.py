@@ -35,7 +35,7 @@ def test_a_folder_becomes_a_checkpoint_that_runs(folder, tmp_path, capsys):
     out = tmp_path / "ours"
     assert main(["import", str(folder), "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "Everything is accounted for" in printed
+    assert "All tensors and fields are accounted for" in printed
     assert "transformer.h.0–1.attn.c_attn.weight" in printed
     checkpoint = load(out)
     trace = checkpoint.run(checkpoint.query("12 7 5", max_new=6))
@@ -46,7 +46,7 @@ def test_a_folder_becomes_a_checkpoint_that_runs(folder, tmp_path, capsys):
     assert list(trace.tgt_ids) == ids[0, len(trace.src_ids) :].tolist()
     at_once = transformer.load(folder)  # without a folder of ours between
     assert at_once.run(at_once.query("12 7 5", max_new=6)).tgt_ids == trace.tgt_ids
-    with pytest.raises(CheckpointError, match="is read with its own tokenizer; leave out the one you gave"):
+    with pytest.raises(CheckpointError, match=r"uses its own tokenizer\. Remove the tokenizer that you gave"):
         transformer.preview(folder, given=transformer.Given(pieces=REVERSE / "pieces.model"))
 
 
@@ -79,7 +79,7 @@ def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
     printed = capsys.readouterr()
     assert "source_language" in printed.out
     assert "target_language" in printed.out
-    assert "2 fields need answers" in printed.err
+    assert "2 fields listed above need answers" in printed.err
     assert not out.exists()
 
 
@@ -88,7 +88,7 @@ def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
     [
         ("eos_id", "expected FIELD=VALUE"),
         ("=3", "expected FIELD=VALUE"),
-        ("colour=red", "'colour' is not a question that can be answered; expected one of eos_id, source_language"),
+        ("colour=red", "there is no question 'colour'; expected one of eos_id, source_language"),
     ],
 )
 def test_an_answer_to_nothing_is_refused(folder, tmp_path, capsys, given, message):
@@ -141,7 +141,7 @@ def test_a_tutorials_file_is_asked_about_scored_answered_and_runs(reverse, tmp_p
     command = ["import", str(reverse / "reverse.pt"), "--out", str(out), *pieces]
     assert main([*command, "--pairs", str(reverse / "pairs.tsv"), *as_arguments(told)]) == 2
     printed = capsys.readouterr()
-    assert "2 fields need answers" in printed.err
+    assert "2 fields listed above need answers" in printed.err
     assert not out.exists()
     assert "--set n_heads=4 --set norm=pre" in printed.out
     assert re.search(r"--set n_heads=\.\.\.  4 \(\d\.\d{3}\), ", printed.out)
@@ -171,7 +171,7 @@ def test_a_tokenizer_of_another_size_and_an_answer_given_twice_are_refused(rever
     assert main([*command, "--pieces", str(other)]) == 2
     assert "has 6,000 pieces, but the embedding table has 30 rows" in capsys.readouterr().err
     assert main([*command, "--set", "pad_id=0", "--set", "pad_id=1"]) == 2
-    assert "pad_id is answered twice" in capsys.readouterr().err
+    assert "pad_id has two answers" in capsys.readouterr().err
     assert not (tmp_path / "ours").exists()
 
 

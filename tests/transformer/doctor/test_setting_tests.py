@@ -79,7 +79,7 @@ def test_a_forgotten_scale_of_the_scores_is_named_in_words(reverse):
 
     measured = found(changed(reverse, as_undivided), "score_scale", pairs=PAIRS).measured
     assert measured.places == ("score_scale = 1 (q·k)",)
-    assert measured.headline.startswith("It was trained without dividing the attention scores by √d_head")
+    assert measured.headline.startswith("The model was trained without dividing the attention scores by √d_head")
 
 
 def test_what_is_wrong_below_is_not_a_setting(reverse):

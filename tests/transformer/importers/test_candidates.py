@@ -115,7 +115,7 @@ def test_without_references_what_the_model_writes_finds_the_structure(reverse):
     assert best_answers(report) == {name: getattr(reverse.model.config, name) for name in asked}
     assert "have a mean probability of 90" in by_name(report)["norm"].evidence
     assert "on 8 texts" in report.notes[-2]
-    assert "a wrong model may be certain too" in report.notes[-1]
+    assert "a wrong model can be certain, too" in report.notes[-1]
     assert tried[-1][0] == len(tried) <= tried[-1][1]
 
 
@@ -186,7 +186,7 @@ def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
     one = Tried(tiny_model(dtype=torch.float32), RawIds(17), RawIds(19))
     pairs = Samples(("5 6 7", "8 9", "10 11 12"), ("12 4", "5 6 7", "8"))
     report = scored(asking(n_heads=[1, 3]), Variants(one).get, pairs)
-    assert report.notes[-2].startswith("Even the best of them is no better than guessing: its loss on 3 texts is ")
+    assert report.notes[-2].startswith("Even the best answers are no better than guessing: their loss on 3 texts is ")
     assert report.notes[-1] == POINTS_TO_THE_DOCTOR
     assert by_name(report)["n_heads"] == by_name(asking(n_heads=[1, 3]))["n_heads"]  # said once, and nothing is best
     assert best_answers(report) == {}
@@ -206,7 +206,7 @@ def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse
     for values in (["gelu", "relu", "silu"], ["silu", "gelu", "relu"], ["relu", "silu", "gelu"]):
         report = scored(asking(activation=values), Variants(one).get, pairs)
         assert best_answers(report)["activation"] == values[0]
-        assert "which decides nothing" in by_name(report)["activation"].evidence
+        assert "so this comparison decides nothing" in by_name(report)["activation"].evidence
 
 
 def test_what_cannot_be_tried_is_told_and_stays_as_it_was():

@@ -107,10 +107,12 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
     assert (recorder.values["encoder.0.self_attn.weights"] - maps[0]).abs().max() < 1e-6
     report = preview(tmp_path / "m.pt", answers=answers).report
     assert "piece i becomes the unit vector of dimension i" in str(report)
-    assert "They are read as an encoder's" in str(report)
+    assert "They are read as encoder layers" in str(report)
 
 
 def test_layers_that_may_be_a_decoders_are_not_taken_for_an_encoders(tmp_path):
     state = Blocks().state_dict() | {"lm_head.weight": torch.ones(17, 16)}
-    with pytest.raises(CheckpointError, match=r"'blocks.0.attention.W_q.weight' does not say .* the output 'lm_head"):
+    with pytest.raises(
+        CheckpointError, match=r"'blocks.0.attention.W_q.weight' does not show .* an output layer, 'lm_head"
+    ):
         preview(saved(tmp_path / "m.pt", state))

@@ -62,7 +62,7 @@ def test_values_arrive_as_the_rules_say(tmp_path):
         assert not {"a.0", "b.0"} & set(keys.shapes(found, weights, {}))  # until the heads are known
         with pytest.raises(
             CheckpointError,
-            match=r"'h.0.qkv.weight' of shape .* cannot be converted as needed: split .* head by head",
+            match=r"'h.0.qkv.weight' has the shape .*, which does not allow this conversion: split .* head by head",
         ):
             keys.shapes(found, weights, {"n_heads": 5})
     assert torch.equal(made["k.0"], state["h.0.c.weight"][:, 4:8].t())

@@ -122,7 +122,7 @@ def test_what_is_open_is_an_error_with_its_choices(tmp_path):
         ({"n_heads": 5}, "n_heads: found 5, expected one of 4, 2, 8, 1, 16"),
         ({"norm": "middle"}, "norm: found 'middle', expected one of pre, post"),
         ({"scale_embedding": 1}, "scale_embedding: found 1, expected one of true, false"),
-        ({"colour": "red"}, "'colour' is not a question that can be answered"),
+        ({"colour": "red"}, "there is no question 'colour'"),
         ({"eos_id": 17}, "eos_id: found 17, expected 0 to 16"),
         ({"eos_id": 0}, r"eos_id: equals pad_id \(0\)"),
         ({"n_encoder_layers": 3}, "tensors are missing: 'encoder.layers.2"),
@@ -195,7 +195,7 @@ def test_tensors_of_unknown_names_are_asked_about_with_those_of_their_shape(tmp_
     ("answer", "message"),
     [
         ({"src_table": "words"}, "src_table: the file has no tensor 'words'; it has"),
-        ({"ignored": "nothing"}, "ignored: 'nothing' is not among the tensors left over"),
+        ({"ignored": "nothing"}, "ignored: 'nothing' is not one of the tensors left over"),
         ({"ignored": 3}, "ignored: found 3, expected names"),
         (
             {"src_table": "criterion.weight", "ignored": "words_in.w"},
@@ -215,7 +215,7 @@ def test_each_kind_is_told_apart(tmp_path, checkpoint_folder):
     assert load(checkpoint_folder / "model.safetensors").name == checkpoint_folder.name
     with pytest.raises(CheckpointError, match="is already a checkpoint of this program"):
         preview(checkpoint_folder)
-    with pytest.raises(CheckpointError, match="raises no questions"):
+    with pytest.raises(CheckpointError, match="so there are no questions"):
         load(checkpoint_folder, answers={"n_heads": 4})
     (tmp_path / "config.json").write_text('{"model_type": "bloom"}')
     with pytest.raises(CheckpointError, match="model_type: found 'bloom'"):

@@ -88,7 +88,7 @@ def test_a_pickle_that_would_run_code_runs_nothing(tmp_path, new, behind):
         refused(path, "posix.system|damaged")
     path = tmp_path / "plain.pt"
     path.write_bytes(pickle.dumps(Touch(marker)) + behind)
-    refused(path, "pickle that torch.save did not write")
+    refused(path, "pickle file that torch.save did not write")
     assert not marker.exists()
 
 
@@ -157,7 +157,7 @@ def test_tensors_that_claim_more_than_the_file_has(tmp_path):
 def test_one_tensor_with_thousands_of_names(tmp_path):
     storage = torch.ones(1000, 1000)
     many = {f"layers.{i}.weight": storage for i in range(2000)}
-    refused(saved(tmp_path / "m.pt", many), "one tensor more than 512 names, .* save each tensor once")
+    refused(saved(tmp_path / "m.pt", many), "one tensor under more than 512 names, .* save each tensor only once")
     few = {name: many[name] for name in list(many)[:512]}
     with open_weights(saved(tmp_path / "n.pt", few)) as weights:
         assert len(weights.tensors) == 512

@@ -171,12 +171,12 @@ def test_gaps_doubles_and_impossible_shapes_are_refused(tmp_path):
     state = at_random(Annotated()).state_dict()
     path = tmp_path / "m.pt"
     gap = {name.replace("encoder.layers.1", "encoder.layers.5"): tensor for name, tensor in state.items()}
-    with pytest.raises(CheckpointError, match="go up to 5, but layer 1 is missing"):
+    with pytest.raises(CheckpointError, match="are numbered up to 5, but layer 1 is missing"):
         understood(path, gap)
     with pytest.raises(CheckpointError, match=r"'encoder.layers.0.self_attn.W_q.weight' would both become"):
         understood(path, state | {"encoder.layers.0.self_attn.W_q.weight": torch.ones(16, 16)})
     with pytest.raises(
-        CheckpointError, match="cannot be converted as needed: split into queries, keys and values by rows"
+        CheckpointError, match="does not allow this conversion: split into queries, keys and values by rows"
     ):
         understood(path, {"encoder.layers.0.self_attn.in_proj_weight": torch.ones(16, 16)})
     with pytest.raises(CheckpointError, match=r"has the shape .*; expected 2 axes"):

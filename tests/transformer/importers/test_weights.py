@@ -99,7 +99,7 @@ def test_an_index_and_its_files_agree(tmp_path):
     refused(sharded(tmp_path / "more", {"a": "one.safetensors"}, one=one | {"c": torch.ones(1)}), "does not list")
     both = {"a": "one.safetensors", "b": "two.safetensors"}
     twice = sharded(tmp_path / "twice", both, one=one, two={"a": torch.ones(1), "b": torch.ones(1)})
-    refused(twice, "has tensor 'a', but 'one.safetensors' has it, too")
+    refused(twice, "has tensor 'a', which 'one.safetensors' also has")
     for text in ("[]", "{}", '{"weight_map": []}', '{"weight_map": {}}', "{", "NaN"):
         folder = sharded(tmp_path / "text")
         (folder / INDEX).write_text(text)
@@ -135,7 +135,7 @@ def test_a_folder_says_what_it_lacks(tmp_path):
 def test_a_file_that_is_replaced_meanwhile_is_noticed(tmp_path):
     path = tmp_path / "model.safetensors"
     save_file({"a": torch.ones(1)}, path)
-    with pytest.raises(CheckpointError, match="replaced while they were read"), open_weights(tmp_path):
+    with pytest.raises(CheckpointError, match="replaced while they were being read"), open_weights(tmp_path):
         save_file({"a": torch.zeros(2)}, path)
 
 
@@ -145,7 +145,7 @@ def test_a_file_that_is_cut_meanwhile_ends_in_an_error_not_the_process(tmp_path)
     size, times = path.stat().st_size, (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     with open_weights(tmp_path) as weights:
         os.truncate(path, 1000)
-        with pytest.raises(CheckpointError, match="changed while it was read"):
+        with pytest.raises(CheckpointError, match="changed while it was being read"):
             weights.read("a")
         os.truncate(path, size)
         os.utime(path, ns=times)

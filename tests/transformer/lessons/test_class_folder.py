@@ -61,7 +61,7 @@ def test_a_lesson_in_chinese_alone_opens(tmp_path):
         (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
         (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three'; expected the type int"),
         (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
-        (("{start}", "{start.__class__}"), "contains 'start.__class__'; a value is a name"),
+        (("{start}", "{start.__class__}"), "contains 'start.__class__'; a value must be a name"),
         (("{start}", "{start"), "is not a valid template"),
         (('question = "What does it read first?"', 'question = ""'), "`question` lacks a text"),
         (
@@ -175,11 +175,20 @@ def test_a_plain_question_needs_no_oracle(tmp_path):
     ("change", "said"),
     [
         (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan', expected one of bengio, vaswani."),
-        (('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'), "and uses no oracle; remove oracle."),
-        (('right = "vaswani"', 'right = "vaswani"\nform = "number"'), "and uses no oracle; remove form."),
+        (
+            ('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'),
+            "is answered by choice, not by an oracle; remove oracle.",
+        ),
+        (
+            ('right = "vaswani"', 'right = "vaswani"\nform = "number"'),
+            "is answered by choice, not by an oracle; remove form.",
+        ),
         (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
         (("Bengio and others", "Vaswani and others"), "two choices of a question have the same text."),
-        (("misled]\nbengio", "misled]\nvaswani"), "`misled` is about a wrong choice, found 'vaswani'"),
+        (
+            ("misled]\nbengio", "misled]\nvaswani"),
+            "`misled` explains a wrong choice and `reveal` the right one; found 'vaswani'",
+        ),
         (("always", "sometimes"), "Step 1: `reveal` lacks a text for always."),
         (('right = "vaswani"\n', ""), "the key `oracle` is missing."),
     ],

@@ -104,7 +104,7 @@ FAULTS = [
     (("titel",), BOTH, "'titel' is unknown; the known keys are .*title"),
     (("minutes",), 0, "expected 1 to 999"),
     (("minutes",), True, "expected the type int"),
-    (("minutes",), 10**40, "integer of over 30 digits"),
+    (("minutes",), 10**40, "integer with more than 30 digits"),
     (("number",), -1, "expected 0 to 999"),
     (("after",), [1], "expected a list of texts"),
     (("step",), [], "1 to 20 steps, found 0"),
@@ -113,15 +113,15 @@ FAULTS = [
     ((*STEP, "colour"), "red", "Step 1: the key 'colour' is unknown"),
     ((*STEP, "page"), "../x", r"lower-case letters|expected one of"),
     ((*STEP, "link"), {"step": 1}, "`link.step` is 1, expected a text"),
-    ((*STEP, "link"), {"step": "{step.real}"}, "`link.step` contains 'step.real'; a value is a name"),
-    ((*STEP, "then"), {"step": "{step!r}"}, "`then.step` contains 'step!r'; a value is a name"),
+    ((*STEP, "link"), {"step": "{step.real}"}, "`link.step` contains 'step.real'; a value must be a name"),
+    ((*STEP, "then"), {"step": "{step!r}"}, "`then.step` contains 'step!r'; a value must be a name"),
     ((*STEP, "pick"), "os", "expected one of .*hardest_step"),
     ((*STEP, "cover"), "entropy", "expected the type list"),
     ((*STEP, "short"), "yes", "expected the type bool"),
     ((*STEP, "reveal"), ..., "`reveal` is missing"),
     ((*STEP, "reveal"), {"same": {"en": "One."}}, "`reveal.same` lacks a text for zh"),
     ((*STEP, "reveal"), {"same": {"en": " ", "zh": "一"}}, "lacks a text for en"),
-    ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "uses different values in different languages"),
+    ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "must use the same values in every language"),
     ((*STEP, "reveal"), {"same": {"en": "{a", "zh": "{a"}}, "is not a valid template"),
     ((*STEP, "reveal"), {"same": {"en": "x" * (MAX_CHARACTERS + 1), "zh": "一"}}, "longer than 600"),
     ((*ASK, "oracle"), "eval", "expected one of .*branch"),
@@ -150,7 +150,7 @@ def test_a_fault_is_named(read, path, value, problem):
      "{a:.999999999f}", "{_:x}", "{a:n}", "{a: }", "{A}", "{a b}", "{__import__('os')}"],
 )  # fmt: skip
 def test_a_template_names_values_and_formats_of_numbers_only(read, field):
-    with pytest.raises(LessonError, match=r"contains .*; a value is a name|is not a valid template"):
+    with pytest.raises(LessonError, match=r"contains .*; a value must be a name|is not a valid template"):
         read(changed((*STEP, "reveal"), {"same": {"en": field, "zh": field}}))
 
 
@@ -225,8 +225,8 @@ def test_the_lessons_of_the_plan_stand_in_their_order():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b".".join([b"a"] * 99_000) + b"=1", "has a line with 98,999 dots; at most 200 are read"),
-        (b"[" + b"a." * 99_000 + b"a]", "has a line with 99,000 dots; at most 200 are read"),
+        (b".".join([b"a"] * 99_000) + b"=1", "has a line with 98,999 dots; the limit is 200"),
+        (b"[" + b"a." * 99_000 + b"a]", "has a line with 99,000 dots; the limit is 200"),
         (
             b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]",
             "`name` is an integer with more than 30 digits; expected the type str",
@@ -244,5 +244,5 @@ def test_a_list_without_end_is_refused(read, part):
     value = ["x"] * 101 if part == "cover" else {f"a{i}": "1" for i in range(101)}
     record = copy.deepcopy(GOOD)
     record["step"][0][part] = value
-    with pytest.raises(LessonError, match=f"Step 1: `{part}` has 101 entries; at most 100 are read"):
+    with pytest.raises(LessonError, match=f"Step 1: `{part}` has 101 entries; the limit is 100"):
         read(record)

@@ -76,7 +76,7 @@ def notes(checkpoint, source):
 
 
 def test_unknown_pieces_are_named(checkpoint):
-    assert "never seen: 🦊. It reads an unknown piece there and cannot know" in notes(checkpoint, "ba 🦊")
+    assert "never seen: 🦊. It reads the unknown piece instead and cannot know" in notes(checkpoint, "ba 🦊")
     assert "knows nothing about this sentence" in notes(checkpoint, "🦊 我")
     assert "never seen: U+202E." in notes(checkpoint, "\u202eba lo")
     assert "unknown" not in notes(checkpoint, SOURCE)
@@ -84,7 +84,7 @@ def test_unknown_pieces_are_named(checkpoint):
 
 def test_many_unknown_pieces_are_counted(checkpoint):
     source = "我喜欢喝咖啡。" * 12 + " ba 我" * 5
-    assert "never seen 6 of these pieces. It reads an unknown" in notes(checkpoint, source)
+    assert "never seen 6 of these pieces. It reads the unknown piece" in notes(checkpoint, source)
     assert len(notes(checkpoint, "我" * 500)) < 300
 
 

@@ -167,7 +167,7 @@ def test_languages_go_around_the_text_instead_of_the_template():
     ours = Vocabularies("json", Options(**languages), files).open()[0]
     romanian, english, end = (ours.id_of(name) for name in ("ro_RO", "en_XX", "</s>"))
     assert (ours.wrapping.before, ours.wrapping.after, ours.wrapping.forced) == ((romanian,), (end,), english)
-    with pytest.raises(TokenizerError, match=r"does not know the language 'xx'; it knows en_XX, ro_RO\."):
+    with pytest.raises(TokenizerError, match=r"does not have the language 'xx'; choose from en_XX, ro_RO\."):
         Vocabularies("json", Options(source_language="xx", target_language="en_XX"), files).open()
 
 

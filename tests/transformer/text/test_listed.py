@@ -110,5 +110,5 @@ def test_a_bad_file_is_one_clear_sentence(files, problem):
 
 
 def test_a_list_larger_than_the_table_is_refused():
-    with pytest.raises(TokenizerError, match="has 12 pieces, but the model has 10 rows"):
+    with pytest.raises(TokenizerError, match="has 12 pieces, but the model has only 10 rows"):
         opened(lines(DIGITS), size=10)

@@ -115,7 +115,7 @@ def test_a_model_that_breaks_a_rule(content, message):
 
 def test_too_many_pieces(monkeypatch):
     monkeypatch.setattr(sentencepiece_check, "MAX_PIECES", 20)
-    refused(UNK + b"".join(piece(str(i)) for i in range(30)), "more than 20 pieces")
+    refused(UNK + b"".join(piece(str(i)) for i in range(30)), "has too many pieces; the limit is 20")
 
 
 @given(st.binary(max_size=300))

@@ -34,7 +34,7 @@ def refused(family, files, message, **options):
     ("content", "message"),
     [
         (b"", "not JSON"),
-        (b"[" * 200_000, "nests brackets more than 16 deep"),
+        (b"[" * 200_000, "its brackets are nested more than 16 levels deep"),
         (b"[]", r"expected a JSON object, found \[\]"),
         (b"{}", "has no pieces"),
         (b"\xff", "not UTF-8"),
@@ -114,7 +114,7 @@ def test_lines_may_end_as_on_windows():
 
 def test_too_many_pieces(monkeypatch):
     monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
-    refused("roberta", ROBERTA, r"^vocab\.json: has more than 20 pieces")
+    refused("roberta", ROBERTA, r"^vocab\.json: has too many pieces; the limit is 20")
     refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; the limit is 20")
 
 

@@ -133,7 +133,9 @@ def test_a_limit_draws_from_the_whole_file():
 
 
 def test_nothing_left_says_why():
-    with pytest.raises(DataError, match=r"None of 3 lines can be kept \(2 not two or three columns, 1 blank line\)"):
+    with pytest.raises(
+        DataError, match=r"3 lines were read, but none can be kept \(2 not two or three columns, 1 blank line\)"
+    ):
         clean(lines("a", "b", ""), Rules())
     with pytest.raises(DataError, match="the file is empty"):
         clean([], Rules())

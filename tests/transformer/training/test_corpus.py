@@ -76,7 +76,7 @@ def test_two_files_of_different_length(write, n_first, n_second):
 def test_the_number_of_files(write):
     path = write("a.tsv", "a\tb\n")
     for files in ([], [path] * 3):
-        with pytest.raises(DataError, match=f"{len(files)} files: give one"):
+        with pytest.raises(DataError, match=f"{len(files)} files were given; give one"):
             list(read_lines(files))
 
 
@@ -88,7 +88,7 @@ def test_the_number_of_files(write):
         (b"\xef\xbb\xbfa\tb\nc\xff\td\n", r"not UTF-8 \(byte 8, line 2: 0xff\)"),
         (b"a\tb\nc\xc3", r"not UTF-8 \(byte 5, line 2: 0xc3\)"),
         ("a\tb\n".encode("utf-16"), "looks like UTF-16"),
-        (b"\x1f\x8b\x08\x00", "packed with gzip"),
+        (b"\x1f\x8b\x08\x00", "is compressed with gzip; decompress it first"),
         (b"a" * (corpus.MAX_LINE_BYTES + 1), "line 1: over 100,000 bytes"),
         (b"PK\x03\x04 and no more", "cannot be unpacked"),
     ],
@@ -108,7 +108,7 @@ def test_lines_and_bytes_are_limited(write, monkeypatch):
     monkeypatch.setattr(corpus, "MAX_BYTES", 50)
     assert len(columns(path)) == 10
     monkeypatch.setattr(corpus, "MAX_BYTES", 49)
-    with pytest.raises(DataError, match="over 10 lines or 49 bytes; cut it"):
+    with pytest.raises(DataError, match="over 10 lines or 49 bytes; split it"):
         columns(path)
     monkeypatch.setattr(corpus, "MAX_BYTES", 50)
     monkeypatch.setattr(corpus, "MAX_LINES", 9)

@@ -107,8 +107,8 @@ def test_what_a_killed_save_took_away_is_put_back_before_a_training_goes_on(job,
 
 def test_a_second_training_into_one_folder_is_refused(job, monkeypatch):
     with claimed(job.out, resume=False, force=False):
-        refused(job, monkeypatch, "another training is writing there")
-        refused(dataclasses.replace(job, resume=True), monkeypatch, "another training is writing there")
+        refused(job, monkeypatch, "another training process is writing there")
+        refused(dataclasses.replace(job, resume=True), monkeypatch, "another training process is writing there")
         with claimed(job.out.with_name("other"), resume=False, force=False):
             pass
     train(job)
@@ -124,7 +124,7 @@ def test_the_lock_of_a_killed_training_holds_nobody_up(job, monkeypatch):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program, str(job.out)], cwd=ROOT, **pipes) as other:
         assert other.stdout.readline() == b"held\n"
-        refused(job, monkeypatch, "another training is writing there")
+        refused(job, monkeypatch, "another training process is writing there")
         other.kill()
         other.wait()
     assert job.out.with_name("reverse.training").joinpath("lock").exists()

@@ -76,7 +76,9 @@ def test_there_must_be_something_to_resume(job):
 def test_another_training_is_not_resumed_and_the_difference_is_named(job):
     train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
     other = dataclasses.replace(SETTINGS, peak_rate=0.02)
-    with pytest.raises(DataError, match=r"another training: peak_rate was 0\.01, is 0\.02\.$"):
+    with pytest.raises(
+        DataError, match=r"belongs to training with different settings: peak_rate was 0\.01, is 0\.02\.$"
+    ):
         train(dataclasses.replace(job, resume=True, settings=other))
     job.train.write_text("abc\tcba\n", encoding="utf-8")
     with pytest.raises(DataError, match="training file was"):

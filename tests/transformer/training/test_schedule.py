@@ -102,5 +102,7 @@ def test_a_training_of_the_schedule_before_is_not_resumed(job, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(run.schedule, "NAME", "another")
         train(with_settings(job, epochs=1))
-    with pytest.raises(DataError, match=r"belongs to another training: schedule of the rate was another, is up to"):
+    with pytest.raises(
+        DataError, match=r"belongs to training with different settings: schedule of the rate was another, is up to"
+    ):
         train(dataclasses.replace(job, resume=True))

@@ -92,7 +92,7 @@ def test_a_damaged_start(pairs, spoil, name):
 
 def test_a_training_does_not_replace_what_it_starts_from(pairs, spoil):
     folder = spoil()
-    with pytest.raises(DataError, match="is what the training starts from; write to another folder"):
+    with pytest.raises(DataError, match="training starts from this checkpoint; write to another folder"):
         train(dataclasses.replace(pairs, start_from=folder, out=folder.parent / "elsewhere" / ".." / folder.name))
     assert load(folder).warnings == ()
 
@@ -108,7 +108,10 @@ def test_a_training_with_another_start_is_not_resumed(pairs, tmp_path, checkpoin
     else:
         config = dataclasses.replace(load(checkpoint_folder).config, dropout=pairs.config.dropout)
         job = dataclasses.replace(job, start_from=None, config=config, resume=True)
-    with pytest.raises(DataError, match=r"another training: parameters to start from was \w{12}, is \w+\.$"):
+    with pytest.raises(
+        DataError,
+        match=r"belongs to training with different settings: parameters to start from was \w{12}, is \w+\.$",
+    ):
         train(job)
 
 

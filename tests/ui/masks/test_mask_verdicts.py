@@ -24,7 +24,7 @@ def test_a_range_is_written_as_one_only_where_it_is_one(found, place, said):
     held, sentence = causality_verdict(found, place=place, n_rows=3, n_sentences=1)
     assert held
     assert said in sentence
-    assert "the mask keeps the future closed" in sentence
+    assert "the mask hides what comes later" in sentence
 
 
 def test_an_earlier_row_that_moved_is_a_fault():

@@ -25,7 +25,7 @@ RISES = view([0.7, 0.2, 0.1], [0.5, 0.55, 0.6], plain=0.4)
     (SAME, "same", ["agree", "“a” (1)", "0.70", "from 0.900 to 0.100"]),
     (DIFFER, "differ", ["disagree", "“a” (1)", "0.70", "from 0.900 to 0.850", "“b”", "0.20", "0.300"]),
     (NONE, "none", ["No piece alone", "“b”", "only from 0.900 to 0.896", "0.70"]),
-    (NOTHING, "nothing", ["no piece that could be hidden"]),
+    (NOTHING, "nothing", ["has not read any piece that can be hidden"]),
     (OWN, "own", ["“a” (3)", "0.70", "“b”", "from 0.900 to 0.300"]),
     (RISES, "differ", ["from 0.400 to 0.500", "“a” (3)", "to 0.600"]),
 ])  # fmt: skip

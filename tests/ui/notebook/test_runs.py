@@ -225,7 +225,7 @@ def test_html_of_a_command_steps(tmp_path):
     [
         (["--out", "map.gif"], "'map.gif': a picture must be .svg, .png or .html."),
         (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
-        (["layr=1", "--out", "map.svg"], "'layr' is not part of an address; choose from layer"),
+        (["layr=1", "--out", "map.svg"], "'layr' is not a parameter of an address; choose from layer"),
         (["--panel", "x", "--out", "map.svg"], "'x' is not a picture"),
         (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),
         (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200."),

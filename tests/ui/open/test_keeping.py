@@ -40,7 +40,7 @@ def entry(tmp_path_factory):
     ],
 )
 def test_a_name_that_is_a_path_or_means_something_else_is_refused(name):
-    with pytest.raises(CheckpointError, match="expected 1 to 80 letters"):
+    with pytest.raises(CheckpointError, match=r"cannot be used\. Use 1 to 80 letters"):
         kept_import.checked(name)
 
 
@@ -54,7 +54,7 @@ def test_the_folder_is_the_same_model_and_no_second_one_takes_its_place(entry):
     assert ours.config == theirs.config
     assert ours.run("5 6 7").output_text == theirs.run("5 6 7").output_text
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(CheckpointError, match="exists already; choose another name"):
+    with pytest.raises(CheckpointError, match="already exists; choose another name"):
         kept_import.keep(entry, ANSWERS, "kept", entry.root)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 

@@ -255,7 +255,7 @@ def test_several_pieces_are_judged_by_the_first(trace, reverse):
     for text, right in (("ab", True), ("ba", False)):
         found = judge(text, looking(trace, step=2), reverse.tgt_tokenizer)
         assert found.right is right
-        assert found.text.startswith(f"“{text}” is several pieces; the first, “{text[0]}”, counts.")
+        assert found.text.startswith(f"“{text}” has several pieces; only the first one, “{text[0]}”, counts.")
 
 
 def test_a_text_offers_its_first_piece_and_the_likeliest_that_begin_with_it(tiny):

@@ -113,7 +113,7 @@ def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
         "stream_size": "How large the stream is",
         "stream_kept": "of the embedding is left",
         "lens_table": "each depth would write",
-        "ffn_map": "most active anywhere",
+        "ffn_map": "anywhere in this sentence",
         "ffn_shares": "Silent neurons",
         "ffn_tokens": "What drives neuron",
         "cost_curves": "by length",
@@ -236,4 +236,4 @@ def test_a_map_on_paper_says_that_each_row_is_as_its_own_step_computed_it(revers
     drawn = figures_of(step, link, reverse, reverse.run("glass"))
     sheet = Sheet(posed=say("Nothing"), closed=drawn.closed)
     subtitle = sheet.closed[0]["layout"]["title"].get("subtitle", {}).get("text", "")
-    assert ("as computed at its own step" in subtitle) is says
+    assert ("decoder row was computed at its own step" in subtitle) is says

@@ -229,7 +229,7 @@ def test_only_the_two_models_of_one_task_show_the_leak(sides):
 def test_without_one_of_the_two_the_leak_says_so(sides, monkeypatch):
     there = {name: entry for name, entry in loading.usable().items() if name != "reverse-leak"}
     monkeypatch.setattr(loading, "usable", lambda: there)
-    assert "reverse and reverse-leak, which are not both available here" in mistake_runs.why_not(
+    assert "reverse and reverse-leak; at least one of them is missing here" in mistake_runs.why_not(
         BY_NAME["leak"], sides["reverse"]
     )
 

@@ -155,7 +155,10 @@ def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
         ({"README.md": b"x"}, "None of the files contains weights ('README.md')"),
         ({"letters.model": b"<html>"}, "None of the files contains weights ('letters.model')"),
         ({"a.safetensors": b""}, "a.safetensors: is too short for a safetensors file (0 bytes)."),
-        ({"a.safetensors": save({"w": torch.ones(2)}), "config.json": b"{" * 200_000}, "config.json: it nests"),
+        (
+            {"a.safetensors": save({"w": torch.ones(2)}), "config.json": b"{" * 200_000},
+            "config.json: its brackets are nested",
+        ),
         (
             {"a.safetensors": save({"w": torch.ones(2)}), "b.model": b"<html>"},
             "b.model: is not a SentencePiece model",
@@ -164,7 +167,7 @@ def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
         ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor is named like a layer"),
         ({"a/b.pt": b"x"}, "'a/b.pt': cannot be used as a file name here"),
         ({"m.zip": b"<html>"}, "m.zip: is not a zip archive, or is cut off"),
-        ({"a.pt": b"", "A.PT": b""}, "two files with the same name"),
+        ({"a.pt": b"", "A.PT": b""}, "count as the same file name"),
         ({"model.pt2": zipped({"archive_format": b"pt2"})}, "model.pt2: is an exported program"),
     ],
 )

@@ -166,8 +166,11 @@ def test_pieces_that_were_added_long_ago(tmp_path):
 @pytest.mark.parametrize(
     ("files", "config", "message"),
     [
-        ({"added_tokens.json": {"[PAD]": 3}}, {}, r"piece '\[PAD\]' has the id 3, which is .* in the vocabulary"),
-        ({"added_tokens.json": {"[PAD]": 3_000}}, {}, r"vocabulary has 3,001 pieces, but the model has 2,000 rows"),
+        ({"added_tokens.json": {"[PAD]": 3}}, {}, r"'\[PAD\]' has the id 3, which belongs to .* in the vocabulary"),
+        (
+            {"added_tokens.json": {"[PAD]": 3_000}}, {},
+            "vocabulary has 3,001 pieces, but the model has only 2,000 rows",
+        ),
         ({"added_tokens.json": {"[PAD]": -1}}, {}, r"added_tokens.json: the added piece '\[PAD\]' has the id -1"),
         ({"added_tokens.json": {"[PAD]": "7"}}, {}, "has the id '7', expected a whole number"),
         ({"added_tokens.json": {"a": 500, "b": 500}}, {}, "'b' has the id 500, which 'a' already has"),
@@ -179,7 +182,7 @@ def test_pieces_that_were_added_long_ago(tmp_path):
         ({}, {"added_tokens_decoder": {"x": {"content": "a"}}}, "has the id 'x', expected a whole number"),
         ({}, {"added_tokens_decoder": {"9" * 30: {"content": "a"}}}, "expected a whole number"),
         ({}, {"added_tokens_decoder": {"7": {}}}, "an added piece has no content"),
-        ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "an added piece is '', expected a text of 1 to 512"),
+        ({}, {"added_tokens_decoder": {"7": {"content": ""}}}, "an added piece is '', expected a string of 1 to 512"),
         ({}, {"added_tokens_decoder": {"7": {"content": "a", "lstrip": 1}}}, "lstrip: found 1, expected true"),
     ],
     ids=lambda value: str(value)[:50],
@@ -249,14 +252,16 @@ def test_the_folder_says_which_tokenizer_it_has(tmp_path):
     folder = put(tmp_path / "cl", foreign.word_pieces(), tokenizer_class="BertJapaneseTokenizer")
     found = chosen(folder, "bert")
     assert found.vocabularies.family == "raw"
-    assert str(found.notes[0]).startswith("The folder's tokenizer is 'BertJapaneseTokenizer', which cannot be read")
+    assert str(found.notes[0]).startswith(
+        "The folder's tokenizer is 'BertJapaneseTokenizer'. This program cannot read it"
+    )
     assert chosen(put(tmp_path / "bytes", {}, tokenizer_class="ByT5Tokenizer"), "t5").vocabularies.family == "byt5"
     assert str(chosen(put(tmp_path / "none", {}), "bert").notes[0]).startswith("The folder has no tokenizer")
 
 
 def test_without_the_library_the_sentencepiece_model_is_read(tmp_path, monkeypatch):
     folder = put(tmp_path / "m", as_it_is() | {"tokenizer.json": b"{}"})
-    with pytest.raises(CheckpointError, match=r"m: tokenizer.json: tokenizers cannot use it"):
+    with pytest.raises(CheckpointError, match=r"m: tokenizer.json: the tokenizers library cannot use it"):
         chosen(folder, "json", "llama")
     monkeypatch.setattr(library, "find_spec", lambda name: None)
     assert chosen(folder, "json", "llama").vocabularies.family == "llama"

@@ -80,7 +80,7 @@ def test_a_wrong_value_is_named_with_its_field_and_costs_nothing(folder, field, 
     [
         (b"", "not JSON"),
         (b"\xff\xfe{}", "not UTF-8"),
-        (b"[" * 200_000, "more than 16 deep"),
+        (b"[" * 200_000, "nested more than 16 levels deep"),
         (b'{"a": NaN}', "NaN is not a valid number in JSON"),
         (b'{"a": 1e999}', "1e999.* is too large"),
         (b'{"a": 1' + b"0" * 5_000 + b"}", "a number of 5,001 digits"),

@@ -45,7 +45,7 @@ def test_half_of_a_pair_is_no_piece(tmp_path):
     [
         ("\n" * 15_000_000, "has 15,000,000 lines; expected a list of 1 to 1,000,000 pieces"),
         ("a: 0\n" + "x" * 15_000_000, "line 2 has 15,000,000 characters; the limit is 1,000"),
-        ("".join(f'"\\x41{i}": {i}\n' for i in range(50_000)), "over 10,000 lines are written in a way that is slow"),
+        ("".join(f'"\\x41{i}": {i}\n' for i in range(50_000)), "more than 10,000 lines are in a form that is slow"),
     ],
     ids=["lines", "line", "slow"],
 )

@@ -165,7 +165,7 @@ def test_settings_that_are_no_settings(tmp_path):
 @pytest.mark.parametrize(
     ("pieces", "message"),
     [
-        ("the: 0\n", "piece with the id 0"),
+        ("the: 0\n", "the piece with id 0 must be </s>"),
         ("</s>: 0\nthe: 2\n", "none has the id 1"),
         ("</s>: 0\nthe: 0\n", "'the' has the id 0, which '</s>' already has"),
         ("</s>: 0\nthe five\n", "line 2"),

@@ -157,7 +157,7 @@ def test_a_bias_of_all_keys_does_nothing(name: str, sentence: str) -> None:
 
 def test_where_keys_are_turned_the_bias_is_not_asked_about() -> None:
     checkpoint = healthy("llama")
-    with pytest.raises(NotHere, match="turns or normalises its keys"):
+    with pytest.raises(NotHere, match="rotates or normalises its keys"):
         heads.random_key_bias(Case(checkpoint=checkpoint, trace=checkpoint.run("abc=")))
 
 

@@ -121,5 +121,5 @@ def test_it_knows_new_words_only_while_the_future_is_open(leak):
     assert answer.values["unseen"] == pytest.approx(closed.mean(), rel=1e-3)
     assert answer.values["unseen"] > answer.values["guess"] == pytest.approx(math.log(30))
     assert answer.values["seen"].endswith(("10⁻⁵", "10⁻⁶", "10⁻⁷"))
-    with pytest.raises(NotHere, match="not trained on a leak"):
+    with pytest.raises(NotHere, match="not trained with a leak"):
         training_questions.why_the_leak(case_of(healthy("reverse"), "glass"))

@@ -162,7 +162,10 @@ def test_the_whole_memory_of_another_sentence_is_its_translation(both):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (Patch(stack="encoder", layer=0, token=4, text=SHORTER), "names token 5; the other sentence has 3 there"),
+        (
+            Patch(stack="encoder", layer=0, token=4, text=SHORTER),
+            "names token 5; the other sentence has 3 tokens there",
+        ),
         (Patch(stack="encoder", layer=0, token=9, text=OTHER), "names token 10 of the source"),
         (Patch(stack="encoder", layer=0, value="crosskeys", text=OTHER), "an encoder has none"),
         (Patch(stack="decoder", layer=2, text=OTHER), "names layer 3"),

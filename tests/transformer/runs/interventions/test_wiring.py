@@ -128,12 +128,12 @@ REFUSED = {
     "both": {"bits": None},
     "decoder": {"padding": "no padding piece"},
     "encoder": {"causal": "An encoder-only model has no causal mask"},
-    "rotary": {"heads": "Rotary positions turn pairs"},
+    "rotary": {"heads": "Rotary positions rotate pairs"},
     "alibi": {"heads": "its own bias for distances"},
     "none": dict.fromkeys(("unplaced", "shift", "stretch", "misplaced"), "no positions"),
     "sandwich": {"swapnorms": "before and after"},
     "bare": {"nonorm": "no norms anyway", "swapnorms": "no norms to swap", "noresidual": "no residual"},
-    "parallel": {"swapnorms": "no sum between them"},
+    "parallel": {"swapnorms": "no sum between the two where a norm could go"},
     "normed": {"heads": "norms of queries and keys"},
     "grouped": {"heads": "share keys and values"},
 }
@@ -179,7 +179,7 @@ CONTRADICTIONS = [
     ("both", "zero-cross.1.3_heads-2", "heads 1 to 2"),
     ("both", "nonorm-all.1.final", "names a layer"),
     ("post", "nonorm-all.all.final", "this model has none"),
-    ("rotary", "similar-all.all.all.general.1", "turns or normalises queries and keys"),
+    ("rotary", "similar-all.all.all.general.1", "rotates or normalises queries and keys"),
 ]
 
 
