@@ -28,6 +28,7 @@ LINES_AT_ONCE = 4000  # characters of a line that SentencePiece reads
 def texts() -> list[str]:
     """Lines of English: what this project says of itself, and in its code."""
     about = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    about = [file for file in about if file.parent.name != "zh"]
     files = [*about, *sorted((ROOT / "transformer").rglob("*.py"))]
     lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     return [line[:LINES_AT_ONCE] for line in lines if len(line) > 3]

@@ -125,7 +125,8 @@ def _samples(checkpoint: Checkpoint) -> Samples:
 
 
 def _of_gpt(seconds: float) -> Found:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("*.md")))
+    english = [path for path in sorted(ROOT.glob("*.md")) if path.suffixes == [".md"]]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in english)
     letters = sorted({letter for letter in text if letter.isascii()})
     ids = torch.tensor([letters.index(letter) for letter in text if letter.isascii()])
     held_out = len(ids) // 10

@@ -12,7 +12,8 @@ from transformer.__main__ import main
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs"
-DOCS = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
+READMES = [ROOT / "README.md", ROOT / "README.zh.md"]
+DOCS = [*READMES, *sorted(FOLDER.rglob("*.md"))]
 PAGES = [*DOCS, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
 README_LINES = 150
 DECISION_LINES = 20
@@ -90,14 +91,16 @@ def test_every_link_leads_somewhere(page):
 
 
 def anchors(page: Path) -> set[str]:
-    """What headings are called in addresses."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    """What headings are called in addresses; a Chinese one is given a name in front of it."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    found = {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return found | set(re.findall(r'^<a id="([^"]+)"></a>$', text, flags=re.MULTILINE))
 
 
 def test_the_site_has_every_page_once_and_needs_no_plugin():
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    pages = [str(page.relative_to(FOLDER)) for page in DOCS[1:]]
+    pages = [str(page.relative_to(FOLDER)) for page in DOCS if page not in READMES]
     assert sorted(leaves(site["nav"])) == pages
     assert site["plugins"] == []
 
@@ -115,8 +118,9 @@ def test_every_file_that_a_page_of_docs_names_is_there():
             assert (ROOT / name).exists(), f"{named(page)}: {name}"
 
 
-def test_the_readme_is_short_and_names_the_commands():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", READMES, ids=named)
+def test_the_readme_is_short_and_names_the_commands(page):
+    readme = page.read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= README_LINES
     for command in ("make run", "make test"):
         assert command in readme
