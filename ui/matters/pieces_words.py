@@ -70,7 +70,7 @@ def how_to_read(run: Seen, weighed: Weighed) -> str:
     if weighed.kind == "decoder":
         lines.append(
             say("This model is decoder-only, so the pieces shown are everything it had read. The row of this step "
-                "begins at the last piece, so that piece cannot be hidden.")
+                "begins at the last piece; this piece cannot be hidden.")
         )  # fmt: skip
     if run.trace.query.interventions:
         lines.append(say("Everything is measured in the changed run: the changes above stay active."))
