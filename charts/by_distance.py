@@ -18,9 +18,9 @@ HOW_TO_READ_MAP = say(
     "green lowers it. Click a row to follow its head."
 )
 HOW_TO_READ_SPREADS = say(
-    "Two bars per head show what makes a query's scores differ between keys: q·k alone and the distance bias "
-    "alone. Each bar is the standard deviation over the keys of a row, averaged over rows. Only such differences "
-    "affect the softmax."
+    "Each head has two bars. They show how much a query's scores differ between keys because of q·k alone and "
+    "because of the distance bias alone: the standard deviation over the keys of a row, averaged over rows. Only "
+    "such differences affect the softmax."
 )
 DISTANCE_AXIS = say("Distance: key's position − query's position (tokens)")
 _MOST_MARKED = 80
@@ -138,7 +138,7 @@ def _columns(distances: np.ndarray, buckets: np.ndarray | None) -> list[str]:
 def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, title: str) -> Spec:
     """Draw how far each head's scores differ by q·k [head] and by the bias of distance [head]; a click is a head."""
     n_heads = len(content)
-    layout = base_layout(title, say("Head"), say("Standard deviation of scores in a row"))
+    layout = base_layout(title, say("Head"), say("Standard deviation of the scores in one row"))
     layout |= {"height": 360, "barmode": "group", "bargap": 0.3}
     legend(layout, 88)
     layout["xaxis"] |= {"tickformat": "d", "showgrid": False}

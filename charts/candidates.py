@@ -21,12 +21,12 @@ HOW_TO_READ = say(
     "Each bar is one piece that the model could write next, with its probability. ✓ marks the chosen piece."
 )
 HOW_TO_READ_DRAWN = say(
-    "Each bar is one piece's probability of being drawn: the model's own probability (the tick next to it) after "
-    "temperature, top-k and top-p. ✓ marks the chosen piece."
+    "Each bar is the probability that sampling draws one piece: the model's own probability, marked by the tick, "
+    "after temperature, top-k and top-p. ✓ marks the chosen piece."
 )
 HOW_TO_READ_RULES = say(
     "This model's settings change what it writes: ⊘ marks pieces that the settings exclude at this step; ↓ and ↑ "
-    "mark pieces that score lower or higher than shown."
+    "mark pieces whose actual score is lower or higher than the bar shows."
 )
 _MARKS = {"closed": "⊘", "lowered": "↓", "raised": "↑"}
 _FRAME = 110  # pixels of title and axis
@@ -195,5 +195,5 @@ def _on_hover(row: _Row) -> list[str]:
     numbers = [with_number(PROBABILITY, own)]
     if drawn:
         numbers = [with_number(say("sampling probability"), drawn),
-                   with_number(say("the model's own: probability"), own)]  # fmt: skip
+                   with_number(say("the model's own probability"), own)]  # fmt: skip
     return [literal(row.note), *numbers]

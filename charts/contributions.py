@@ -18,14 +18,14 @@ from charts.theme import Spec, base_layout, literal
 from words import joined, say
 
 HOW_TO_READ_MAP = say(
-    "Each cell is what one part of the decoder adds directly to the logit, without the effect of later parts. "
-    "Purple raises the logit, green lowers it. Click a head to choose it."
+    "Each cell is what one part of the decoder adds directly to the logit, not counting its influence on later "
+    "parts. Purple raises the logit, green lowers it. Click a head to choose it."
 )
 HOW_TO_READ_BARS = say(
-    "Each bar is one part, the largest on top regardless of sign. The last row is the sum of all other parts. "
-    "Click a head to choose it."
+    "Each bar is what one part adds to the logit; the largest, regardless of sign, is on top. The last row is the "
+    "sum of all other parts. Click a head to choose it."
 )
-LOGIT = say("Adds to the logit")
+LOGIT = say("Amount added to the logit")
 _COLUMNS = (say("Part", about="of a sum"), LOGIT)
 _ROW = 34  # pixels
 _MOST_PRECISE = 6  # columns whose numbers have room for two digits on a phone

@@ -23,7 +23,7 @@ HOW_TO_READ_SHARES = say(
 )
 HOW_TO_READ_CURVES = say(
     "Both axes are logarithmic, so the linear part (a·n) rises with slope 1 and the n² part (b·n²) with slope 2. "
-    "They meet at n = a/b; for longer texts, the n² part is more than half of the work."
+    "The two lines meet at n = a/b; for longer texts, the n² part is more than half of all multiply-adds."
 )
 
 MAPS_LINE = say("n² part: q·k and weights·v")
@@ -134,7 +134,7 @@ def _marks(crossing: float, max_len: int, chosen: int, last: int) -> tuple[list[
     if max_len < last:
         beyond = {"type": "rect", "x0": max_len, "x1": last, "y0": 0, "y1": 1, "yref": "y domain", "layer": "below"}
         shapes.append(beyond | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}, "opacity": 0.6})
-        notes.append((last, 0.0, say("beyond the model's limit of {length:,}: calculated only", length=max_len)))
+        notes.append((last, 0.0, say("beyond the model's limit of {length:,} tokens (theoretical)", length=max_len)))
     shapes.append(upright(chosen, theme.MARK_COLOR))
     notes.append((chosen, 0.075, f"n = {chosen:,}"))
     if crossing <= last:

@@ -18,9 +18,9 @@ from charts.theme import Spec, base_layout, capitalised, literal
 from words import say, through
 
 HOW_TO_READ = say(
-    "Each row is one piece, each column a measure with its own scale: the stronger the colour, the closer to the "
-    "column's largest number. Purple supports the piece that was written, green counts against it. A frame marks "
-    "the largest number of a column, regardless of sign."
+    "Each row is one piece, each column a measure with its own colour scale: the stronger the colour, the closer "
+    "the number is to the largest in its column. Purple supports the piece that was written, green counts against "
+    "it. In each column, a frame marks the largest number, regardless of sign."
 )
 
 PALE_FROM = 0.62

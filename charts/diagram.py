@@ -103,8 +103,8 @@ def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
 
 HOW_TO_READ = say(
     "Read from the bottom up. At every plus, the stream x becomes x + f(x), where f is the block in the branch. "
-    "The line between the stacks carries the encoder's output to every cross-attention. Hover over a block for its "
-    "sizes; click it to open its view."
+    "The line between the stacks carries the encoder's output to every cross-attention sub-layer. Hover over a "
+    "block for its sizes; click it to open its view."
 )
 HOW_TO_READ_ALONE = say(
     "Read from the bottom up. At every plus, the stream x becomes x + f(x), where f is the block in the branch. "

@@ -13,8 +13,8 @@ from words import say
 
 DIFFERENCE = say("right − left")
 HOW_TO_READ = say(
-    "Each cell is the right map's weight minus the left map's: purple where the right map gives the key more, "
-    "green where it gives less, colourless where both give the same."
+    "Each cell is the weight in the right-hand map minus the weight in the left-hand map: purple where the "
+    "right-hand map gives the key more weight, green where it gives less, colourless where both give the same."
 )
 
 

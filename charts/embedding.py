@@ -19,8 +19,8 @@ HOW_TO_READ_STRENGTHS = say(
     "are added, the larger one influences the sum more."
 )
 HOW_TO_READ_ROWS = say(
-    "Each row is one vector of the chosen token, each column a dimension. The last row is what the first layer "
-    "reads; outside training, dropout does not change it."
+    "Each row is one vector for the chosen token, each column a dimension. The last row is what the first layer "
+    "reads; dropout is off except during training, so it does not change this row."
 )
 
 _MOST_BARS = 24  # tokens; above this bars are too thin to be told apart

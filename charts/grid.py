@@ -26,7 +26,7 @@ from words import say
 
 HOW_TO_READ = say(
     "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
-    "colour, the larger the weight, softmax(q·k / √d_head) over the keys."
+    "colour, the larger the weight: softmax(q·k / √d_head) over the keys."
 )
 HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
 
@@ -190,15 +190,13 @@ def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool)
     """Say what a reader must know before comparing tiles."""
     said = [literal(note)]
     if blocks.size > 1:
-        said.append(
-            say("pooled: each cell is the largest weight in a block of {size} × {size} pieces", size=blocks.size)
-        )
+        said.append(say("pooled: each cell is the largest of {size} × {size} weights", size=blocks.size))
     if own_scale:
         said.append(say("each head has its own scale"))
     if log:
         said.append(say("logarithmic colours"))
     if (np.isnan(blocks.weights) & blocks.allowed[:, None]).any():
-        said.append(say("blank cells are not finite numbers"))
+        said.append(say("blank cells have no finite value"))
     subtitle(layout, said)
 
 
@@ -209,8 +207,8 @@ def _tiles(
     places = [1 - np.log10(share) / np.log10(LOG_FLOOR) for share in shares] if log else list(shares)
     ends = [f"{share:g}" for share in shares]
     value = say("largest weight") if size > 1 else WEIGHT
-    about = say("{value} about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
-    title = say("share of the head's largest weight") if own_scale else WEIGHT
+    about = say("{value}: about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
+    title = say("fraction of the head's largest weight") if own_scale else WEIGHT
     marks = (places, [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]])
     tiles = _packed(GRID, theme.SCALES[colour], _hover(names, about), show_scale=show_scale)
     return tiles | {"name": value, "colorbar": colour_bar(title, marks=marks)}

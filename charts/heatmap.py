@@ -21,8 +21,8 @@ from charts.theme import Colour, Spec, base_layout, colour_bar, literal, subtitl
 from words import joined, say
 
 HOW_TO_READ = say(
-    "Each row is one query; its weights over the keys sum to 1. The stronger the colour, the more the query takes "
-    "from that key."
+    "Each row is one query; its weights over the keys sum to 1. The stronger the colour, the larger the weight of "
+    "that key."
 )
 HOW_TO_READ_CLOSED = say("Hatched cells are closed by the mask.")
 
@@ -34,7 +34,7 @@ NUMBER = ".4~g"
 _FRAME = 150  # pixels of title and axis
 _ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
 _MOST_NAMED = 4
-ROUNDED = say("numbers are rounded to three digits")
+ROUNDED = say("numbers are rounded to three significant digits")
 _ROUNDED_NUMBER = ".3~g"
 _MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
 

@@ -21,9 +21,9 @@ from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
-    "Each row lists the pieces that are most probable after that depth, best first. Their probability is softmax(W "
-    "· norm(stream)), where norm is the decoder's final norm, if it has one. A frame marks the piece in the "
-    "output; the last row is the model's own prediction."
+    "Each row lists the most probable pieces after that depth, best first. Their probability is softmax(W · "
+    "norm(stream)), where norm is the decoder's final norm, if it has one. A frame marks the piece in the output; "
+    "the last row is the model's own prediction."
 )
 HOW_TO_READ_CURVES = say(
     "Top: the output piece's probability and its rank among all candidates (1 is the best). Bottom: the entropy −Σ "
@@ -181,7 +181,7 @@ def lens_curves_spec(
         (PROBABILITY, "y", theme.TARGET_COLOR, "solid"),
         (RANK, "y2", theme.TARGET_COLOR, "solid"),
         (say("entropy"), "y3", theme.NEUTRAL_COLOR, "solid"),
-        (say("KL to the last"), "y3", theme.GUIDE_COLOR, "dot"),
+        (say("KL to the last depth"), "y3", theme.GUIDE_COLOR, "dot"),
     ]
     places, texts = np.arange(len(depths), dtype=np.int32), [literal(depth.name) for depth in depths]
     data = []
@@ -190,15 +190,15 @@ def lens_curves_spec(
         says, look = hover(after("%{hovertext}"), number), stroke(colour, 2, dash, size=7)
         curve = layer("lines+markers", places, values, look, name=name, says=says, texts=texts)
         data.append(curve | {"yaxis": axis, "showlegend": axis == "y3"})
-    columns = [AFTER, PROBABILITY, RANK, say("entropy (bits)"), say("KL to the last (bits)")]
+    columns = [AFTER, PROBABILITY, RANK, say("entropy (bits)"), say("KL to the last depth (bits)")]
     table(layout, columns, [[depth.name, *map(finite, row)] for depth, *row in zip(depths, *lines, strict=True)])
     return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_CURVES}
 
 
 HOW_TO_READ_MAP = say(
     "Each column is one step. Each cell shows the probability or rank of that step's output piece at that depth. A "
-    "filled dot marks the depth from which the piece stays the top candidate; a ring marks where it was first on "
-    "top, if it fell back later. Click a cell to go there."
+    "filled dot marks the depth from which the piece stays the top candidate; a ring marks the depth where it "
+    "first came out on top, if it fell back later. Click a cell to go to its step."
 )
 
 STEP_AXIS = say("Reads → predicts")

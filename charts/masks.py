@@ -27,7 +27,7 @@ HOW_TO_READ_BATCH = say(
 )
 HOW_TO_READ_OWN = say(
     "The mask before broadcasting. Along an axis of size 1, it is stored once and repeated to fit the scores "
-    "[batch, head, query, key]. Grey is False: may not attend."
+    "[batch, head, query, key]. Grey cells are False: the query may not attend to the key."
 )
 HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Each block is one sentence of the batch.")])
 HOW_TO_READ: dict[Convention, str] = {
@@ -213,13 +213,14 @@ HOW_TO_READ_ROW = say(
     "closed keys); weight = exp(score) / Σ exp(scores) over the open keys. The bars of the last row sum to 1."
 )
 HOW_TO_READ_MOVEMENT = say(
-    "Each mark is one row: the largest |difference| between the two runs over all logits of that row. Float32 "
-    "rounding alone can cause differences within the shaded band. Exactly 0 is drawn below the logarithmic scale."
+    "Each mark shows, for one row, the largest |difference| between the two runs over all its logits. Float32 "
+    "rounding alone can cause differences within the shaded band. Differences of exactly 0 are drawn below the "
+    "logarithmic scale."
 )
 HOW_TO_READ_VECTORS = say(
-    "Each mark is one row: the largest |difference| between the two runs over all dimensions of that row's vector. "
-    "Float32 rounding alone can cause differences within the shaded band. Exactly 0 is drawn below the logarithmic "
-    "scale."
+    "Each mark shows, for one row, the largest |difference| between the two runs over all dimensions of its "
+    "vector. Float32 rounding alone can cause differences within the shaded band. Differences of exactly 0 are "
+    "drawn below the logarithmic scale."
 )
 LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
 READS_PREDICTS = say("Reads → predicts")

@@ -12,8 +12,8 @@ from charts.hover import bold, hover, with_number
 from charts.theme import Spec, base_layout, literal
 from words import say
 
-HOW_TO_READ_BARS = say("Each group is one token. Its two bars are the two cases named above the chart.")
-HOW_TO_READ_LAYERS = say("Layers run from left to right. The two lines are the two cases.")
+HOW_TO_READ_BARS = say("Each group is one token. Its two bars show the two cases named above the chart.")
+HOW_TO_READ_LAYERS = say("Layers run from left to right. The two lines show the two cases named above the chart.")
 
 _STYLES = ((theme.GUIDE_COLOR, "circle"), (theme.TARGET_COLOR, "square"))
 _MOST_BARS = 40  # tokens; above this bars are too thin to be told apart

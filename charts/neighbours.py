@@ -20,11 +20,11 @@ from charts.theme import Colour, Spec, base_layout, literal, shortened, subtitle
 from words import say
 
 HOW_TO_READ_COSINE = say(
-    "Each bar is one piece: the cosine cos = a·b / (‖a‖‖b‖) between its vector and the chosen piece's vector. 1 is "
-    "the same direction, 0 a right angle. Click a bar to choose its piece."
+    "Each bar shows the cosine cos = a·b / (‖a‖‖b‖) between one piece's vector and the chosen piece's vector: 1 "
+    "means the same direction, 0 a right angle. Click a bar to choose its piece."
 )
 HOW_TO_READ_DISTANCE = say(
-    "Each bar is one piece: the distance ‖a − b‖ between its vector and the chosen piece's vector. The shorter the "
+    "Each bar shows the distance ‖a − b‖ between one piece's vector and the chosen piece's vector. The shorter the "
     "bar, the nearer the piece. Click a bar to choose its piece."
 )
 HOW_TO_READ_MAP = say(
@@ -159,7 +159,9 @@ def _fewer_labels(placed: Sequence[str]) -> str:
     missing = sum(not place for place in placed)
     if not missing:
         return ""
-    return say("{missing} of {all} labels do not fit: hover to see them", missing=missing, all=len(placed))
+    return say(
+        "{missing} of {all} labels do not fit: hover over a point to see its name", missing=missing, all=len(placed)
+    )
 
 
 def _points(points: Sequence[MapPoint], placed: Sequence[str], kind: Kind, chosen: int | None) -> Spec:

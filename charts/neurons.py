@@ -25,24 +25,25 @@ HOW_TO_READ_SHARES = {  # by whether there is a gate
     ),
     True: say(
         "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number "
-        "of activations a (the gate's value times that of a second projection) at or near 0, divided by d_ff. The "
-        "frame marks the layer and token that the other charts show."
+        "of activations a (the gate's value times the value of a second projection) at or near 0, divided by d_ff. "
+        "The frame marks the layer and token that the other charts show."
     ),
 }
 HOW_TO_READ_HISTOGRAM = {  # by whether there is a gate
     False: say(
-        "Bars: the share of all pre-activations x = W_up·h + b in each bin. The stepped line is the chosen token "
-        "alone. The curves are this model's activation function of x and its slope, on the right-hand scale."
+        "Each bar is the share of all pre-activations x = W_up·h + b that fall into one bin. The stepped line "
+        "counts the chosen token alone. The curves are this model's activation function of x and its slope, on the "
+        "right-hand scale."
     ),
     True: say(
-        "Bars: the share of all pre-activations x = W_gate·h + b in each bin. The stepped line is the chosen token "
-        "alone. The curves are this model's activation function of x and its slope, on the right-hand scale. The "
-        "activation is the function's value times that of a second projection, W_up."
+        "Each bar is the share of all pre-activations x = W_gate·h + b that fall into one bin. The stepped line "
+        "counts the chosen token alone. The curves are this model's activation function of x and its slope, on the "
+        "right-hand scale. An activation is the function's value times the value of a second projection, W_up."
     ),
 }
 HOW_TO_READ_TOKENS = say(
-    "Each bar is the neuron's activation a at one token: a high bar means that this token's vector activates it "
-    "strongly. Besides the token itself, that vector holds what attention has brought from other tokens so far."
+    "Each bar is the neuron's activation a at one token: a high bar means that this token's vector activates the "
+    "neuron strongly. The vector holds the token itself and what attention has brought from other tokens so far."
 )
 HOW_TO_READ_MAP = say(
     "Each cell is the activation a of one neuron (column) at one token (row). Columns are ordered by the token at "
@@ -199,18 +200,19 @@ def neuron_map_spec(
 HOW_TO_READ_ACTIVE = {  # by whether there is a gate
     False: say(
         "Each bar is one neuron's activation a = f(W_up·h + b) at the chosen token, the largest on top. In "
-        "brackets: ‖a·w‖, the length of what it adds to the stream, where w is its column of W_down."
+        "brackets: ‖a·w‖, the length of the vector that the neuron adds to the stream, where w is its column of "
+        "W_down."
     ),
     True: say(
         "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, including any biases. "
-        "The largest is on top. In brackets: ‖a·w‖, the length of what the neuron adds to the stream, where w is "
-        "its column of W_down."
+        "The largest is on top. In brackets: ‖a·w‖, the length of the vector that the neuron adds to the stream, "
+        "where w is its column of W_down."
     ),
 }
 HOW_TO_READ_EFFECT = say(
-    "Each bar is the change of one piece's logit for an activation of 1: W_out·N(w), minus the mean over the "
-    "vocabulary. This is the direct effect, bypassing all later layers. N means the norms after the neuron, with "
-    "their standard deviations held fixed."
+    "Each bar is how much one piece's logit changes if the activation is 1: W_out·N(w), minus the mean over the "
+    "vocabulary, where w is the neuron's column of W_down. This is the direct effect, which bypasses all later "
+    "layers. N applies the norms after the neuron, with their standard deviations held fixed."
 )
 
 
@@ -231,7 +233,9 @@ def active_neurons_spec(
     numbers = [np.asarray(values, np.float32) for values in (activation, pre_activation, written)]
     if any(values.shape != (len(neurons),) for values in numbers):
         raise ValueError(f"{len(neurons)} neurons: give one number for each.")
-    layout = lying(title, say("Activation (length of what it writes)"), say("Neuron"), [str(n + 1) for n in neurons])
+    layout = lying(
+        title, say("Activation (length of the vector written)"), say("Neuron"), [str(n + 1) for n in neurons]
+    )
     top = max(0.0, float(np.nan_to_num(numbers[0]).max(initial=0))) or 1.0
     low = min(0.0, float(np.nan_to_num(numbers[0]).min(initial=0)))
     layout["xaxis"] |= {"range": [1.05 * low, 1.42 * top], "nticks": 6, "fixedrange": True}
@@ -257,13 +261,13 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
     """Draw the pieces that a neuron raises and lowers most, the most raised first: the change of each logit."""
     if not len(pieces) == len(values) == len(ids):
         raise ValueError(f"{len(pieces)} pieces, {len(values)} values, {len(ids)} ids: give one for each.")
-    layout = lying(title, say("Change of the logit"), say("Piece"), [shortened(piece) for piece in pieces])
+    layout = lying(title, say("Change in the logit"), say("Piece"), [shortened(piece) for piece in pieces])
     most = max(map(abs, values), default=0.0) or 1.0
     layout["xaxis"] |= {"range": [-1.75 * most, 1.75 * most], "nticks": 6, "fixedrange": True}
     layout["xaxis"] |= {"zeroline": True, "zerolinecolor": theme.GUIDE_COLOR}
     layout["annotations"] = at_ends(values, (f"{value:+#.2g}" for value in values), signed=True)
     rows = [[piece, int(i), float(value)] for piece, i, value in zip(pieces, ids, values, strict=True)]
-    table(layout, [say("piece"), say("id"), say("change of the logit")], rows)
+    table(layout, [say("piece"), say("id"), say("change in the logit")], rows)
     bars = lying_bars(values, [theme.TARGET_COLOR if value >= 0 else theme.TARGET_PALE for value in values])
     bars["hovertext"] = [
         on_lines(bold(piece), say("id {id}", id=int(i)), say("logit {change:+.4g}", change=value))

@@ -19,17 +19,19 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
 
 HOW_TO_READ_SPREAD = say(
-    "Each bar counts the numbers in one of several equal intervals from the smallest number to the largest. A "
-    "narrow middle and bars far away from it mean that a few numbers are much larger than the rest."
+    "The range from the smallest to the largest number is divided into equal intervals; each bar counts the "
+    "numbers in one of them. A narrow middle with bars far away from it means that a few numbers are much larger "
+    "than the rest."
 )
 HOW_TO_READ_SINGULAR = say(
-    "A singular value says how much the matrix stretches or shrinks a vector in one of its directions. After a "
-    "steep drop, the directions are hardly used. The dotted line is the effective rank: the number of equally used "
-    "directions that would match these values."
+    "A singular value is the factor by which the matrix stretches or shrinks vectors in one of its directions. "
+    "After a steep drop, the directions are hardly used. The dotted line is the effective rank: how many equally "
+    "used directions these values correspond to."
 )
 HOW_TO_READ_ROWS = say(
     "Each bar is the length of one row of the table, which is one piece's vector: the shortest on top, the longest "
-    "at the bottom. Rows of pieces that training never saw often share one length or lie apart from the rest."
+    "at the bottom. Rows of pieces that training never saw often all have the same length, or lengths far from the "
+    "others."
 )
 
 HEIGHT = 320
@@ -79,7 +81,7 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
     NaN.
     """
     there = values[values > 0]
-    layout = base_layout(title, say("Number of the singular value"), say("Singular value (log)"))
+    layout = base_layout(title, say("Index of the singular value"), say("Singular value (log)"))
     layout |= {"height": HEIGHT, "hovermode": "closest"}
     layout["xaxis"] |= {"nticks": 8, "showgrid": False, "rangemode": "tozero", "tickformat": "d"}
     layout["yaxis"] |= {"type": "log", "exponentformat": "power", "nticks": 6}

@@ -15,13 +15,13 @@ from charts.theme import Spec, base_layout, literal, subtitle
 from words import say
 
 HOW_TO_READ = say(
-    "Each bar is the loss −ln p of one right piece; it is 0 if the model is certain of the piece. Pale bars are "
-    "pieces that rank first. The dotted line is the mean; the dashed line is the loss of guessing uniformly among "
-    "all pieces. Click a bar to look at that piece."
+    "Each bar is the loss −ln p of one right piece; it is 0 if the model is certain of that piece. Pale bars are "
+    "pieces that the model ranks first. The dotted line is the mean loss; the dashed line is the loss of guessing "
+    "uniformly among all pieces. Click a bar to look at that piece."
 )
 HOW_TO_READ_HIDDEN = say(
     "Each bar is one piece's loss −ln p when only that piece is hidden; it is 0 if the model is certain of the "
-    "piece. Pale bars are pieces that the model would have written itself. Click a bar to hide that piece."
+    "piece. Pale bars are pieces that the model itself would have written. Click a bar to hide that piece."
 )
 LOSS = say("Loss (nats)")
 PIECE = say("Right piece")
@@ -73,7 +73,9 @@ def piece_losses_spec(
     layout["shapes"] = [level(mean, xref="x domain")]
     if guessing is not None:
         layout["shapes"].append(level(guessing, "dash", xref="x domain"))
-        said = say("dotted: mean {mean:.3f} nats; dashed: guessing, {loss:.2f} nats", mean=mean, loss=guessing)
+        said = say(
+            "dotted: mean loss, {mean:.3f} nats; dashed: loss of guessing, {loss:.2f} nats", mean=mean, loss=guessing
+        )
         subtitle(layout, [said])
         layout["yaxis"]["range"] = [0, 1.08 * max(guessing, *losses)]
     return {"data": [bars], "layout": layout}

@@ -23,22 +23,20 @@ HOW_TO_READ_TABLE = say(
     "several dimensions share a pixel."
 )
 HOW_TO_READ_SIMILARITY = say(
-    "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ. Where only the distance "
-    "matters, each diagonal has one colour."
+    "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ. If only the distance "
+    "between the positions matters, each diagonal has one colour."
 )
 HOW_TO_READ_COSINE = say(
-    "Each cell is the cosine of the angle between the vectors of two positions, p·q / (‖p‖ ‖q‖): 1 is the same "
+    "Each cell is the cosine of the angle between the vectors of two positions, p·q / (‖p‖ ‖q‖): 1 means the same "
     "direction, 0 a right angle."
 )
 HOW_TO_READ_DISTANCE = say(
-    "The line is the mean over all pairs of positions at that distance; the band runs from the smallest to the "
-    "largest value. If the band has no width, only the distance matters. For the formula, p·q = Σ cos((p − q) · "
-    "wᵢ)."
+    "The line is the mean similarity of all pairs of positions at that distance; the band runs from the smallest "
+    "to the largest value. If the band has no width, only the distance matters. This holds for the formula: p·q = "
+    "Σ cos((p − q) · wᵢ)."
 )
 
-HOW_TO_READ_APART = say(
-    "Left of the line are the sines, the even dimensions; right of it are the cosines, the odd ones."
-)
+HOW_TO_READ_APART = say("The sines (even dimensions) are left of the line, the cosines (odd dimensions) right of it.")
 
 POSITION_AXIS = say("Position p")
 DIMENSION_AXIS = say("Dimension")
@@ -152,12 +150,12 @@ def _map(
 
 
 HOW_TO_READ_CURVES = say(
-    "Each band shows how one dimension varies with position: the solid line is the table, the dashed line the "
-    "formula, sin or cos of p / 10000^(2i/d)."
+    "Each band shows how one dimension varies with position: the solid line is the table's value, the dotted line "
+    "the formula's, sin or cos of p / 10000^(2i/d)."
 )
 HOW_TO_READ_WAVES = say(
     "The dashed line is the formula's wavelength 2π · 10000^(2i/d). Each point is the strongest wave that a "
-    "Fourier transform finds in that dimension; the paler the point, the smaller its share of the variance. Waves "
+    "Fourier transform detects in one dimension; the paler the point, the smaller its share of the variance. Waves "
     "above the dotted line are longer than the measured range, so the transform cannot measure their length."
 )
 _BAND = 88  # pixels for one curve
@@ -244,17 +242,17 @@ def _pair_of_curves(table: np.ndarray, formula: np.ndarray, dimension: int, axis
 
 
 HOW_TO_READ_ROTATION = say(
-    "Each ring is one position's two values (sin p·wᵢ, cos p·wᵢ) after a shift, PE(p+k). Each cross is Rₖ·PE(p), "
-    "the two values before the shift, turned clockwise by the angle k·wᵢ. A cross in a ring means that Rₖ·PE(p) = "
-    "PE(p+k)."
+    "Each ring is PE(p+k): one position's two values (sin p·wᵢ, cos p·wᵢ) after a shift by k. Each cross is "
+    "Rₖ·PE(p): the two values before the shift, turned clockwise by the angle k·wᵢ. A cross inside a ring means "
+    "that Rₖ·PE(p) = PE(p+k)."
 )
 HOW_TO_READ_MAP = say(
-    "Each ring is one position's two values after a shift, PE(p+k). Each mark is M·PE(p) with the best linear map "
-    "M: a cross if p was used to fit M, a diamond if p was held out for testing."
+    "Each ring is PE(p+k): one position's two values after a shift by k. Each mark is M·PE(p), where M is the best "
+    "linear map: a cross if p was used to fit M, a diamond if p was held out for testing."
 )
 HOW_TO_READ_ROTATION_ERRORS = say(
     "Each point is the largest |Rₖ·PE(p) − PE(p+k)| over all positions p and dimensions, for one shift k. Rounding "
-    "of 32-bit numbers gives about 10⁻⁷."
+    "to 32 bits alone causes errors of about 10⁻⁷."
 )
 HOW_TO_READ_MAP_ERRORS = say(
     "Each point is ‖M·PE(p) − PE(p+k)‖ / ‖PE(p+k)‖ for one shift k: 0 is exact, 1 is as bad as always predicting "

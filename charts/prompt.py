@@ -10,8 +10,8 @@ from charts.theme import MARK_COLOR, Spec
 from words import say
 
 HOW_TO_READ = say(
-    "The dotted lines separate the prompt from the output. Rows above the line predict the prompt, rows below it "
-    "the output; columns on the left are the prompt."
+    "The dotted lines separate the prompt from the output. Rows above the horizontal line predict the prompt, rows "
+    "below it the output; columns left of the vertical line are the prompt."
 )
 
 _ROOM = 18  # pixels above the plot for the names

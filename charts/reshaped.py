@@ -19,8 +19,8 @@ from words import say, say_n
 
 HOW_TO_READ = say(
     "Each row is one piece. The tick is the model's own probability, the diamond the probability after "
-    "temperature. The bar is the sampling probability: top-k and top-p have cut some pieces, and the rest is "
-    "rescaled to sum to 1."
+    "temperature. The bar is the sampling probability: top-k and top-p have removed some pieces, and the "
+    "probabilities of the others are rescaled to sum to 1."
 )
 _FRAME = 128  # pixels of title, names of the marks and axis
 _ROW = 27  # pixels
@@ -103,7 +103,7 @@ def _on_hover(row: Shares) -> str:
     return on_lines(
         bold(row.name),
         literal(row.note),
-        with_number(say("the model's own: probability"), f"{row.raw:.5f}"),
+        with_number(say("the model's own probability"), f"{row.raw:.5f}"),
         with_number(say("tempered: probability"), f"{row.tempered:.5f}"),
         with_number(say("sampling probability"), f"{row.cut:.5f}"),
     )

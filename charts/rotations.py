@@ -23,12 +23,12 @@ HOW_TO_READ_ROTATIONS = say(
     "a column to follow its pair."
 )
 HOW_TO_READ_CIRCLE = say(
-    "Each point is the pair's first unit vector, turned like a query or key at position p: by p·wᵢ, anticlockwise. "
-    "A score depends on the angle between two points, and so on the distance between their positions."
+    "Each point is the pair's unit vector (1, 0), turned anticlockwise by p·wᵢ, as a query or key at position p "
+    "would be. A score depends on the angle between two points, and so on the distance between their positions."
 )
 HOW_TO_READ_TURNS = say(
-    "Each point is one pair of dimensions and the number of positions it takes for one full turn, 2π/wᵢ. A pair "
-    "above the dotted line does not complete a turn within the longest text that this model reads."
+    "Each point is one pair of dimensions; its height is the number of positions needed for one full turn, 2π/wᵢ. "
+    "A pair above the dotted line does not complete a turn within the longest text that this model reads."
 )
 
 PAIR_AXIS = say("Pair i (dimensions i and i + n/2)")

@@ -18,8 +18,9 @@ from charts.theme import Spec, base_layout
 from words import say
 
 HOW_TO_READ = say(
-    "Each step adds a piece, from left to right. Thick lines lead to results, thinner ones were kept for a while, "
-    "and dotted ends were dropped at once. Hover over a mark for its numbers; click it to open that partial output."
+    "Each step adds a piece, from left to right. Thick lines lead to results, thinner lines were kept for a while, "
+    "and dotted lines were dropped at once. Hover over a mark for its numbers; click it to open that partial "
+    "output."
 )
 _KEPT_COLOR = theme.SCALES["target"][2][1]
 _MARGIN = 226  # pixels at the right, for the results

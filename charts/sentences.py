@@ -13,7 +13,7 @@ from charts.theme import Spec, base_layout, literal, shortened
 from words import say
 
 HOW_TO_READ_POINTS = say("Each point is one line of the file; a click opens it.")
-HOW_TO_READ_SPREAD = say("Each bar counts the lines whose value falls into its interval.")
+HOW_TO_READ_SPREAD = say("Each bar counts the lines whose values fall into one interval.")
 
 _HEIGHT = 250
 _BINS = 20
@@ -43,7 +43,7 @@ def line_points_spec(
     layout["showlegend"] = any(cut)
     styles: tuple[tuple[bool, str, Spec], ...] = (
         (False, say("ended"), {"color": theme.NEUTRAL_COLOR, "symbol": "circle", "size": 7, "opacity": 0.65}),
-        (True, say("cut at the limit"), {"color": theme.TARGET_COLOR, "symbol": "circle-open", "size": 8}),
+        (True, say("cut off at the length limit"), {"color": theme.TARGET_COLOR, "symbol": "circle-open", "size": 8}),
     )
     named = [with_number(literal(x_name), "%{x:.3f}"), with_number(literal(y_name), "%{y:.3f}")]
     said = [

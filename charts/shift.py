@@ -17,9 +17,9 @@ from words import say
 
 HOW_TO_READ = say(
     "In each column, the decoder reads the upper piece and all pieces before it, and has to predict the lower "
-    "piece. The stronger the lower piece's colour, the larger its loss; the scale ends at the loss of guessing. "
-    "The next column reads the piece that this column has to predict. Click a column to shade the pieces that it "
-    "sees in the upper row."
+    "piece. The stronger the lower piece's colour, the larger its loss; the scale ends at the loss of pure "
+    "guessing. The lower piece of one column is the upper piece of the next. Click a column to shade the pieces "
+    "that it sees in the upper row."
 )
 READS, PREDICTS = say("reads"), say("has to predict")
 _SEEN, _NOT_SEEN = 0.3, 0.0
@@ -59,17 +59,17 @@ def shift_spec(
 
 def _input(piece: str, place: int, chosen: int | None) -> Cell:
     seen = chosen is None or place <= chosen
-    said = [say("position {n} reads {piece}", n=place + 1, piece=bold(piece))]
+    said = [say("token {n} reads {piece}", n=place + 1, piece=bold(piece))]
     if chosen is not None and seen:
-        said.append(say("visible from position {n}, which sees itself and everything before it", n=chosen + 1))
+        said.append(say("visible from token {n}, which sees itself and everything before it", n=chosen + 1))
     elif chosen is not None:
-        said.append(say("not visible from position {n}: it comes later", n=chosen + 1))
+        said.append(say("not visible from token {n}, because it comes later", n=chosen + 1))
     return Cell(piece, on_lines(*said), "source", _SEEN if seen else _NOT_SEEN, framed=place == chosen)
 
 
 def _label(piece: str, place: int, loss: float, guessing: float, framed: bool) -> Cell:
     said = on_lines(
-        say("position {n} has to predict {piece}", n=place + 1, piece=bold(piece)),
+        say("token {n} has to predict {piece}", n=place + 1, piece=bold(piece)),
         with_number(say("loss"), literal(f"{loss:.3f}")),
         say("probability {p}", p=percent(float(np.exp(-loss)))),
     )

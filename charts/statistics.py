@@ -19,8 +19,8 @@ from words import say
 
 HOW_TO_READ_HEADS = say("Each cell is one head. The frame marks the chosen head.")
 HOW_TO_READ_ROWS = say(
-    "Each bar is the measure for one row of the head's map. The dotted line is the mean, which is the number in "
-    "the table."
+    "Each bar is the measure's value for one row of the head's map. The dotted line is the mean of these values, "
+    "which is the number in the table."
 )
 
 _MOST_WRITTEN = 12  # heads beside each other whose numbers do not touch

@@ -14,59 +14,59 @@ from charts.theme import Colour, Spec, base_layout, capitalised, literal, subtit
 from words import say
 
 HOW_TO_READ_SIZE = say(
-    "Each line is one token, the thick line the chosen one. It shows the root mean square √(Σ xⱼ² / d) of the "
-    "token's vector after each part; the vector's length ‖x‖ is √d times that."
+    "Each line shows the root mean square √(Σ xⱼ² / d) of one token's vector after each part; the thick line is "
+    "the chosen token. The vector's length ‖x‖ is √d times as large."
 )
 HOW_TO_READ_KEPT = say(
-    "Each line is one token: the cosine x·e / (‖x‖ ‖e‖) between its vector and its starting point, the embedding "
-    "plus position. 1 means the same direction; 0 means that nothing of the starting direction is left."
+    "Each line shows, for one token, the cosine x·e / (‖x‖ ‖e‖) between its vector x and its starting point e "
+    "(embedding plus position). 1 means the same direction; 0 means that nothing of the starting direction is left."
 )
 HOW_TO_READ_ADDED = say(
-    "The bars are for the chosen token: the root mean square of the stream before each sub-layer, and of what the "
-    "sub-layer adds. The number above them is the second divided by the first. Hover for the cosine of the two: "
-    "below 0, the sub-layer subtracts from the stream."
+    "For the chosen token, each pair of bars shows the root mean square of the stream before a sub-layer and of "
+    "what the sub-layer adds. The number above them is the second divided by the first. Hover to see the cosine "
+    "between the two vectors: below 0, the sub-layer partly cancels the stream."
 )
 
 HOW_TO_READ_NORMS: dict[str, tuple[str, str]] = {
     "layer": (
         say(
-            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
-            "(x − μ) / √(σ² + ε) + β. Without γ and β, they would be 0 and 1 after it."
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
+            "√(σ² + ε) + β. Without γ and β, they would be 0 and 1 after the norm."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
-            "input minus μ, divided by √(σ² + ε); and that result times γ plus β, which the model uses next."
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input minus μ, divided by √(σ² + ε); this result times γ plus β, which the model uses next."
         ),
     ),
     "rms": (
         say(
-            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
-            "x / √(mean of x² + ε). Without γ, the mean of y² would be 1."
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ x / √(mean "
+            "of x² + ε). Without γ, the mean of y² would be 1."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
-            "input divided by √(mean of x² + ε); and that result times γ, which the model uses next."
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input divided by √(mean of x² + ε); this result times γ, which the model uses next."
         ),
     ),
     "deviation": (
         say(
-            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
-            "(x − μ) / (s + ε) + β, where s is the unbiased deviation. Without γ and β, they would be about 0 and "
-            "1 after it."
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
+            "(s + ε) + β, where s is the unbiased standard deviation. Without γ and β, they would be about 0 and 1 "
+            "after the norm."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
-            "input minus μ, divided by s + ε; and that result times γ plus β, which the model uses next."
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input minus μ, divided by s + ε; this result times γ plus β, which the model uses next."
         ),
     ),
     "biased_deviation": (
         say(
-            "Mean μ and standard deviation σ over the d numbers of each token, before the norm and after it: y = γ "
-            "(x − μ) / (σ + ε) + β. Without γ and β, they would be about 0 and 1 after it."
+            "Mean μ and standard deviation σ of each token's d numbers, before and after the norm y = γ (x − μ) / "
+            "(σ + ε) + β. Without γ and β, they would be about 0 and 1 after the norm."
         ),
         say(
-            "Each row is the chosen token's vector, each column a dimension. The rows are the norm's input; the "
-            "input minus μ, divided by σ + ε; and that result times γ plus β, which the model uses next."
+            "Each row is the chosen token's vector, each column a dimension. From top to bottom: the norm's input; "
+            "the input minus μ, divided by σ + ε; this result times γ plus β, which the model uses next."
         ),
     ),
 }
@@ -105,7 +105,10 @@ def stream_lines_spec(
     others = [token for token in range(len(pieces)) if token != chosen]
     if len(pieces) > MOST_LINES:
         weak = _range(depths, numbers, value_name, pale)
-        subtitle(layout, [say("{n} tokens: the smallest and largest values, and the chosen token", n=len(pieces))])
+        subtitle(
+            layout,
+            [say("{n} tokens: only the smallest and largest values and the chosen token are drawn", n=len(pieces))],
+        )
     else:
         weak = [_lines(depths, numbers, pieces, others, value_name) | stroke(pale, 1, size=5)] if others else []
     rows = [

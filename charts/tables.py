@@ -57,7 +57,8 @@ def map_columns(
 def too_many(count: int) -> dict[str, Any]:
     """What stands in place of a table of so many weights."""
     note = say(
-        "These heads have {count:,} weights, but a table has at most {most:,} rows. Save the weights of one head.",
+        "These heads have {count:,} weights, but a table has at most {most:,} rows, one per weight. Save the "
+        "weights of a single head.",
         count=count,
         most=MOST_ROWS,
     )

@@ -20,13 +20,13 @@ HOW_TO_READ_LOSSES = say(
     "not their heights: only the training loss includes dropout and label smoothing."
 )
 HOW_TO_READ_SCORES: str = say(
-    "Higher is better. BLEU counts the runs of words, chrF the runs of characters, that the outputs on the dev "
-    "sentences share with the references."
+    "Higher is better. BLEU counts the word sequences that the outputs on the dev sentences share with the "
+    "references; chrF counts the character sequences."
 )
-HOW_TO_READ_EXACT = say("Exact is the share of outputs that equal their reference.")
+HOW_TO_READ_EXACT = say("“Exact” is the share of outputs that match their reference exactly.")
 HOW_TO_READ_RATES = say(
-    "The learning rate says how far one step may move the parameters. It rises during warm-up and then falls; each "
-    "point is its value at the end of an epoch."
+    "The learning rate controls how far one training step moves the parameters. It rises during warm-up and then "
+    "falls; each point is its value at the end of an epoch."
 )
 
 KEPT = say("kept")

@@ -13,9 +13,9 @@ from charts.theme import Colour, Spec
 from words import say
 
 HOW_TO_READ = say(
-    "Both texts by position. Blue: identical up to the first difference, which is framed. Orange: what follows in "
-    "each text. The texts differ from there on, so pieces in the same column do not correspond. Purple: the "
-    "identical ending."
+    "The two texts, position by position. Blue: identical up to the first difference, which is framed. Orange: "
+    "what follows in each text; pieces in the same column need not correspond. Purple: the ending, identical in "
+    "both texts."
 )
 AXIS = say("Position, line by line")
 _SHADES: dict[str, tuple[Colour, float]] = {

@@ -21,7 +21,7 @@ if part == "parameters":
     cover.part(lambda: parameters.draw(checkpoint))
 else:
     st.caption(
-        say("Tests of the chosen checkpoint: its weights, its wiring, how it handles sentences, its tokenizers.")
+        say("Tests of the chosen checkpoint: its weights, its wiring, its tokenizers, and how it handles sentences.")
     )
     cover.part(lambda: doctor_panels.draw(checkpoint))
 publish(checkpoint)

@@ -14,7 +14,7 @@ checkpoint = sidebar(TITLE, shows_run=True)
 head_without_run(TITLE)
 job = sentence_panels.current()
 if job is None:
-    st.caption(say("Each line runs separately in the background. You can then open it on any page."))
+    st.caption(say("Each line is run separately in the background. Afterwards, you can open it on any page."))
     sentence_panels.ask(checkpoint, None)
     publish(checkpoint, job="")
 else:

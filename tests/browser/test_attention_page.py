@@ -111,7 +111,7 @@ def test_a_click_on_a_tile_opens_its_head(tab, server):
 def test_a_masked_cell_of_the_grid_says_why(tab, server):
     page = open_attention(tab, server)
     said = hover(page, "overview_decoder", 0, 3)
-    assert "closed by the mask: comes later in the output" in said
+    assert "closed by the mask: the key comes later in the output" in said
     assert "about" not in said
 
 

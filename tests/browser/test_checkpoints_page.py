@@ -19,7 +19,7 @@ def open_checkpoints(page, own_server, model="reverse"):
 
 
 def unfold(page):
-    counted = page.locator("details").filter(has_text="How each was counted")
+    counted = page.locator("details").filter(has_text="How each score was computed")
     if counted.get_attribute("open") is None:
         counted.locator("summary").click()
 

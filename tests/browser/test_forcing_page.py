@@ -10,7 +10,7 @@ from tests.browser.components import expect_step
 from tests.browser.helpers import menu_link, open_page, screenshot, wait_for_idle
 from tools.serve import Server
 
-BOX = "Reference: the right output"
+BOX = "Reference: the correct output"
 SHIFT = ".st-key-forcing_shift"
 
 

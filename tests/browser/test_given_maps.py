@@ -19,7 +19,9 @@ def test_from_a_file_to_one_cell_and_back_by_the_address(own_server, page):
     page.get_by_role("option", name="cat.npz (maps)").click()
     wait_for_idle(page)
     main = page.get_by_test_id("stMain")
-    expect(main).to_contain_text("Ready-made attention maps, shown unchanged. No model runs here. Model: bert-tiny.")
+    expect(main).to_contain_text(
+        "These attention maps come from a file and are shown unchanged. No model is run. Model: bert-tiny."
+    )
     expect(page.locator(f"{GRID} .main-svg").first).to_be_visible(timeout=SETTLED_MS)
     expect(page).to_have_url(re.compile(r"model=cat\.npz"))
 

@@ -67,7 +67,7 @@ def test_a_tutorials_file_with_its_questions(own_server, tab):
     [
         ("marian", "Step through decoding", "Next step"),
         ("gpt2", "Step through decoding", "Next step"),
-        ("bert", "Look at its attention", "All heads"),
+        ("bert", "Look at the model's attention", "All heads"),
     ],
 )
 def test_a_folder_of_hugging_faces(own_server, tab, model, page_name, shows):

@@ -77,11 +77,11 @@ def test_a_walk_through_the_parts_and_back_by_the_address(server, page):
 def test_a_clicked_bar_chooses_its_token(server, tab):
     page = open_part(tab, server, "?model=reverse&src=abcdef&positions=sentence")
     click_mark(page, "embedding_strengths", 1, 3)
-    expect(chart(page, "embedding_rows")).to_contain_text("What token 4, d, starts from")
+    expect(chart(page, "embedding_rows")).to_contain_text("Initial vector of token 4, d")
     expect_address(page, key="4")
     page.reload()
     wait_for_idle(page)
-    expect(chart(page, "embedding_rows")).to_contain_text("What token 4, d, starts from")
+    expect(chart(page, "embedding_rows")).to_contain_text("Initial vector of token 4, d")
 
 
 def test_a_zoom_survives_a_shift(server, page):

@@ -219,7 +219,7 @@ def votes_on_own_sentences(people, panel, port):
     wait_for_idle(teacher)
     menu_link(teacher, "A room").click()
     wait_for_idle(teacher)
-    teacher.get_by_text("Everybody has their own").click()
+    teacher.get_by_text("Everybody uses their own sentence").click()
     wait_for_idle(teacher)
     for student, sentence in ((first, "你吃饭了吗？"), (second, "今天天气很好。")):
         student.locator(".st-key-source input").fill(sentence)

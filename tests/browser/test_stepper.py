@@ -251,7 +251,7 @@ STRONGEST = """list => {
 def test_a_source_piece_says_who_looks_at_it(player):
     player.locator(".gf-source .gf-chip").nth(3).click()
     note = player.locator(".gf-note")
-    expect(note).to_have_text("Output shaded by attention to ‘▁w3’: most at step 4 (1.00)")
+    expect(note).to_have_text("The output is shaded by its attention to ‘▁w3’, which is strongest at step 4 (1.00)")
     weights = player.locator(".gf-target .gf-chip:not(.gf-start)").evaluate_all(
         "chips => chips.map(chip => Number(chip.style.getPropertyValue('--weight')))"
     )

@@ -24,9 +24,9 @@ def traces(figure):
 def test_each_mark_is_its_number_and_what_is_not_there_has_none():
     figure = aligned_outputs(ROWS, title="two", first=1)
     found = traces(figure)
-    assert list(found["left piece in the left run"].x) == [0.5, 0.9]
-    assert list(found["right piece in the right run"].x) == [0.6, 0.8, 0.7]
-    assert list(found["left piece in the right run"].x) == [0.6, 0.1]
+    assert list(found["left-hand piece in the left-hand run"].x) == [0.5, 0.9]
+    assert list(found["right-hand piece in the right-hand run"].x) == [0.6, 0.8, 0.7]
+    assert list(found["left-hand piece in the right-hand run"].x) == [0.6, 0.1]
     bars = found["KL(left ‖ right) in nats"]
     assert (list(bars.x), list(bars.y), bars.xaxis) == ([0.25, 2.5], [0, 1], "x2")
 
@@ -42,7 +42,7 @@ def test_pieces_stand_on_both_sides_and_differences_are_marked_without_colour():
 def test_without_another_vocabulary_there_are_no_divergences():
     rows = [Row(left="a", right="b", same=False, left_step=0, right_step=0, p_left=0.5, p_right=0.6)]
     figure = aligned_outputs(rows, title="two", first=0)
-    assert set(traces(figure)) == {"left piece in the left run", "right piece in the right run"}
+    assert set(traces(figure)) == {"left-hand piece in the left-hand run", "right-hand piece in the right-hand run"}
     assert "xaxis2" not in figure.layout.to_plotly_json()
 
 

@@ -43,7 +43,7 @@ def test_where_a_piece_was_drawn_the_bars_are_what_it_was_drawn_from():
     assert [note.text for note in figure.layout.annotations] == ["30.0%", "20.0%", "cut off", "50.0%"]
     assert "cut off before sampling" in bars.hovertext[2]
     assert "sampling probability <b>0.2000</b>" in rows.hovertext[1]
-    assert "the model's own: probability <b>0.2500</b>" in rows.hovertext[1]
+    assert "the model's own probability <b>0.2500</b>" in rows.hovertext[1]
     assert list(bars.customdata) == [7, 8, 9, -1]
     assert figure.layout.showlegend
 

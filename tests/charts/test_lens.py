@@ -87,8 +87,11 @@ def test_a_table_needs_one_piece_a_number():
 def test_curves_are_four_lines_over_the_depths():
     figure = curves()
     assert {line.name: list(line.y) for line in figure.data} == {
-        "probability": [0.1, 0.2, 0.9], "rank": [420, 3, 1], "entropy": [1, 2, 0.5], "KL to the last": [9, 3, 0],
-    }  # fmt: skip
+        "probability": [0.1, 0.2, 0.9],
+        "rank": [420, 3, 1],
+        "entropy": [1, 2, 0.5],
+        "KL to the last depth": [9, 3, 0],
+    }
     assert figure.layout.yaxis2.type == "log"
     assert figure.layout.yaxis2.range[0] > 3 > 0 > figure.layout.yaxis2.range[1]  # place 1 on top, 1,000 in view
     assert list(figure.layout.yaxis2.ticktext) == ["1", "10", "100", "1,000"]

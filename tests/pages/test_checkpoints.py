@@ -179,7 +179,7 @@ def test_the_list_is_there_when_nothing_can_be_opened(open_page, broken, monkeyp
     monkeypatch.setattr(loading, "SHIPPED", broken)
     test = open_page(CHECKPOINTS)
     said = [element.value for element in test.error]
-    assert "No checkpoint can be opened. The Checkpoints page says why." in said
+    assert "No checkpoint can be opened. The reasons are on the Checkpoints page." in said
     assert any(sentence.startswith("**broken**") for sentence in said)
 
 

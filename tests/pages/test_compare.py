@@ -260,14 +260,17 @@ def test_the_address_says_the_step_of_both(compare):
         ({"b": "forced=99999"}, "Choose a branch above"),
         ({"b": "model=nowhere"}, "There is no other checkpoint named “nowhere”"),
         ({"b": "src=%F0%9F%98%80"}, "never seen"),
-        ({"b": "do=zero-cross.9.9"}, "The unchanged run is shown."),
+        ({"b": "do=zero-cross.9.9"}, "The unchanged run is shown instead."),
         ({"b": "do=zero-cross.x"}, "In the second run: The link's changes to the model were ignored"),
         (
             {"b": "head=1&layer=1", "compare": "sentences"},
             "The comparison named in the link does not match its second run",
         ),
-        ({"do": "zero-cross.9.9"}, "The unchanged run is shown."),
-        ({"compare": "everything"}, "“compare” in the link is “everything”; auto is used instead."),
+        ({"do": "zero-cross.9.9"}, "The unchanged run is shown instead."),
+        (
+            {"compare": "everything"},
+            "“compare” in the link is “everything”, which is not a valid choice; auto is used instead.",
+        ),
     ],
 )
 def test_a_forged_link_is_said_and_something_sensible_compared(compare, parameters, said):

@@ -95,7 +95,7 @@ def plain(texts):
 def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(open_page, examine_with):
     examine_with(WELL, LOOK, named("broken", BROKEN), NOT)
     test = until_done(open_page(DOCTOR, model="reverse"))
-    assert plain(test.error) == ["reverse is broken: 1 test says so."]
+    assert plain(test.error) == ["reverse is broken: 1 test failed."]
     assert [one.value for one in test.subheader] == [
         ":material/error: Broken: 1 test",
         ":material/visibility: Look at this: 1 test",
@@ -125,7 +125,9 @@ def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(op
     examine_with(SOUND, NOT)
     test = until_done(open_page(DOCTOR, model="reverse"))
     assert not test.success
-    assert plain(test.info) == ["reverse: its numbers and wiring are sound; whether it does its task was not tested."]
+    assert plain(test.info) == [
+        "reverse: its numbers and wiring are sound; whether the model can do its task was not tested."
+    ]
     assert any("**Not tested: whether the model does its task.**" in one for one in plain(test.markdown))
     box = next(one for one in test.expander if one.label == "Examine with your own sentences")
     assert box.proto.expanded
@@ -181,7 +183,7 @@ def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_pa
     gate.opened.set()
     assert plain(test.run().info) == ["The examination was stopped."], "nor does it begin by itself"
     test.button("examine").click().run()
-    assert plain(until_done(test).error) == ["reverse is broken: 1 test says so."]
+    assert plain(until_done(test).error) == ["reverse is broken: 1 test failed."]
     assert examinations.look(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).result is not None
 
 

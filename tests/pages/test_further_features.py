@@ -88,7 +88,8 @@ def test_features_are_named(page):
     tutorial = told_or_noted(page("tutorial", INSIDE, inside="model"))
     assert "unbiased standard deviation" in tutorial
     assert (
-        "These have biases: queries, keys and values, the output of attention, the feed-forward network." in tutorial
+        "These parts have biases: queries, keys and values, the output projection of attention, the feed-forward "
+        "network." in tutorial
     )
     assert "every token has the first of 2 types" in told_or_noted(page("bert", INSIDE, inside="model"))
 

@@ -82,14 +82,14 @@ def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(open_mode
     test = open_model(STEP)
     assert dotted(figure(test, step_pictures.cross_map.key))[0]["y0"] == run().first_row - 0.5
     sent = payload(test, session.STEPPER)["run"]
-    assert (sent["cut"], sent["stop_reason"]) == (True, "Cut off at the limit of 4 pieces.")
+    assert (sent["cut"], sent["stop_reason"]) == (True, "The output was cut off at the limit of 4 pieces.")
     assert "cut" not in told_or_noted(test)
 
 
 def test_the_inside_page_says_how_many_heads_of_keys_and_values(open_model):
     test = open_model(INSIDE)
     assert "3 heads of width 4 that share 1 key-value head" in told_or_noted(test)
-    assert "Self-attention 3 × 4, K and V 1" in json.dumps(figure(test, "model_diagram"), ensure_ascii=False)
+    assert "Self-attention 3 × 4,  K and V1" in json.dumps(figure(test, "model_diagram"), ensure_ascii=False)
 
 
 @pytest.mark.parametrize("part", ["overview", "head", "flow", "table"])

@@ -86,16 +86,16 @@ def test_shapes_are_stated(masks):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"mask": "source", "sentence": 2, "query": 1, "key": 7}, "No: key 7 is padding of sentence 2."),
+        ({"mask": "source", "sentence": 2, "query": 1, "key": 7}, "No: key 7 is padding in sentence 2."),
         ({"mask": "cross", "sentence": 2, "query": 1, "key": 2}, "Yes: key 2 is a piece of sentence 2;"),
         ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3 (the future)."),
-        ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 is query 3 itself."),
+        ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 is at query 3's own position."),
         ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3 and is not padding."),
         (
             {"mask": "decoder", "query": 3, "key": 9},
-            "No: key 9 is padding of sentence 1, and key 9 also comes after query 3 (the future).",
+            "No: key 9 is padding in sentence 1, and key 9 also comes after query 3 (the future).",
         ),
-        ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding of sentence 1. Query 9 is padding itself"),
+        ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding in sentence 1. Query 9 is padding itself"),
         ({"mask": "target", "query": 1, "key": 1}, "Yes: key 1 is the start mark"),
     ],
 )
@@ -259,7 +259,7 @@ def test_a_check_says_what_counts_as_rounding(masks):
 
 def test_one_pad_fits_into_the_longest_sentence(masks):
     test = masks(masks="checks", sentence=3)
-    assert "There is room for one pad." in told(test)
+    assert "There is room for only one pad." in told(test)
     assert not test.slider(key=session.MAX_NEW).disabled
 
 
@@ -278,7 +278,7 @@ def test_guessing_shows_nothing_of_what_comes(masks):
         assert "Guess mode" in sentences(test)
         assert "e → ?" in found
         assert not any(hidden in found for hidden in ("→ d", "d → c"))
-        assert section != "masks" or "Target positions: 3, 3 and 3, padded to 3." in found
+        assert section != "masks" or "Target lengths: 3, 3 and 3 tokens, all padded to 3." in found
     assert open_cells(figure(masks(src="abcdef", guess=1, step=3, mask="decoder"), "mask_bool")).shape == (3, 3)
 
 

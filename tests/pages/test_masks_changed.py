@@ -35,4 +35,4 @@ def test_one_row_is_that_of_the_changed_run_and_the_rest_says_that_it_is_not(mas
 def test_a_key_that_a_change_closes_has_a_reason(masks):
     test = masks(masks="one_row", mask="decoder", src="glass", query=1, key=1, do="causal-hidden", **{"with": ""})
     rows = figure(test, "mask_row")["layout"]["meta"]["table"]["rows"]
-    assert [row[5] for row in rows[:1]] == ["closed by the change to the model, or by a window"]
+    assert [row[5] for row in rows[:1]] == ["closed by a change to the model, or by a layer's window"]

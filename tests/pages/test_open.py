@@ -158,7 +158,7 @@ def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_addr
     test = open_lesson(answers=ANSWERS)
     scale = box(test, "score_scale")
     assert scale.label == "Scale of the scores (score_scale)"
-    assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k unchanged (1)", "1/√16"]
+    assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k is not scaled (factor 1)", "1/√16"]
     assert "Some code does not divide at all (1), or divides by √d_model, with d_model = 16." in said(test).replace(
         "\\", ""
     )

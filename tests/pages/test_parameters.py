@@ -215,7 +215,7 @@ def test_what_does_not_match_is_named_and_the_rest_compared(odd):
     assert f"and {len(unmatched) - 5} more" in said
     gone = next(name for name in a if name not in both)
     test = odd("tiny", against="other", tensor=gone)
-    assert "The other checkpoint has no tensor of this name and shape." in sentences(test)
+    assert "The other checkpoint has no tensor with this name and shape." in sentences(test)
 
 
 def test_a_checkpoint_to_compare_with_is_chosen_among_the_others(odd):

@@ -14,18 +14,18 @@ def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(s
     _, parameters = ways(test)["Begin the 25-minute path"]
     test = step_page("pages/explore/attention.py", **parameters)
     text = " ".join(one.value for one in test.markdown).replace("\\", "")
-    assert "The words of this path" in text
+    assert "Terms for this path" in text
     assert SENTENCE in text
     for term in ("Query, key, value", "Score", "Softmax, weight", "Row, map", "Head, layer", "Logit, probability"):
         assert f"**{term}**" in text
     assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
     assert "walk_weights" in drawn(test)  # the row that they speak of
-    page, onward = ways(test)["To the first question"]
+    page, onward = ways(test)["Go to the first question"]
     assert page == "step"
     test = step_page(**onward)
     assert [one for one in test.radio if str(one.key).startswith("lesson_answer")]
     assert covers(test) == 1
-    assert ways(test)["The words of this path"][0] == "attention"
+    assert ways(test)["Terms for this path"][0] == "attention"
 
 
 def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):

@@ -111,7 +111,10 @@ def test_an_output_that_was_cut_says_so(reverse):
     test = reverse(src="abcdef")
     check(test.slider(key=session.MAX_NEW).set_value(3).run())
     assert output(test) == "fed"
-    assert (run_of(test)["cut"], run_of(test)["stop_reason"]) == (True, "Cut off at the limit of 3 pieces.")
+    assert (run_of(test)["cut"], run_of(test)["stop_reason"]) == (
+        True,
+        "The output was cut off at the limit of 3 pieces.",
+    )
     assert not sentences(test)
     assert address(test)["max"] == "3"
 
@@ -248,7 +251,7 @@ def test_one_refusal_stands_at_the_field_and_goes_with_the_next_try_or_step(reve
 
 def test_a_piece_that_is_there_already_is_said_at_the_field(reverse):
     test = force(reverse(src="abcdef"), "f")
-    assert refusal(test).startswith("The output already has “f” here.")
+    assert refusal(test).startswith("The output already has “f” at this step.")
     assert "f" not in offers(test)
 
 

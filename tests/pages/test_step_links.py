@@ -224,7 +224,9 @@ def reveal(test, text):
 def test_a_wrong_guess_is_not_green(reverse):
     test = reveal(reverse(src="abcdef", guess=1, step=3), "z")
     assert not test.success
-    assert "The output has a different piece. The model gave “z”" in test.warning[0].value.replace("\\", "")
+    assert "The output has a different piece at this step. The model gave “z”" in test.warning[0].value.replace(
+        "\\", ""
+    )
     assert "rank " in test.warning[0].value
     assert len(reveal(reverse(src="abcdef", guess=1, step=3), "d").success) == 1
 

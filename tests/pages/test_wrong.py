@@ -43,7 +43,7 @@ def test_the_losses_of_the_leak_stand_apart_from_the_outputs_and_name_their_mode
     captions = [one.value.replace("\\", "").replace("\u2060", "") for one in test.caption]
     written = [one for one in captions if one.endswith("writes")]
     assert [one.split("”")[0] for one in written] == ["“reverse", "“reverse-leak"]
-    box = captions.index("Both losses are from “reverse-leak”")
+    box = captions.index("Both losses were computed with “reverse-leak”")
     assert all(captions.index(one) < box for one in written)
     assert [captions.index(str(label)) > box for label in (SEEN, UNSEEN)] == [True, True]
     seen, unseen = metrics(test)

@@ -137,7 +137,7 @@ def score_alignment(
     if not any(tokens.links.sure for tokens in usable):
         # For translators: how many sentences, and what is wrong with them, such as "3 with an empty side".
         counted = [say("{count} {reason}", count=n, reason=reason) for reason, n in left_out.items()]
-        reasons = joined("; ", counted) if counted else say("none has a sure link")
+        reasons = joined("; ", counted) if counted else say("no sentence has a sure link")
         raise DataError("{file}: no sentence can be scored ({reasons}).", file=gold.names[0], reasons=reasons)
     usable.sort(key=lambda tokens: (len(tokens.tgt_ids), len(tokens.src_ids)))
     counts, diagonal, outside = [], [], []
@@ -197,7 +197,7 @@ def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target
     """The pair as the model reads it, or why it cannot be used."""
     config = checkpoint.config
     if not pair.source or not pair.target:
-        return say("with an empty side")
+        return say("with an empty source or target")
 
     def clean(text: str) -> str:
         return normalise(text, config.normalisation)
@@ -207,7 +207,7 @@ def _tokens(checkpoint: Checkpoint, pair: GoldPair, source_text: Spacing, target
         src_ids, src_shares = _side(checkpoint.src_tokenizer, pair.source, source_text, clean)
         tgt_ids, tgt_shares = _side(checkpoint.tgt_tokenizer, pair.target, target_text, str)
     except ValueError:
-        return say("whose pieces do not add up to their words")
+        return say("whose pieces cannot be joined into their words")
     if len(src_ids) + len(end) > config.max_len or len(tgt_ids) + 1 > config.max_len:  # 1: the start id
         return say("with more than {most} tokens", most=config.max_len)
     src_shares = np.vstack((src_shares, np.zeros((len(end), len(pair.source)))))

@@ -56,7 +56,7 @@ def read_at_once(
     """
     model = checkpoint.model
     if not model.anatomy.writes or not written:
-        raise QueryError("There is no output to read: this model cannot write, or it wrote nothing.")
+        raise QueryError("There is no output to read: this model does not generate text, or it generated none.")
     source, tap = read_source(checkpoint, query), tap_for(query.interventions, checkpoint)
     src, tgt = torch.tensor([source.ids]), torch.tensor([[*source.prompt_ids, *written[:-1]]])
     recorder, first_row = Recorder(sites), len(source.prompt_ids) - 1

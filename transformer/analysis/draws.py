@@ -72,7 +72,8 @@ def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pa
     how = query.decoding
     if not isinstance(how, Sampling):
         raise QueryError(
-            "draws need sampling; found {found}. Set the decoding to Sampling.", found=type(how).__name__
+            "repeated draws need sampling, but the decoding is {found}. Set the decoding to Sampling.",
+            found=type(how).__name__,
         )
     first = read(checkpoint, [query], most_map_bytes=0)  # the numbers of `run`, which keeps maps
     for start in range(0, len(seeds), MOST_ROWS):

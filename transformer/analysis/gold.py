@@ -49,7 +49,7 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     ]
     if not any(pair.links.sure for pair in pairs):
         raise DataError(
-            "{file}: has no sure link such as `3-4`, so there is nothing to compare with.", file=str(gold)
+            "{file}: has no sure link such as `3-4`, so there are no links to compare with.", file=str(gold)
         )
     hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
     return GoldSet(tuple(path.name for path in paths), hashes, tuple(pairs))
@@ -67,7 +67,7 @@ def _lines(content: bytes, path: Path) -> list[str]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
-            "{file}: not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start
+            "{file}: is not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start
         ) from None
     # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
@@ -88,18 +88,18 @@ def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
 def _outside(side: str, label: str, last: int, count: int) -> Sentence:
     if side == "source":
         return say_n(
-            "{label}: a link refers to source word {last}, but the sentence has {n} word, counted from 0. Give the "
-            "files in the order source, target, links.",
-            "{label}: a link refers to source word {last}, but the sentence has {n} words, counted from 0. Give "
+            "{label}: a link refers to source word {last}, counted from 0, but the source has only {n} word. Give "
+            "the files in the order source, target, links.",
+            "{label}: a link refers to source word {last}, counted from 0, but the source has only {n} words. Give "
             "the files in the order source, target, links.",
             count,
             label=label,
             last=last,
         )
     return say_n(
-        "{label}: a link refers to target word {last}, but the sentence has {n} word, counted from 0. Give the "
+        "{label}: a link refers to target word {last}, counted from 0, but the target has only {n} word. Give the "
         "files in the order source, target, links.",
-        "{label}: a link refers to target word {last}, but the sentence has {n} words, counted from 0. Give the "
+        "{label}: a link refers to target word {last}, counted from 0, but the target has only {n} words. Give the "
         "files in the order source, target, links.",
         count,
         label=label,

@@ -88,7 +88,9 @@ def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> No
         raise QueryError("This model has no head that predicts hidden pieces, so no piece can be hidden.")
     for place in places:
         if not 0 <= place < n_tokens:
-            raise QueryError("token {place} does not exist; this text has {n}.", place=place + 1, n=n_tokens)
+            raise QueryError(
+                "token {place} does not exist; the text ends with token {n}.", place=place + 1, n=n_tokens
+            )
 
 
 @torch.inference_mode()

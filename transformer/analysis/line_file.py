@@ -51,7 +51,7 @@ def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tu
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
-            "{file}: not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
+            "{file}: is not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
             file=label,
             place=error.start,
             byte=content[error.start],
@@ -94,8 +94,8 @@ def _line(number: int, columns: list[str], limits: Limits) -> Line:
         return replace(
             line,
             problem=say_n(
-                "Expected a source, or source TAB reference; found {n} column.",
-                "Expected a source, or source TAB reference; found {n} columns.",
+                "Expected a source, or a source and a reference separated by a tab; found {n} column.",
+                "Expected a source, or a source and a reference separated by a tab; found {n} columns.",
                 len(columns),
             ),
         )

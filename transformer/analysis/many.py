@@ -127,8 +127,8 @@ def _mask(checkpoint: Runnable) -> int:
     """The piece that hides others from an encoder alone; errors as `check_can_run`."""
     if not anatomy(checkpoint.config).fills:
         raise QueryError(
-            "{model} is an encoder-only model without a head for masked pieces. It cannot write, and it gives no "
-            "text a probability, so there is nothing to list. Choose another checkpoint.",
+            "{model} is an encoder-only model without an MLM head. It can neither generate text nor give a text a "
+            "probability, so there is nothing to list. Choose another checkpoint.",
             model=checkpoint.name,
         )
     found = mask_id(checkpoint.src_tokenizer)

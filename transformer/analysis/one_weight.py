@@ -173,9 +173,9 @@ def _check(name: Literal["head", "row", "key"], value: int, count: int) -> None:
         return
     number = value + 1
     missing = {
-        "head": say("head {number} does not exist; there are {count}.", number=number, count=count),
-        "row": say("row {number} does not exist; there are {count}.", number=number, count=count),
-        "key": say("key {number} does not exist; there are {count}.", number=number, count=count),
+        "head": say("head {number} does not exist; the number of heads is {count}.", number=number, count=count),
+        "row": say("row {number} does not exist; the number of rows is {count}.", number=number, count=count),
+        "key": say("key {number} does not exist; the number of keys is {count}.", number=number, count=count),
     }
     raise QueryError(missing[name])
 
@@ -184,7 +184,9 @@ def _mask_of(found: Mapping[str, np.ndarray], n_keys: int, query: int) -> np.nda
     """A row's mask of the first keys [head, key]; all others are closed."""
     mask = np.broadcast_to(found["mask"], found["scores"].shape)[:, query]
     if mask[:, n_keys:].any():
-        raise QueryError("row {row} sees keys after key {last}; they cannot be left out.", row=query + 1, last=n_keys)
+        raise QueryError(
+            "row {row} sees keys after key {last}, so these keys cannot be left out.", row=query + 1, last=n_keys
+        )
     return mask[:, :n_keys]
 
 

@@ -151,7 +151,8 @@ def search_tree(checkpoint: Runnable, query: Query, *, pause: Pause = go_on) -> 
     how = query.decoding
     if not isinstance(how, Beam):
         raise QueryError(
-            "a search tree needs beam search; found {found}. Set the decoding to Beam.", found=type(how).__name__
+            "a search tree needs beam search, but the decoding is {found}. Set the decoding to Beam.",
+            found=type(how).__name__,
         )
     reading = read(checkpoint, [replace(query, hypothesis=0)], most_map_bytes=0)  # with the numbers of `run`
     watcher = _Watcher(how, checkpoint.config.end_ids, len(reading.sources[0].forced))

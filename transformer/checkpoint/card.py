@@ -100,7 +100,7 @@ def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
         except _WrongError as error:
             warnings.append(
                 say(
-                    "card.json: {name} was ignored: found {found}, expected {expected}.",
+                    "card.json: {name} was ignored; found {found}, expected {expected}.",
                     name=name,
                     found=shown(value),
                     expected=error.sentence,

@@ -33,7 +33,7 @@ def check_bytes(needed: int, *, label: str) -> None:
     there = available()
     if there is not None and needed > there:
         raise CheckpointError(
-            "{label}: loading it needs {needed:,} bytes of memory; {there:,} are free.",
+            "{label}: loading it needs {needed:,} bytes of memory, but only {there:,} are free.",
             label=label,
             needed=needed,
             there=max(there, 0),
@@ -45,8 +45,8 @@ def check_disk(folder: Path, needed: int, *, label: str) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise CheckpointError(
-            "{label}: opening it needs {needed:,} bytes for temporary files; {free:,} are free. Set TMPDIR to a "
-            "folder with more space.",
+            "{label}: opening it needs {needed:,} bytes for temporary files, but only {free:,} are free. Set "
+            "TMPDIR to a folder with more space.",
             label=label,
             needed=needed,
             free=free,

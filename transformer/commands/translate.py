@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace) -> None:
     for number, line in lines:
         try:
             if line is None:
-                raise DataError("it is not UTF-8; save it as UTF-8.")
+                raise DataError("the line is not UTF-8; save the text as UTF-8.")
             output = checkpoint.run(checkpoint.query(line, decoding=decoding)).output_text
             print(line, output, sep="\t", flush=True)
         except GlassformerError as error:  # one line that cannot be read does not cost the others

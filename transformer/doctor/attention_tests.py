@@ -52,8 +52,8 @@ of_attention = partial(Test, "attention")
     say("No head is dead"),
     threshold=UNHEARD,
     why=say(
-        "If a head adds only {share:g} of the stream's length, its contribution is nearly lost in 32-bit rounding. "
-        "In the shipped checkpoints, every head adds at least 0.1.",
+        "If a head adds only {share:g} times the stream's length, its contribution is nearly lost in 32-bit "
+        "rounding. In the shipped checkpoints, every head adds at least 0.1 times that length.",
         share=UNHEARD,
     ),
     meaning=say(
@@ -76,7 +76,7 @@ def dead_heads(patient: Patient) -> Measured:
     least = min(loud.values())
     if not silent:
         said = say(
-            "The weakest of {n} heads adds at most {share:.2%} of the stream's length.",
+            "The weakest of {n} heads adds a vector with at most {share:.2%} of the stream's length.",
             n=len(loud), share=least,
         )  # fmt: skip
         return Measured(verdict="well", number=least, said=said)
@@ -90,8 +90,8 @@ def dead_heads(patient: Patient) -> Measured:
             len(silent), whole=len(loud),
         ),
         meaning=say(
-            "In at least one layer, all heads of an attention add nothing to the stream, so this attention passes "
-            "no information between tokens."
+            "In at least one layer, all heads of an attention sub-layer add nothing to the stream, so this "
+            "sub-layer passes no information between tokens."
         ) if whole else "",
         places=tuple(map(str, silent)),
         shown=shown(patient, silent[0]),
@@ -107,13 +107,13 @@ def dead_heads(patient: Patient) -> Measured:
         "together. In the shipped checkpoints, no two heads are closer than 0.77."
     ),
     meaning=say(
-        "Both heads of such a pair look at the same tokens in every sentence, so one of the two attention maps is "
+        "The two heads of each pair look at the same tokens in every sentence, so one of their attention maps is "
         "redundant."
     ),
     causes=say(
-        "When a file was converted, one head's parameters were copied over another's, or shared key-value heads "
-        "were repeated wrongly. Or both heads started with the same values and always got the same gradients. "
-        "Compare the file with the original. Before you train this model further, give the heads different values."
+        "When the file was converted, one head's parameters overwrote another's, or shared key-value heads were "
+        "repeated wrongly; or both heads started with the same values and always got the same gradients. Compare "
+        "the file with the original. Before you train this model further, give the heads different values."
     ),
     finds=("two-equal-heads",),
 )
@@ -125,13 +125,15 @@ def equal_heads(patient: Patient) -> Measured:
     least = min(apart for *_, apart in pairs)
     alike = _with_equal_maps(patient, [(a, b) for a, b, apart in pairs if apart < ALIKE])
     if not alike:
-        said = say("The two most similar heads within a layer have a distance of {apart:.2f}.", apart=least)
+        said = say("Within a layer, the distance between the two most similar heads is {apart:.2f}.", apart=least)
         return Measured(verdict="well", number=least, said=said)
     return Measured(
         verdict="look",
         number=least,
         said=say_n(
-            "{n} pair of heads has the same W_Q and W_K.", "{n} pairs of heads have the same W_Q and W_K.", len(alike)
+            "In {n} pair of heads, both heads have the same W_Q and W_K.",
+            "In {n} pairs of heads, both heads have the same W_Q and W_K.",
+            len(alike),
         ),
         places=tuple(f"{a} = {b}" for a, b in alike),
         shown=shown(patient, alike[0][0]),
@@ -182,8 +184,8 @@ def _of_flat(patient: Patient, flat: list[Head], least: float, said: Sentence) -
 
 
 _WHY_FLAT = say(
-    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, every head has "
-    "scores that differ by at least 0.6.",
+    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, the scores of "
+    "every head differ by at least 0.6.",
     flat=FLAT,
 )
 _CAUSES_FLAT = say(
@@ -196,7 +198,10 @@ _CAUSES_FLAT = say(
     say("No head gives all keys the same weight"),
     threshold=FLAT,
     why=_WHY_FLAT,
-    meaning=say("Such a head takes the plain mean of all values that it may see: it cannot choose between tokens."),
+    meaning=say(
+        "A head with equal weights takes the plain mean of all values that it may see, so it cannot choose between "
+        "tokens."
+    ),
     causes=_CAUSES_FLAT,
     of_a_leak=True,
     sees=("source-is-lost",),
@@ -223,7 +228,7 @@ def uniform_heads(patient: Patient) -> Measured:
     threshold=FLAT,
     why=_WHY_FLAT,
     meaning=say(
-        "Such a head ignores the query: every token gets the same mixture of values, as if all tokens had the same "
+        "A head that ignores the query gives every token the same mixture of values, as if all tokens had the same "
         "query."
     ),
     causes=_CAUSES_FLAT,
@@ -253,11 +258,11 @@ def collapsed_heads(patient: Patient) -> Measured:
     threshold=MANY_SATURATED,
     why=say(
         "In a trained model, some heads put nearly all their weight on one key, but most do not: in the shipped "
-        "checkpoints, at most 2 % of the rows are this sharp."
+        "checkpoints, this happens in at most 2 % of the rows."
     ),
     meaning=say(
-        "The softmax is saturated: attention copies single tokens instead of mixing them. In training, no gradient "
-        "reaches the queries and keys of these rows."
+        "The softmax is saturated: attention copies single tokens instead of mixing several. In training, no "
+        "gradient reaches the queries and keys of the saturated rows."
     ),
     causes=say(
         "The scores were not divided by the square root of d_head, the number of heads differs from training, the "
@@ -317,8 +322,9 @@ def attention_sinks(patient: Patient) -> Measured:
             len(resting),
         ),
         meaning=say(
-            "Such a token is called an attention sink: weights add up to 1, so a head with nothing to do in a "
-            "sentence still has to put its weight somewhere. Healthy trained models have such heads, too."
+            "A first or last token that gets most of the weight is called an attention sink. Weights add up to 1, "
+            "so a head with nothing to do in a sentence still has to put its weight somewhere. Healthy trained "
+            "models have such heads, too."
         ),
         places=tuple(map(str, resting)),
         shown=shown(patient, resting[0]),

@@ -85,7 +85,7 @@ def worst(patient: Patient) -> Shown:
 
 
 _NO_PAIRS: Sentence = say(
-    "This was not tested: there are no pairs. Provide some pairs of a source and its right output."
+    "This was not tested because there are no pairs. Provide some: each pair is a source with its correct output."
 )
 _NO_LOSS: Sentence = say("This model does not generate text and has no MLM head, so no loss can be computed.")
 _NOT_READ: Sentence = say("This model could not read the pairs.")
@@ -141,7 +141,7 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
         "model that has only learnt how frequent each piece is reaches about {share:g}.",
         share=MOST_OF_CHANCE,
     ),
-    meaning=say("On these texts the model does not do what it was trained for, or it was hardly trained."),
+    meaning=say("On these texts, the model does not do what it was trained for, or it was hardly trained at all."),
     causes=say(
         "The model may have been trained without the causal mask, or on targets that were not shifted. The marks "
         "around source and target (such as an end mark after the source, or the start id), the tokenizer or the "
@@ -177,7 +177,8 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
     perplexity = math.exp(min(mean, 50.0))
     said = (
         say(
-            "The loss is {loss:.2f} nats per piece (perplexity {perplexity:,.1f}); guessing would give {chance:.2f}.",
+            "The loss is {loss:.2f} nats per piece (perplexity {perplexity:,.1f}); guessing would give a loss of "
+            "{chance:.2f}.",
             loss=mean, perplexity=perplexity, chance=chance,
         )
         if found is None
@@ -201,7 +202,7 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
     why=say(
         "This is how much the loss rises from the first half of a text to the second, in nats per piece. The more "
         "of a text is known, the easier it is to continue, so in a healthy model the loss falls or stays the same. "
-        "With only a few sentences, a rise of {most:g} does not happen by chance.",
+        "Even with only a few sentences, a rise of {most:g} does not happen by chance.",
         most=LATER_WORSE,
     ),
     meaning=say("The model loses track: the further it gets into a text, the worse it predicts the next piece."),
@@ -225,19 +226,20 @@ def loss_by_position(patient: Patient) -> Measured:
 
 @Test(
     "behaviour",
-    say("The model writes as well as it predicts"),
+    say("Writing on its own, the model does as well as when it predicts the reference"),
     threshold=GAP,
     why=say(
-        "This is the share of pieces that the model predicts correctly, minus the share that its own outputs have "
-        "in common with the references. On the same pairs, it is below 0.3 in a healthy model."
+        "This is the share of reference pieces that the model predicts correctly, minus the share of pieces that "
+        "its own outputs have in common with the references, both on the same pairs. In a healthy model, this "
+        "difference is below 0.3."
     ),
     meaning=say(
         "The model does well when it is given the right text so far, and badly when it has to write that text "
         "itself. Its training loss therefore says nothing about its outputs."
     ),
     causes=say(
-        "When the whole text is given, the model sees the piece it has to predict (no causal mask, or targets that "
-        "were not shifted). Or decoding differs from training: it uses a different start id, reads the cache "
+        "When the model is given the whole text, it sees the piece it has to predict (no causal mask, or targets "
+        "that were not shifted). Or decoding differs from training: it uses a different start id, reads the cache "
         "wrongly, or counts positions differently."
     ),
 )
@@ -282,9 +284,9 @@ def _of_pairs(patient: Patient) -> Guesses:
     "behaviour",
     say("The loss matches training"),
     why=say(
-        "This is the loss on the pairs minus the loss that the training reported. On similar pairs, the two are "
-        "about the same if the model is opened with its training settings. If the loss is less than twice the "
-        "reported one, the pairs alone may explain the difference."
+        "This is the loss on the pairs minus the loss reported in training. If the pairs are of the same kind and "
+        "the model is opened with its training settings, the two losses are about equal. If the loss on the pairs "
+        "is less than twice the reported loss, the choice of pairs alone may explain the difference."
     ),
     meaning=say(
         "Something is computed differently than in training, the parameters are not those from the end of "
@@ -302,11 +304,11 @@ def reported(patient: Patient) -> Measured:
     was = patient.reported if patient.reported is not None else _of_curve(patient)
     if was is None:
         raise NotTested(
-            "The loss that the training reported is unknown. Provide the reported loss on texts that the model was "
-            "not trained on."
+            "The loss reported in training is unknown. Provide it, as measured on texts that the model was not "
+            "trained on."
         )
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
-        raise NotTested("Without pairs, there is no loss to compare with the one that the training reported.")
+        raise NotTested("Without pairs, there is no loss to compare with the loss reported in training.")
     mean = loss_of(patient.checkpoint, patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(

@@ -116,7 +116,7 @@ def collapsed_embeddings(patient: Patient) -> Measured:
     found = [(one.name, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
     found = [one for one in found if one[1] == one[1]]  # not NaN
     if not found:
-        raise NotTested("No embedding table could be examined: they contain NaN or infinite values.")
+        raise NotTested("No embedding table could be examined, because they all contain NaN or infinite values.")
     narrow, cosine, _ = max(found, key=lambda one: one[1])
     flat, _, share = min(found, key=lambda one: one[2])
     bad = tuple(name for name, alike, wide in found if alike > NARROW or wide < FEW_DIRECTIONS)
@@ -125,7 +125,7 @@ def collapsed_embeddings(patient: Patient) -> Measured:
         verdict="broken" if bad else "well",
         number=cosine if by_cosine else share,
         threshold=NARROW if by_cosine else FEW_DIRECTIONS,
-        said=say("The mean cosine of two rows of {table} is {cosine:.2f}.", table=narrow, cosine=cosine)
+        said=say("The mean cosine between two rows of {table} is {cosine:.2f}.", table=narrow, cosine=cosine)
         if by_cosine
         else say("{table} uses {share:.1%} of its possible directions.", table=flat, share=share),
         places=bad,
@@ -145,7 +145,7 @@ def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
     say("Every piece has its own row"),
     threshold=1.0,
     why=say("Each row is learned separately, and no two rows start with the same values."),
-    meaning=say("The model cannot distinguish these pieces: it reads the same vector for all of them."),
+    meaning=say("The model cannot distinguish these pieces, because it reads the same vector for all of them."),
     causes=say(
         "Pieces were added to the vocabulary later and given the same row, rows started at 0 and were never "
         "trained, or the table was put together from parts and some of them were used twice. Pieces that no text "

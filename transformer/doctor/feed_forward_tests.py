@@ -107,8 +107,8 @@ class _Visitor:
     say("Neurons fire"),
     threshold=MANY_DEAD,
     causes=say(
-        "The learning rate was so high that biases were pushed far below 0; with ReLU, such neurons no longer get "
-        "a gradient. Or an import filled a bias or a row of W_up with something else, or the activation function "
+        "The learning rate was so high that biases were pushed far below 0 (with ReLU, such neurons no longer get "
+        "a gradient), an import filled a bias or a row of W_up with wrong values, or the activation function "
         "differs from training. Look at the layer's pre-activations. If you train again, use a lower learning rate "
         "or a longer warm-up."
     ),
@@ -168,15 +168,19 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
 def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
     if stack == "encoder":
         return say_n(
-            "{n:,} neuron is dead. In encoder layer {layer}, {share:.0%} of the neurons are dead.",
-            "{n:,} neurons are dead. In encoder layer {layer}, {share:.0%} of the neurons are dead.",
+            "{n:,} neuron is dead. The layer with the most dead neurons is encoder layer {layer}, where "
+            "{share:.0%} are dead.",
+            "{n:,} neurons are dead. The layer with the most dead neurons is encoder layer {layer}, where "
+            "{share:.0%} are dead.",
             n_dead,
             layer=layer + 1,
             share=share,
         )
     return say_n(
-        "{n:,} neuron is dead. In decoder layer {layer}, {share:.0%} of the neurons are dead.",
-        "{n:,} neurons are dead. In decoder layer {layer}, {share:.0%} of the neurons are dead.",
+        "{n:,} neuron is dead. The layer with the most dead neurons is decoder layer {layer}, where {share:.0%} "
+        "are dead.",
+        "{n:,} neurons are dead. The layer with the most dead neurons is decoder layer {layer}, where {share:.0%} "
+        "are dead.",
         n_dead,
         layer=layer + 1,
         share=share,

@@ -185,8 +185,8 @@ def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
         return _leaking(way, way.said(closed.mean, seeing.mean), share, "broken" if sure else "look")
     if closed.mean >= MOST_OF_CHANCE * chance:
         unknown = say(
-            "The model predicts the pairs badly both with the causal mask and without it, so this test decides "
-            "nothing."
+            "The model predicts the pairs badly both with the causal mask and without it, so this test cannot show "
+            "whether there was a leak."
         )
         raise NotTested(joined(" ", [said, unknown]))
     return Measured(verdict="well", number=share, said=said)

@@ -44,8 +44,8 @@ SOURCE_SEEN = 0.01
     say("Token order matters"),
     threshold=ORDER_SEEN,
     why=say(
-        "Rounding changes the attention output by at most 0.000002 of its length. In trained models, positions "
-        "change it by at least 0.01 of its length."
+        "When tokens are reordered, rounding alone changes the attention output by at most 0.000002 of its length. "
+        "In trained models, positions change it by at least 0.01 of its length."
     ),
     meaning=say("The order of the tokens is lost: to this model, every sentence is an unordered bag of pieces."),
     causes=say(
@@ -73,7 +73,7 @@ def positions(patient: Patient) -> Measured:
     said = (
         say(
             "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its "
-            "length. This is only rounding.",
+            "length. This is only rounding error.",
             least=least,
         )
         if lost
@@ -91,15 +91,15 @@ def positions(patient: Patient) -> Measured:
 def _no_positions(patient: Patient) -> Measured:
     return Measured(
         verdict="look",
-        said=say("According to its config, this model uses no positions."),
+        said=say("According to its config, this model does not use positions."),
         meaning=say("The encoder reads every sentence as an unordered bag of pieces: the order is lost.")
         if patient.anatomy.reads
         else say(
             "This decoder can tell a token's position only from the causal mask, and only from the second layer on."
         ),
         causes=say(
-            "Some models are trained without positions. If this one was not, its config is wrong: set the "
-            "positions that it was trained with."
+            "Some models are trained without positions. If this one was trained with positions, its config is "
+            "wrong: set it to the positions used in training."
         ),
         shown=Shown(page="inside", panel="model"),
     )
@@ -144,10 +144,10 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     ),
     meaning=say("The output does not depend on the source: the decoder writes whatever is likely without it."),
     causes=say(
-        "The encoder's output does not reach the decoder, the mask closes all of cross-attention (it uses True for "
-        "“may not attend” where True should mean “may attend”), or the weights of cross-attention were not loaded. "
-        "Or the model was not trained long enough to use the source; its loss then stays at the level of a "
-        "language model."
+        "The encoder's output does not reach the decoder, the mask closes all keys of cross-attention (it uses "
+        "True for “may not attend” where True should mean “may attend”), or the weights of cross-attention were "
+        "not loaded. Or the model was not trained long enough to use the source; its loss then stays at the level "
+        "of a language model."
     ),
     cause=BELOW,
     of_a_leak=True,
@@ -160,7 +160,9 @@ def source(patient: Patient) -> Measured:
         raise NotTested("This model has no cross-attention: it reads one text only.")
     rows = patient.written
     if not rows:
-        raise NotTested("There are no sentences with which to compare sources. Provide pairs or sentences.")
+        raise NotTested(
+            "This test compares different sources, but there are no sentences. Provide pairs or sentences."
+        )
     drawing, config = Drawing(patient.checkpoint, patient.seed), patient.config
     says_nothing = config.unk_id if config.unk_id is not None else config.eos_id
     moves: dict[str, list[float]] = {"another": [], "shuffled": [], "blank": []}
@@ -177,8 +179,8 @@ def source(patient: Patient) -> Measured:
     used = max(means.values()) > SOURCE_SEEN
     shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
     said = say(
-        "The next piece's probabilities change by {another:.2g} nats (KL) with another sentence's source, by "
-        "{shuffled:.2g} with a shuffled source, and by {blank:.2g} with a blank source.",
+        "The next piece's probabilities change by {another:.2g} nats (KL) if the model reads another sentence's "
+        "source, by {shuffled:.2g} if the source is shuffled, and by {blank:.2g} if it is blank.",
         another=means["another"],
         shuffled=means["shuffled"],
         blank=means["blank"],

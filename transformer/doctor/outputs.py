@@ -76,8 +76,8 @@ def _judgeable(patient: Patient) -> list[Output]:
         raise NotTested(_FEW)
     if not patient.anatomy.reads and not patient.samples.targets:
         raise NotTested(
-            "A decoder-only model may continue a text without end. Provide pairs that show how a text should "
-            "continue."
+            "A decoder-only model may continue a text indefinitely, so its outputs cannot be judged without pairs. "
+            "Provide pairs that show how a text should continue."
         )
     return found
 
@@ -158,7 +158,7 @@ def copying(patient: Patient) -> Measured:
     found = _judgeable(patient)
     if not _is_to_change(patient, found):
         raise NotTested(
-            "Nothing shows that outputs should differ from their sources. Provide pairs in which they do."
+            "It is unknown whether outputs should differ from their sources. Provide pairs in which they differ."
         )
     copies = [one for one in found if _bare(one.text) == _bare(one.trace.source_text)]
     faulty = [one for one in copies if one.wanted is None or _bare(one.text) != _bare(one.wanted)]
@@ -184,10 +184,10 @@ def _bare(text: str) -> str:
     "behaviour",
     say("Outputs have the right length"),
     why=say(
-        "Over several sentences, lengths even out: a model that knows its task writes between half and twice as "
-        "much as it should."
+        "Over several sentences, differences in length even out: a model that knows its task writes between half "
+        "and twice as much as it should."
     ),
-    meaning=say("With such lengths, the outputs cannot be right: most of the content is missing or superfluous."),
+    meaning=say("Outputs so short or so long cannot be correct: most of the content is missing or superfluous."),
     causes=say(
         "Too short: the training targets start with an end mark, the start id is the id of the end mark, or the "
         "model does not use the source. Too long: the training targets have no end mark, or the model repeats "
@@ -217,7 +217,7 @@ def lengths(patient: Patient) -> Measured:
     "behaviour",
     say("Different sources, different outputs"),
     threshold=HALF,
-    why=say("Different sentences need different outputs; two sentences rarely have the same output."),
+    why=say("Different sentences need different outputs, so two sentences rarely have the same output."),
     meaning=say(
         "The output hardly depends on the source: the model writes something that fits every source a little."
     ),
@@ -236,7 +236,7 @@ def variety(patient: Patient) -> Measured:
     expected = Counter(one.wanted for one in by_source.values() if one.wanted is not None).most_common(1)
     share = (n if n > 1 else 0) / len(by_source)
     said = say(
-        "Of {n} different sources, {share:.0%} get the same output, the most common one.",
+        "The most common output was written for {share:.0%} of {n} different sources.",
         share=share,
         n=len(by_source),
     )

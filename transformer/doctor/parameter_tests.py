@@ -197,7 +197,7 @@ def precision(patient: Patient) -> Measured:
     threshold=0,
     why=say("Training changes each value of a matrix by a different amount, so the values are never all equal."),
     meaning=say(
-        "Multiplying by such a matrix loses nearly all information. If the matrix is all zeros, a part of the "
+        "Multiplying by a constant matrix loses nearly all information. If the constant is 0, that part of the "
         "model is cut off."
     ),
     causes=say(
@@ -231,9 +231,9 @@ def constant(patient: Patient) -> Measured:
     causes=say(
         "The names of these matrices did not match when weights were loaded with `strict=False` (transformers then "
         "reports them as newly initialized). Or they got no gradient: they were frozen, not used, or not passed to "
-        "the optimizer. In an encoder, they also get no gradient if the decoder sees what it has to predict, "
-        "because it then needs no source. Or this checkpoint was saved before training. Look at what was missing "
-        "when it was loaded."
+        "the optimizer. Encoder matrices also get no gradient if the decoder can see the pieces that it has to "
+        "predict, because it then does not need the source. Or this checkpoint was saved before training. Look up "
+        "which names were missing when the weights were loaded."
     ),
     of_a_leak=True,
 )
@@ -254,7 +254,7 @@ def initial(patient: Patient) -> Measured:
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("Judging by the values, no matrix still has its initial values.")
+    well = say("Judging by the values, no matrix is still as it was initialised.")
     return _found(bad, min(found.values()), said=said, well=well)
 
 
@@ -262,16 +262,17 @@ def initial(patient: Patient) -> Measured:
     say("Singular values are spread out"),
     threshold=DIRECTIONS,
     why=say(
-        "The effective rank is e to the power of the entropy of the squared singular values, taken as shares of "
-        "their sum. If n singular values are equal and the rest are 0, the effective rank is n. In healthy models, "
-        "it is at least a third of the width."
+        "Divide each squared singular value by the sum of all squares: the effective rank is e to the power of the "
+        "entropy of these shares. If n singular values are equal and the rest are 0, the effective rank is n. In "
+        "healthy models, it is at least a third of the width."
     ),
     meaning=say(
-        "Whatever vector these matrices multiply, the result lies almost on one line: only one number gets through."
+        "Whatever vector is multiplied by one of these matrices, the result lies almost on one line, so it carries "
+        "little more than a single number."
     ),
     causes=say(
-        "Training collapsed (weight decay far too strong, a learning rate that was too high for a while), or the "
-        "matrix was compressed to a low rank on purpose."
+        "Training collapsed (weight decay far too strong, or a learning rate that was too high for a while), or "
+        "the matrix was compressed to a low rank on purpose."
     ),
 )
 def rank(patient: Patient) -> Measured:
@@ -306,15 +307,15 @@ def _effective_rank(matrix: Tensor) -> float:
 
 
 @of_weights(
-    say("Norms let the stream through"),
+    say("Norms keep most of the stream"),
     threshold=MOST,
-    why=say(
-        "Large models switch off single dimensions, but no healthy model switches off most dimensions of a norm."
+    why=say("Large models switch off a few dimensions of a norm, but no healthy model switches off most of them."),
+    meaning=say(
+        "A norm whose gains are mostly 0 hides almost all of the stream from the part of the model after it."
     ),
-    meaning=say("The part after such a norm sees almost nothing of the stream."),
     causes=say(
-        "Gains stored as their distance from 1 (Gemma) were read as the gains themselves, weight decay was applied "
-        "to the norms, or the tensor was missing and stayed 0."
+        "Gains that are stored as their difference from 1 (as in Gemma) were read as the gains themselves, weight "
+        "decay was applied to the norms, or the tensor was missing, so the gains stayed 0."
     ),
 )
 def norm_gains(patient: Patient) -> Measured:
@@ -333,18 +334,18 @@ def norm_gains(patient: Patient) -> Measured:
         len(bad),
         first=next(iter(bad), ""),
     )
-    return _found(bad, max(found.values()), said=said, well=say("The norms let most dimensions through."))
+    return _found(bad, max(found.values()), said=said, well=say("The norms keep most dimensions."))
 
 
 @of_weights(
     say("Every layer was trained"),
     threshold=ONE,
     why=say(
-        "This is how far the standard deviations of a layer's matrices are from a typical initial value (0.01, "
-        "0.02 or 1/√d_model), in units of random variation. It is about 1 in a newly initialised layer and at "
-        "least 30 in healthy models."
+        "This number is how far the standard deviations of a layer's matrices are from a typical initial value "
+        "(0.01, 0.02 or 1/√d_model), in units of the variation expected by chance. It is about 1 in a newly "
+        "initialised layer and at least 30 in healthy models."
     ),
-    meaning=say("Such a layer still has its initial values: what it computes is noise."),
+    meaning=say("The layer still has its initial values, so it computes only noise."),
     causes=say(
         "The layer was missing from the file or had different names there, and the file was loaded with "
         "`strict=False`. Or the layer was frozen or not passed to the optimizer, or the model was trained for only "
@@ -374,7 +375,7 @@ def drawn_layers(patient: Patient) -> Measured:
         len(bad),
         first=next(iter(bad), ""),
     )
-    well = say("In every layer, some matrix no longer has a typical initial standard deviation.")
+    well = say("Every layer has at least one matrix whose standard deviation is no longer a typical initial value.")
     return _found(bad, min(found.values()), said=said, well=well, fault="look")
 
 
@@ -391,13 +392,12 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
         "change by similar amounts in training: in all healthy models tested, W_K ÷ W_Q was 0.97 to 1.02."
     ),
     meaning=say(
-        "Something was added to one of the two matrices, or one of them was scaled, so the scores differ from "
-        "those in training."
+        "W_Q or W_K was scaled, or something was added to it, so the attention scores differ from those in training."
     ),
     causes=say(
-        "One matrix contains noise (values quantised too coarsely, or noise that was added), the scale of the "
-        "scores was multiplied into W_Q or W_K while the file was converted, or the two matrices were initialised "
-        "differently (as in T5). Compare the file with the original."
+        "W_Q or W_K contains noise (because its values were quantised too coarsely, or because noise was added), "
+        "the scale of the scores was multiplied into one of them while the file was converted, or the two matrices "
+        "were initialised differently (as in T5). Compare the file with the original."
     ),
     finds=("keys-drowned-in-noise",),
 )
@@ -413,9 +413,13 @@ def balance(patient: Patient) -> Measured:
             if 0 < query < math.inf and 0 < key < math.inf:
                 found[f"{kind}.{layer + 1}"] = key / query
     if not found:
-        raise NotTested("This model has no attention whose matrices could be compared.")
+        raise NotTested("This model has no W_Q and W_K that can be compared.")
     mean = math.exp(sum(map(math.log, found.values())) / len(found))
-    said = say("W_K is {times:.2f} times as large as W_Q, on average over {n} attentions.", times=mean, n=len(found))
+    said = say(
+        "On average over {n} attention sub-layers, the standard deviation of W_K is {times:.2f} times that of W_Q.",
+        times=mean,
+        n=len(found),
+    )
     number = max(mean, 1 / mean)
     if 1 / APART < mean < APART:
         return Measured(verdict="well", number=number, said=said)
@@ -426,7 +430,9 @@ def balance(patient: Patient) -> Measured:
 
 @of_weights(
     say("Tied tables are identical"),
-    meaning=say("These tables were once a single table, or started as copies, and were then trained separately."),
+    meaning=say(
+        "These tables were once a single table, or started as copies of each other, and were then trained separately."
+    ),
     causes=say(
         "The training code tied the weights, but saving or loading made two copies, and training continued with "
         "both. Tie them again before you train further. If they were untied on purpose, nothing is wrong."
@@ -447,7 +453,8 @@ def copies(patient: Patient) -> Measured:
         said = say("Tied tables are identical, and no table looks like a copy of another.")
         return Measured(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
     said = say(
-        "Two tables are nearly equal, but not quite: their corresponding rows have a mean cosine of {most:.4f}.",
+        "Two tables are almost but not exactly equal: the cosine similarity of their corresponding rows is "
+        "{most:.4f} on average.",
         most=most,
     )
     places = tuple(name for name, cosine in alike.items() if cosine > COPY)
@@ -457,19 +464,19 @@ def copies(patient: Patient) -> Measured:
 
 
 _WHY_COPIES: Final = say(
-    "In tables that were trained separately, corresponding rows have a mean cosine of −0.3 to 0.1. In copies, it "
-    "is above 0.99."
+    "In tables that were trained separately, the mean cosine similarity of corresponding rows is −0.3 to 0.1; in "
+    "copies, it is above 0.99."
 )
 
 
 @of_weights(
     say("Every piece has an embedding"),
     threshold=0,
-    why=say("Rows are initialised at random; only the padding row is set to 0 on purpose."),
-    meaning=say("The model reads nothing but zeros for these pieces."),
+    why=say("The rows of an embedding table are initialised at random; only the padding row is set to 0 on purpose."),
+    meaning=say("The embeddings of these pieces contain only zeros, so the model gets no information from them."),
     causes=say(
         "The vocabulary was enlarged after training, `padding_idx` was a different id from the config's pad_id, or "
-        "the rows only fill the table up to a round size and no text uses them."
+        "no text uses these rows, which only bring the table to a round size."
     ),
 )
 def zero_rows(patient: Patient) -> Measured:
@@ -486,7 +493,7 @@ def zero_rows(patient: Patient) -> Measured:
     said = say_n(
         "{n} row is all 0: {first}.", "{n} rows are all 0; the first is {first}.", n, first=next(iter(bad), "")
     )
-    well = say("No piece except padding has an embedding of zeros.")
+    well = say("No piece except padding has an embedding that is all zeros.")
     return _found(bad, n, said=said, well=well, fault="look")
 
 

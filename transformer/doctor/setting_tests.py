@@ -161,9 +161,9 @@ of_setting = partial(
     Test,
     "wiring",
     why=say(
-        "In healthy models, no other value of a setting lowers the loss by more than 0.016 nats per piece; wrong "
-        "settings raise it by 0.06 to 10. A better value counts only if its gain is larger than chance would "
-        "explain, or if the gain is above 0.1 and the loss falls on every text."
+        "In healthy models, changing a setting lowers the loss by at most 0.016 nats per piece; a wrong setting "
+        "raises it by 0.06 to 10. A different value counts as better only if the loss falls by more than chance "
+        "explains, or by more than 0.1 on average and on every text."
     ),
 )
 
@@ -187,7 +187,7 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     """Try the neighbours."""
     if patient.broken_below:
         raise NotTested(
-            "Settings can be compared only once these tests pass: {tests}. Until then, any change may lower the "
+            "Settings can be compared only after these tests pass: {tests}. Until then, any change may lower the "
             "loss by chance.",
             tests=", ".join(patient.broken_below),
         )
@@ -200,7 +200,7 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         )  # fmt: skip
     losses = [(one, loss) for one in values(patient) if (loss := loss_of_neighbour(patient, one))]
     if not losses:
-        raise NotTested("No other value of this setting fits the parameters of this model.")
+        raise NotTested("The shapes of this model's parameters allow no other value of this setting.")
     best, after = min(losses, key=lambda pair: pair[1].mean)
     gain = before.mean - after.mean
     needed = GAIN + max(0.0, before.mean - EASY) / 2
@@ -233,13 +233,13 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
             after=after.mean,
         ),
         headline=_trained_with(best) if sure else "",
-        meaning=say("The parameters were trained with a different setting from the one used here.")
+        meaning=say("The parameters were trained with a setting that differs from the model's present one.")
         if sure
-        else say("The model does better with another setting, but still not well: something else is wrong, too.")
+        else say("The model does better with a different setting, but still poorly, so something else is wrong too.")
         if judged and beyond_chance
         else say(
-            "With another setting, the model is more certain of what it writes, but it may be certain and wrong. "
-            "Only pairs can decide: provide some, or more of them."
+            "With a different setting, the model is more certain of what it writes, but it may be certain and "
+            "still wrong. Only sentence pairs can settle this: provide some, or add more."
         ),
         places=(best.name,),
         shown=shown,
@@ -258,21 +258,24 @@ def _trained_with(best: Neighbour) -> Sentence:
     """What the training had, and the model has not."""
     if best.changes.get("score_scale") == 1.0:
         return say(
-            "The model was trained without dividing the attention scores by √d_head, but here they are divided."
+            "The model was trained without dividing the attention scores by √d_head, but its present settings "
+            "divide them."
         )
     if not best.by:
-        return say("The model was trained with {best}, but a different value is used here.", best=best.name)
+        return say(
+            "The model was trained with {best}, but its settings now contain a different value.", best=best.name
+        )
     where = ", ".join(best.stacks)
     if best.by > 0:
         return say_n(
-            "The model was trained with positions that begin {n} row later than here ({where}).",
-            "The model was trained with positions that begin {n} rows later than here ({where}).",
+            "In training, the model's positions began {n} row later in their table than they do now ({where}).",
+            "In training, the model's positions began {n} rows later in their table than they do now ({where}).",
             best.by,
             where=where,
         )
     return say_n(
-        "The model was trained with positions that begin {n} row earlier than here ({where}).",
-        "The model was trained with positions that begin {n} rows earlier than here ({where}).",
+        "In training, the model's positions began {n} row earlier in their table than they do now ({where}).",
+        "In training, the model's positions began {n} rows earlier in their table than they do now ({where}).",
         -best.by,
         where=where,
     )
@@ -287,8 +290,9 @@ def _better_on_each(after: Loss, before: Loss) -> bool:
     say("Attention scores are scaled as in training"),
     causes=say(
         "The cause is the line that computes the scores. `q @ k.transpose(-2, -1) / math.sqrt(d_head)` divides "
-        "them by √d_head; some code does not divide them, or divides by √d_model, and no file says which. A model "
-        "has to be opened with the settings of its training: set score_scale to the value that does best here."
+        "them by √d_head; some code does not divide them, or divides by √d_model, and weights files do not store "
+        "which. A model has to be opened with the settings that it was trained with: set score_scale to the value "
+        "with the lowest loss."
     ),
     cause=BELOW + 2,
     finds=("scores-not-scaled",),
@@ -311,10 +315,10 @@ def score_scale(patient: Patient) -> Iterator[Neighbour]:
 
 
 @of_setting(
-    say("The number of heads is right"),
+    say("The number of heads is correct"),
     causes=say(
         "A weights file does not store the number of heads, and any divisor of d_model loads without an error. "
-        "Look up the number in the training code or its arguments, or set it to the value that does best here."
+        "Look up the number in the training code or its arguments, or set it to the value with the lowest loss."
     ),
     cause=BELOW + 1,
     finds=("too-few-heads", "too-many-heads", "one-head"),
@@ -331,7 +335,7 @@ def n_heads(patient: Patient) -> Iterator[Neighbour]:
 
 
 @of_setting(
-    say("The embedding scale is right"),
+    say("The embedding scale is correct"),
     causes=say(
         "Some models multiply token embeddings by the square root of d_model: fairseq, Marian and the Annotated "
         "Transformer do; GPT-2, BERT and many tutorials do not. Change scale_embedding to the opposite value."
@@ -363,8 +367,8 @@ def norm(patient: Patient) -> Iterator[Neighbour]:
 @of_setting(
     say("The activation function matches training"),
     causes=say(
-        "The activation function has no parameters, so no file stores it; `nn.TransformerEncoderLayer` uses ReLU "
-        "by default. Set activation to the value that does best here."
+        "The activation function has no parameters, so weights files do not store it; `nn.TransformerEncoderLayer` "
+        "uses ReLU by default. Set activation to the value with the lowest loss."
     ),
     cause=BELOW + 6,
 )

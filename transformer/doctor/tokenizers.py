@@ -33,19 +33,22 @@ _NAMES: dict[str, frozenset[str]] = {
     "eos": frozenset({"</s>", "[SEP]", "[EOS]", "<eos>", "<EOS>", "<end>", "<|end_of_text|>", "<|im_end|>"}),
 }
 """What pieces of each kind are called in the families that are in use."""
-_NO_TEXT: Sentence = say("There is no text to try the tokenizer on. Provide some.")
+_NO_TEXT: Sentence = say("There is no text to test the tokenizer with. Provide some.")
 
 of_tokenizers = partial(Test, "tokenizer")
 
 
 @of_tokenizers(
-    say("Every piece has a row"),
+    say("Every piece has a row in the tables"),
     threshold=1.0,
-    why=say("A piece without a row cannot be read, and a row without a piece cannot be written."),
-    meaning=say("Some texts cannot be read, or pieces use rows that were trained for other pieces."),
+    why=say(
+        "The model cannot read a piece that has no row in its tables, and it cannot write a row that has no piece."
+    ),
+    meaning=say("Some texts cannot be read, or some pieces use rows that were trained for other pieces."),
     causes=say(
-        "The tokenizer belongs to another model or to a model of another size, source and target are swapped, or "
-        "pieces were added to the tokenizer after training. Use the tokenizer file that the model was trained with."
+        "The tokenizer belongs to a different model or to one of a different size, source and target are swapped, "
+        "or pieces were added to the tokenizer after training. Use the tokenizer file that the model was trained "
+        "with."
     ),
     sees=("swapped-tokenizers",),
 )
@@ -61,7 +64,8 @@ def vocabulary_sizes(patient: Patient) -> Measured:
     apart = max(abs(rows - pieces) + abs(rows - said) for _, rows, pieces, said in found)
     name, rows, pieces, said = next((one for one in found if not one[1] == one[2] == one[3]), found[0])
     text = say(
-        "{name} has {rows:,} rows, its tokenizer has {pieces:,} pieces, and the config says {said:,}.",
+        "{name} has {rows:,} rows, its tokenizer has {pieces:,} pieces, and the vocabulary size in the config is "
+        "{said:,}.",
         name=name, rows=rows, pieces=pieces, said=said,
     )  # fmt: skip
     places = (name,) if apart else ()
@@ -69,14 +73,14 @@ def vocabulary_sizes(patient: Patient) -> Measured:
 
 
 @of_tokenizers(
-    say("Source and target are not swapped"),
+    say("Source and target tokenizers are not swapped"),
     meaning=say(
-        "The tokenizers of source and target are swapped: the typed text is cut into the target's pieces, and what "
-        "the model writes is spelled with the source's pieces."
+        "The source and target tokenizers are swapped: your text is split into target pieces, and the output is "
+        "written in source pieces."
     ),
     causes=say(
-        "The two files were named or passed in the wrong order, or the model translates in the opposite direction "
-        "to the one that its folder states. Swap source.model and target.model, or pass them in the other order."
+        "The two files were named or passed in the wrong order, or the model translates in the direction opposite "
+        "to the one given in its folder. Swap source.model and target.model, or pass them in the other order."
     ),
     cause=BELOW + 7,
     finds=("swapped-tokenizers",),
@@ -86,23 +90,23 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
     checkpoint = patient.checkpoint
     source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
     if not (patient.anatomy.reads and patient.anatomy.writes) or source is target:
-        raise NotTested("There is only one tokenizer, so nothing could be swapped.")
+        raise NotTested("There is only one tokenizer, so source and target tokenizers cannot be swapped.")
     if not len(patient.samples):
-        raise NotTested("There is no text on which to try both orders of the tokenizers. Provide some.")
+        raise NotTested("There is no text to test whether the tokenizers are swapped. Provide some.")
     if all(source.encode(text).ids == target.encode(text).ids for text in patient.samples.sources):
         raise NotTested("Both tokenizers split the texts the same way, so swapping them changes nothing.")
     here, there = _loss(patient, source, target), _loss(patient, target, source)
     gain: float | None = None
     if there is None:
         if here is None:
-            raise NotTested("The texts do not fit the model with the tokenizers in either order.")
-        gain, said = 0.0, say("With the tokenizers of source and target swapped, the texts do not fit the model.")
+            raise NotTested("The model cannot process the texts with the two tokenizers in either order.")
+        gain, said = 0.0, say("With the source and target tokenizers swapped, the model cannot process the texts.")
     elif here is None:
-        said = say("The texts fit the model only with the tokenizers of source and target swapped.")
+        said = say("The model can process the texts only with the source and target tokenizers swapped.")
     else:
         gain = here.mean - there.mean
         said = say(
-            "The loss is {here:.2f} nats per piece; with the tokenizers of source and target swapped it is "
+            "The loss is {here:.2f} nats per piece; with the source and target tokenizers swapped, it is "
             "{there:.2f}.",
             here=here.mean, there=there.mean,
         )  # fmt: skip
@@ -112,8 +116,9 @@ def exchanged_tokenizers(patient: Patient) -> Measured:
         threshold=FAR_BETTER,  # also where no number could be measured
         said=said,
         why=say(
-            "This is how much swapping the tokenizers lowers the loss, in nats per piece. In a healthy checkpoint, "
-            "swapping raises the loss. With only a few texts, a drop of {most:g} does not happen by chance.",
+            "This number is how much the loss falls when the tokenizers are swapped, in nats per piece. In a "
+            "healthy checkpoint, the loss rises instead. Even with only a few texts, a drop of {most:g} is too "
+            "large to be chance.",
             most=FAR_BETTER,
         ),
     )
@@ -158,21 +163,24 @@ def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
     source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
     found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
     if not found:
-        raise NotTested("This model came without a tokenizer: its pieces are row numbers.")
+        raise NotTested(
+            "This model came without a tokenizer, so the row numbers of its embedding table serve as pieces."
+        )
     return found
 
 
 @of_tokenizers(
     say("Special ids match the tokenizer"),
     threshold=1.0,
-    why=say("Each of these ids has its own meaning, so it has to belong to a special piece with that meaning."),
+    why=say("Each special id has its own meaning, so it has to belong to a special piece with that meaning."),
     meaning=say(
-        "With a wrong end id, outputs never end or end at once. With a wrong padding id, attention hides real "
-        "tokens. With a wrong start id, the decoder starts from a piece it never started from in training."
+        "With a wrong end id, outputs never end or end at once. With a wrong padding id, real tokens are hidden "
+        "from attention. With a wrong start id, the decoder starts from a piece that it never started from in "
+        "training."
     ),
     causes=say(
-        "The tokenizer differs from training, the ids were typed by hand, or special pieces were added after "
-        "training and shifted the other ids. Look up the ids in the tokenizer's own files, and set them in "
+        "The tokenizer is not the one used in training, the ids were typed by hand, or special pieces were added "
+        "after training and shifted the other ids. Look up the ids in the tokenizer's own files, and set them in "
         "config.json."
     ),
 )
@@ -190,13 +198,13 @@ def special_ids(patient: Patient) -> Measured:
                 odd.append((f"{kind}_id", i, piece))
     faulty = [*wrong, *odd]
     if not faulty:
-        said = say("All {n} special ids are special pieces of the tokenizer.", n=len(ids))
+        said = say("All {n} special ids belong to special pieces of the tokenizer.", n=len(ids))
         return Measured(verdict="well", number=0.0, said=said)
     name, i, piece = faulty[0]
     said = (
         say("{name} is {i}, but the tokenizer has no piece with this id.", name=name, i=i)
         if piece is None
-        else say("{name} is {i}, which the tokenizer calls “{piece}”.", name=name, i=i, piece=piece)
+        else say("{name} is {i}, but in the tokenizer this id belongs to “{piece}”.", name=name, i=i, piece=piece)
     )
     places = tuple(dict.fromkeys(f"{name} = {i}" for name, i, _ in faulty))
     return Measured(verdict="broken" if wrong else "look", number=float(len(faulty)), said=said, places=places)
@@ -220,16 +228,16 @@ def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
     say("Pieces join back to the original text"),
     threshold=FEW_COME_BACK,
     why=say(
-        "Case, accents and spaces are ignored, because many tokenizers drop them on purpose. It does not matter if "
-        "one or two texts contain symbols that a tokenizer writes differently."
+        "This test ignores case, accents and spaces, because many tokenizers drop them on purpose. A difference in "
+        "one or two texts does not matter if they contain symbols that the tokenizer writes differently."
     ),
     meaning=say(
-        "The tokenizer loses or changes part of what it reads or writes: the model does not see the typed text "
-        "exactly, or its outputs are shown wrongly."
+        "The tokenizer loses or changes part of what it reads or writes, so the model does not read exactly what "
+        "was typed, or its outputs are displayed incorrectly."
     ),
     causes=say(
-        "The vocabulary file lacks its merges or rules, pieces are read in a different order or with a different "
-        "mark for spaces, or the tokenizer belongs to another language."
+        "The vocabulary file came without its merges or rules, pieces are read in the wrong order or with the "
+        "wrong mark for spaces, or the tokenizer belongs to a different language."
     ),
 )
 def round_trip(patient: Patient) -> Measured:
@@ -269,13 +277,16 @@ def _bare(text: str) -> str:
     threshold=MANY_UNKNOWN,
     why=say(
         "If the texts are in the tokenizer's language, at most a few percent of their pieces are unknown, for "
-        "example names and rare symbols. The shipped checkpoints have less than 1 % on texts they were not trained "
-        "on."
+        "example in names and rare symbols. For the shipped checkpoints, it is less than 1 % on texts that they "
+        "were not trained on."
     ),
-    meaning=say("The model reads the same unknown piece for all of these, so it cannot distinguish them."),
+    meaning=say(
+        "The model reads the same unknown piece for all these parts of the texts, so it cannot distinguish them."
+    ),
     causes=say(
-        "The texts are not in the model's language, the tokenizer belongs to another model, source and target are "
-        "swapped, or the texts were normalised differently (another script, capital letters)."
+        "The texts are not in the model's language, the tokenizer belongs to a different model, source and target "
+        "are swapped, or the texts were normalised differently (for example, a different script or capital "
+        "letters)."
     ),
     sees=("swapped-tokenizers",),
 )

@@ -76,13 +76,13 @@ class Report:
             return say("{name} is broken. {cause}", name=self.checkpoint, cause=broken[0].measured.headline)
         if broken:
             return say_n(
-                "{name} is broken: {n} test says so.", "{name} is broken: {n} tests say so.", len(broken),
+                "{name} is broken: {n} test failed.", "{name} is broken: {n} tests failed.", len(broken),
                 name=self.checkpoint,
             )  # fmt: skip
         if look and not self.does_its_task:
             return say_n(
-                "{name}: {n} finding is worth a look; whether the model does its task was not tested.",
-                "{name}: {n} findings are worth a look; whether the model does its task was not tested.",
+                "{name}: {n} finding is worth a look; whether the model can do its task was not tested.",
+                "{name}: {n} findings are worth a look; whether the model can do its task was not tested.",
                 len(look),
                 name=self.checkpoint,
             )
@@ -95,7 +95,7 @@ class Report:
             )
         if not self.does_its_task:
             return say(
-                "{name}: its numbers and wiring are sound; whether it does its task was not tested.",
+                "{name}: its numbers and wiring are sound; whether the model can do its task was not tested.",
                 name=self.checkpoint,
             )
         return say_n(
@@ -147,7 +147,9 @@ class Report:
             return say("without sentences")
         given = self.origin == "given"
         if given:
-            return say_n("with {n} given sentence", "with {n} given sentences", self.n_sentences)
+            return say_n(
+                "with {n} sentence that you provided", "with {n} sentences that you provided", self.n_sentences
+            )
         return say_n("with {n} example from its card", "with {n} examples from its card", self.n_sentences)
 
     def __str__(self) -> str:

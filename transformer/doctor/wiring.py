@@ -38,14 +38,14 @@ from transformer.runs.running import padded
 from words import Sentence, say, say_n
 
 EXACT: Final = say(
-    "Both runs have the same shapes, so a piece that the model does not read has a weight of exactly 0 and changes "
-    "nothing, not even by rounding."
+    "In both runs, all tensors have the same shapes, so a piece that the model does not read has a weight of "
+    "exactly 0 and changes nothing, not even by rounding."
 )
 AGREES = 1e-3
 """Of the spread of a row's logits. Rounding moves those of the shipped and of foreign models by at most 2e-5 (GPT-2
 among them), a sentence that reads two pads of another by more than 0.02."""
 WHY: Final = say(
-    "Both ways of computing add the same numbers in a different order. In healthy models, this changes logits by "
+    "Both computations add the same numbers, but in a different order. In healthy models, this changes logits by "
     "less than 0.00002 of their standard deviation; a wrong mask, position or cached key changes them by more than "
     "0.01 of it."
 )
@@ -63,13 +63,13 @@ def _needs_decoder(patient: Patient) -> None:
     threshold=0.0,
     why=EXACT,
     meaning=say(
-        "A row of the decoder reads pieces that come after it. In training, the decoder can then copy the piece "
-        "that it should predict, so a good loss means nothing. In decoding, those pieces do not exist yet."
+        "A token in the decoder can see pieces that come after it. In training, the decoder can then copy the "
+        "piece that it should predict, so a good loss means nothing. In decoding, those pieces do not exist yet."
     ),
     causes=say(
-        "The causal mask is missing (often the default of a `forward`: `mask=None`) or inverted: True means “may "
-        "not attend”, or the mask has 0 and −∞ where a Boolean mask is expected. If the model was trained with the "
-        "right mask, fix the mask. If it was trained with this mask, train it again."
+        "The causal mask is missing (often because `mask=None` is the default of a `forward`) or inverted: True "
+        "means “may not attend”, or the mask has 0 and −∞ where a Boolean mask is expected. If the model was "
+        "trained with a correct mask, fix the mask. If it was trained with this mask, train it again."
     ),
     cause=BELOW,
     finds=("no-causal-mask", "mask-shows-one-too-many", "leaks-as-it-was-trained"),
@@ -98,8 +98,8 @@ def causality(patient: Patient) -> Measured:
         )
         return Measured(verdict="well", number=0.0, said=said, shown=shown)
     said = say_n(
-        "A changed piece affects logits up to {n} token before it, by up to {most:.3g}.",
-        "A changed piece affects logits up to {n} tokens before it, by up to {most:.3g}.",
+        "Changing a piece affects logits up to {n} token before it, by up to {most:.3g}.",
+        "Changing a piece affects logits up to {n} tokens before it, by up to {most:.3g}.",
         max(seen),
         most=most,
     )
@@ -110,7 +110,7 @@ def causality(patient: Patient) -> Measured:
 
 _BY_ONE: Final = say(
     "Each layer looks one token ahead: the causal mask is shifted (`triu(diagonal=2)` instead of "
-    "`triu(diagonal=1)`, or `<=` instead of `<`). If the model was trained with the right mask, fix the mask. If "
+    "`triu(diagonal=1)`, or `<=` instead of `<`). If the model was trained with a correct mask, fix the mask. If "
     "it was trained with this mask, train it again."
 )
 
@@ -120,13 +120,13 @@ _BY_ONE: Final = say(
     threshold=0,
     why=say("The softmax gives every open key some weight, unless the weight is too small to represent."),
     meaning=say(
-        "The mask closes the diagonal of decoder self-attention: a row knows its own token only through the "
-        "residual stream, and the first row cannot look at anything."
+        "The mask closes the diagonal of decoder self-attention: a token knows itself only through the residual "
+        "stream, and the first token cannot attend to anything."
     ),
     causes=say(
-        "The causal mask is shifted by one and too strict: `tril(diagonal=-1)` instead of `tril()`, or `<` instead "
-        "of `<=`. If a library adds the start mark automatically, shifting the target once more has the same "
-        "effect."
+        "The causal mask is shifted by one and therefore too strict: `tril(diagonal=-1)` instead of `tril()`, or "
+        "`<` instead of `<=`. Shifting the target once more has the same effect if a library already adds the "
+        "start mark."
     ),
     cause=BELOW,
     finds=("mask-shows-one-too-few",),
@@ -147,14 +147,14 @@ def own_token(patient: Patient) -> Measured:
                 blind[layer] = None
     shown = Shown(page="attention", panel="overview", source=patient.rows[0].text, kind="decoder")
     if not blind:
-        said = say("In every layer, at least one head of decoder self-attention looks at the row's own token.")
+        said = say("In every decoder layer, at least one self-attention head lets a token attend to itself.")
         return Measured(verdict="well", number=0, said=said, shown=shown)
     return Measured(
         verdict="broken",
         number=len(blind),
         said=say_n(
-            "In {n} of {all} layers no head ever looks at the row's own token.",
-            "In {n} of {all} layers no head ever looks at the row's own token.",
+            "In {n} of {all} decoder layers, no self-attention head ever lets a token attend to itself.",
+            "In {n} of {all} decoder layers, no self-attention head ever lets a token attend to itself.",
             len(blind),
             all=own.n_layers,
         ),
@@ -186,13 +186,13 @@ of_padding = partial(
     why=EXACT,
     meaning=say(
         "Real tokens read padding, so the output for a sentence changes when the sentence is in a batch, and "
-        "changes again next to a longer sentence."
+        "changes again when the batch contains a longer sentence."
     ),
     causes=say(
-        "The padding mask does not reach every attention (cross-attention needs the source's padding mask), uses "
-        "the opposite convention (True means “may not attend”, as in `nn.MultiheadAttention`), or closes queries "
-        "instead of keys. Or `pad_id` differs from the tokenizer's. Compare your mask with the one on the Masks "
-        "page."
+        "The padding mask does not reach every attention sub-layer (cross-attention needs the source's padding "
+        "mask), uses the opposite convention (True means “may not attend”, as in `nn.MultiheadAttention`), or "
+        "closes queries instead of keys. Or `pad_id` differs from the tokenizer's. Compare your mask with the one "
+        "on the Masks page."
     ),
 )
 
@@ -201,7 +201,7 @@ of_padding = partial(
 def padding_source(patient: Patient) -> Measured:
     """Pads on the left, on the right and inside the source: what they hold must not be seen."""
     if not patient.anatomy.reads:
-        raise NotTested("This model has no encoder, so its source is what the decoder reads.")
+        raise NotTested("This model has no encoder, so it has no source apart from what the decoder reads.")
     return _padding(patient, "encoder")
 
 
@@ -230,14 +230,15 @@ def _padding(patient: Patient, stack: StackName) -> Measured:
     shown = Shown(page="masks", panel="checks", source=patient.rows[0].text)
     leaking = [side for side, moves in far.items() if moves > 0]
     if not leaking:
-        said = say("The vectors of the padding were replaced, on the left and on the right; nothing else changed.")
+        said = say("Replacing the vectors of the padding, on the left and on the right, changed nothing else.")
         return Measured(verdict="well", number=0.0, said=said, shown=shown)
     most, mask = max(far.values()), "source" if stack == "encoder" else "target"
     return Measured(
         verdict="broken",
         number=most,
         said=say(
-            "The content of the padding changes the rows of real tokens by {most:.3g} of their standard deviation.",
+            "The content of the padding changes the outputs for real tokens by {most:.3g} of their standard "
+            "deviation.",
             most=most,
         ),
         places=tuple(f"{mask} {side}" for side in leaking),
@@ -266,9 +267,9 @@ def _leak(patient: Patient, row: Row, stack: StackName, pad: int, place: int) ->
     why=WHY,
     meaning=say("The result for a sentence depends on which other sentences are in the batch."),
     causes=say(
-        "One of the attentions does not hide padding, positions are counted from the end of the longest row, a "
-        "mask [batch, query, key] has no axis for heads and is broadcast over the heads, or something is averaged "
-        "over the batch. Until this is fixed, decode one sentence at a time."
+        "An attention sub-layer does not hide padding, positions are counted from the end of the longest row, a "
+        "mask of shape [batch, query, key] has no axis for heads and is broadcast over the heads, or something is "
+        "averaged over the batch. Until this is fixed, decode one sentence at a time."
     ),
     finds=("source-padding-leaks",),
 )
@@ -291,7 +292,9 @@ def batch(patient: Patient) -> Measured:
         patient,
         rows,
         far,
-        well=say("{n} texts of different lengths give the same results together as alone.", n=len(rows)),
+        well=say(
+            "{n} texts of different lengths give the same results when read together as when read alone.", n=len(rows)
+        ),
         said=lambda most: say(
             "When a text is read together with other texts, its logits change by {most:.3g} of their standard "
             "deviation.",
@@ -305,11 +308,11 @@ def batch(patient: Patient) -> Measured:
     threshold=AGREES,
     why=WHY,
     meaning=say(
-        "Decoding with a cache of keys and values gives different results from training, where the whole target is "
-        "read at once."
+        "Decoding with a cache of keys and values gives different results from reading the whole target at once, "
+        "as in training."
     ),
     causes=say(
-        "When the target is read at once, a row reads later tokens (see the test “No token sees a later one”). Or "
+        "When the target is read at once, a token sees later tokens (see the test “No token sees a later one”). Or "
         "positions start over at each call with a cache, or keys are cached before they are rotated by their "
         "positions. Until this is fixed, decode without a cache."
     ),
@@ -341,7 +344,7 @@ def cache(patient: Patient) -> Measured:
         patient,
         patient.rows,
         far,
-        well=say("Token by token with a cache, the model gets the same results as with all tokens at once."),
+        well=say("The model computes the same results token by token with a cache as with all tokens at once."),
         said=lambda most: say(
             "When the target is read token by token with a cache, logits change by {most:.3g} of their standard "
             "deviation.",

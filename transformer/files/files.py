@@ -83,7 +83,7 @@ class FolderFiles:
         except FileNotFoundError:
             raise CheckpointError("{label}: is missing.", label=self.label(name)) from None
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-            reason = getattr(error, "strerror", None) or say("its links form a loop")
+            reason = getattr(error, "strerror", None) or say("its symbolic links form a loop")
             raise CheckpointError(
                 "{label}: cannot be read ({reason}).", label=self.label(name), reason=reason
             ) from None
@@ -111,7 +111,8 @@ class FolderFiles:
     def _check_inside(self, path: Path | None) -> None:
         if self._inside_of and path and not path.is_relative_to(self._inside_of):
             raise CheckpointError(
-                "{folder}: now leads outside the folder of checkpoints; put the files themselves into that folder.",
+                "{folder}: now points to a place outside the folder of checkpoints; put the files themselves into "
+                "the folder of checkpoints.",
                 folder=shown(self.name),
             )
 
@@ -138,7 +139,7 @@ def _no_folder(folder: Path) -> CheckpointError:
         return CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name))
     return CheckpointError(
         "{folder}: a save was interrupted while it was replacing this folder; the previous files are in {copy}. "
-        "Rename that folder to {folder}, or save again: the next save restores it.",
+        "Rename that folder to {folder}, or save again: the next save restores the previous files.",
         folder=shown(folder.name),
         copy=shown(copy.name),
     )

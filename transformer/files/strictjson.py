@@ -31,7 +31,7 @@ def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     try:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start
     except UnicodeDecodeError as error:
-        raise ClauseError("it is not UTF-8 (byte {byte})", byte=error.start) from None
+        raise ClauseError("it is not valid UTF-8 (at byte {byte})", byte=error.start) from None
     _check_marks(content)
     _check_depth(text, max_depth)
     try:
@@ -80,8 +80,8 @@ def _integer(digits: str) -> int:
     if len(digits) > MAX_NUMBER:
         raise ClauseError(
             say_n(
-                "it contains a number of {n:,} digit; the limit is {most}",
-                "it contains a number of {n:,} digits; the limit is {most}",
+                "it contains a number with {n:,} digit; the limit is {most}",
+                "it contains a number with {n:,} digits; the limit is {most}",
                 len(digits),
                 most=MAX_NUMBER,
             )
@@ -105,4 +105,4 @@ def _check_text(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ClauseError("it contains half of a surrogate pair, which is not a valid character") from None
+        raise ClauseError("it contains an unpaired surrogate, which is not a valid character") from None

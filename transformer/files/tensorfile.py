@@ -143,8 +143,8 @@ def _header_length(start: bytes, size: int, label: str) -> int:
     length = int.from_bytes(start, "little")
     if length > MAX_HEADER:
         raise CheckpointError(
-            "{label}: is not a safetensors file, or is damaged: its header claims to have {length:,} bytes; the "
-            "limit is {most:,}.",
+            "{label}: is not a safetensors file, or is damaged: its first bytes give the header a length of "
+            "{length:,} bytes; the limit is {most:,}.",
             label=label,
             length=length,
             most=MAX_HEADER,
@@ -162,7 +162,7 @@ def _header_length(start: bytes, size: int, label: str) -> int:
 def _check_number(n: int, most: int | None, label: str) -> None:
     if most is not None and n > 2 * most:
         raise CheckpointError(
-            "{label}: has {n:,} tensors; config.json requires {most:,}.", label=label, n=n, most=most
+            "{label}: has {n:,} tensors, but config.json requires only {most:,}.", label=label, n=n, most=most
         )
 
 
@@ -224,7 +224,8 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
         end = info.end
     if size < end:
         raise CheckpointError(
-            "{label}: is cut off: its tensors need {end:,} bytes, but the file has {size:,} for them.",
+            "{label}: is cut off: its tensors need {end:,} bytes, but only {size:,} bytes of the file are left for "
+            "them.",
             label=label,
             end=end,
             size=size,
@@ -243,15 +244,15 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
 def _misplaced(tensor: str, begin: int, end: int, label: str) -> Sentence:
     if begin < end:
         return say(
-            "{label}: tensor {tensor} begins at byte {begin:,}, expected {end:,}; so it overlaps the previous "
-            "tensor.",
+            "{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so it overlaps the "
+            "previous tensor.",
             label=label,
             tensor=tensor,
             begin=begin,
             end=end,
         )
     return say(
-        "{label}: tensor {tensor} begins at byte {begin:,}, expected {end:,}; so there is a gap before it.",
+        "{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so there is a gap before it.",
         label=label,
         tensor=tensor,
         begin=begin,

@@ -19,7 +19,7 @@ def check_names(answers: Mapping[str, Any], allowed: Collection[str], *, label: 
     for name in answers:
         if name not in allowed:
             raise CheckpointError(
-                "{label}: there is no question {name}; expected one of {names}.",
+                "{label}: there is no question named {name}; expected one of {names}.",
                 label=label,
                 name=shown(name),
                 names=", ".join(sorted(allowed)),

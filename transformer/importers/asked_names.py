@@ -32,12 +32,14 @@ _HINTS = {  # what names often have in them; the order of the choices is all tha
     POSITIONS: ("pos", "pe", "place"),
 }
 _WHY = {
-    "src_table": say("No tensor is named like the source's embedding table."),
+    "src_table": say("No tensor's name suggests the source's embedding table."),
     "tgt_table": say(
-        "No tensor is named like the target's embedding table; the source's table may be used for both."
+        "No tensor's name suggests the target's embedding table; perhaps the source's table is used for both."
     ),
-    "output_table": say("No tensor is named like an output layer; the embedding table may be used instead."),
-    POSITIONS: say("No tensor is named like a table of positions; a formula may compute the positions instead."),
+    "output_table": say(
+        "No tensor's name suggests an output layer; perhaps the model uses its embedding table as one."
+    ),
+    POSITIONS: say("No tensor's name suggests a table of positions; perhaps a formula computes the positions."),
 }
 
 
@@ -69,7 +71,7 @@ def with_questions(
     offered = {choice.value for one in asked.values() for choice in one.choices}
     rest = [name for name in found.left_over if name not in offered]
     if rest and not understood.report.missing:
-        why = say("These tensors have no known meaning. Name those that the model does not need: {tensors}.",
+        why = say("The purpose of these tensors is unknown. Name those that the model does not need: {tensors}.",
                   tensors=_listed(rest, weights))  # fmt: skip
         asked[IGNORED] = Field(IGNORED, "asked", None, why, _choices(rest))
     settled = {*asked, *(["tie_output"] if "output_table" in asked else [])}
@@ -115,7 +117,7 @@ def _there(question: str, name: Any, weights: Weights) -> str:
     if not isinstance(name, str) or name not in weights.tensors:
         names = list(weights.tensors)
         raise CheckpointError(
-            "{label}: {field}: the file has no tensor {found}; it has {names}.",
+            "{label}: {field}: the file has no tensor named {found}; its tensors are {names}.",
             label=weights.label,
             field=question,
             found=shown(name),

@@ -37,8 +37,8 @@ NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about
 
 
 POINTS_TO_THE_DOCTOR = say(
-    "No answer fits these pairs. If the pairs belong to the model's task, something may have gone wrong in "
-    "training, for example a missing causal mask or shifted positions. In that case, answer the questions from "
+    "No answers fit these sentence pairs. If the pairs belong to the model's task, something may have gone wrong "
+    "in training, for example a missing causal mask or shifted positions. In that case, answer the questions from "
     "your code, not from these losses. Then open the Doctor with the same pairs: it points to the faulty line of "
     "code."
 )
@@ -220,16 +220,16 @@ def _work(trials: Trials) -> list[Sentence]:
     if alone:
         notes.append(
             say(
-                "This model is too large to try all combinations. The choices for {fields} were tried with all "
-                "other answers fixed.",
+                "This model is too large to try all combinations. While the choices for {fields} were tried, all "
+                "other answers stayed the same.",
                 fields=", ".join(alone),
             )
         )
     if _writes_itself(trials):
         notes.append(
             say(
-                "Without targets, only the model's own certainty can be compared, and a wrong model can be "
-                "certain, too. Give sentence pairs."
+                "Without targets, only the model's own certainty can be compared, but a wrong model can be "
+                "certain, too. Provide sentence pairs."
             )
         )
     return notes

@@ -72,7 +72,7 @@ def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
     stored = Vocabularies(
         "raw", Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
     )
-    note = say("No tokenizer was given, so texts are typed as ids.")
+    note = say("No tokenizer was given, so texts must be typed as ids.")
     return Tokenizers(stored, *stored.open(), notes=(note,))
 
 
@@ -108,8 +108,8 @@ def _sides(given: Given, *, shared: bool, inside: Path | None) -> tuple[_File, _
     source, target = given.source_pieces or given.pieces, given.target_pieces or given.pieces
     if shared and source and target and source != target:
         raise CheckpointError(
-            "two tokenizers were given, {source} and {target}, but the model has one embedding table; give one "
-            "tokenizer for both sides.",
+            "two tokenizers were given, {source} and {target}, but the model has only one embedding table; give "
+            "one tokenizer for both sides.",
             source=source.name,
             target=target.name,
         )
@@ -117,8 +117,8 @@ def _sides(given: Given, *, shared: bool, inside: Path | None) -> tuple[_File, _
         source = target = source or target
     if source is None or target is None:
         raise CheckpointError(
-            "one tokenizer was given, {file}, but the model has two embedding tables; give one tokenizer for each "
-            "side, or one for both.",
+            "only one tokenizer was given, {file}, but the model has two embedding tables; give one tokenizer for "
+            "each side, or state that this one is for both.",
             file=(source or target or Path()).name,
         )
     first = _file(source, inside)

@@ -63,7 +63,10 @@ def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.Z
     """Where the values of an array lie in the file."""
     name = shown(record.filename)
     if record.compress_type != zipfile.ZIP_STORED or record.flag_bits & 1:
-        raise ClauseError("its array {name} is compressed; numpy's savez writes arrays uncompressed", name=name)
+        raise ClauseError(
+            "its array {name} is compressed, but only uncompressed arrays can be read, as numpy's savez writes them",
+            name=name,
+        )
     with archive.open(record) as member:
         version = np.lib.format.read_magic(member)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -87,7 +90,7 @@ def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.Z
     before = _BEFORE.unpack(file.read(_BEFORE.size))
     begin = record.header_offset + _BEFORE.size + sum(before) + header
     if header + length != record.file_size or record.compress_size != record.file_size or begin + length > size:
-        raise ClauseError("its array {name} claims a different number of bytes than it has", name=name)
+        raise ClauseError("its array {name} claims to have a different number of bytes than it has", name=name)
     return TensorInfo(kind, tuple(shape), begin, begin + length)
 
 
@@ -97,7 +100,7 @@ def _texts(file: BinaryIO, tensors: dict[str, TensorInfo]) -> dict[str, str]:
     for name in [name for name in tensors if name.startswith(SPECIAL)]:
         info = tensors.pop(name)
         if info.dtype not in ("I8", "U8") or info.end - info.begin > MAX_TEXT:
-            raise ClauseError("its array {name} is not a text of at most {most:,} bytes", name=name, most=MAX_TEXT)
+            raise ClauseError("its array {name} must be a text of at most {most:,} bytes", name=name, most=MAX_TEXT)
         file.seek(info.begin)
         texts[name] = file.read(info.end - info.begin).rstrip(b"\0").decode("utf-8")
     return texts

@@ -219,7 +219,11 @@ def _made(content: Content, source: Path, inside: Path | None, progress: Progres
 def incomplete(report: ImportReport) -> CheckpointError:
     """What is in the way where nothing can be answered."""
     missing = say("The file has no tensors for {names}.", names=first(report.missing)) if report.missing else ""
-    left_over = say("Tensors of unknown meaning: {names}.", names=first(report.left_over)) if report.left_over else ""
+    left_over = (
+        say("The purpose of these tensors is unknown: {names}.", names=first(report.left_over))
+        if report.left_over
+        else ""
+    )
     return CheckpointError(
         joined(
             " ",

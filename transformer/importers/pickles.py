@@ -221,16 +221,14 @@ def _value(node: Any, *, label: str) -> Any:
         return Odd(content, is_tensor=kind == "x")
     found = {key: _value(item, label=label) for key, item in content}
     if len(found) != len(content):
-        raise CheckpointError("{label}: a dictionary in it has two keys with the same text.", label=label)
+        raise CheckpointError("{label}: contains a dictionary in which two keys have the same text.", label=label)
     return found
 
 
 def _refusals(found: str) -> dict[str, Sentence]:
     """What each code of the child says."""
     return {
-        "cut": say(
-            "is damaged or cut off: the list of its records is missing at its end; copy or download it again."
-        ),
+        "cut": say("is damaged or cut off: the list of records at its end is missing; copy or download it again."),
         "damaged": say(
             "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
             found=shown(found),
@@ -263,7 +261,7 @@ def _refusals(found: str) -> dict[str, Sentence]:
         "memory": say("needs more memory to open than a file of its size is allowed. {remedy}", remedy=SAVE_AGAIN),
         "time": say("takes longer to open than a file of its size is allowed. {remedy}", remedy=SAVE_AGAIN),
         "crashed": say(
-            "the process that opened it stopped unexpectedly, so the file is damaged or too large; copy or "
+            "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
             "download it again."
         ),
         "object": say(

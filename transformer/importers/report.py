@@ -152,7 +152,7 @@ class ImportReport:
     def verdict(self) -> Sentence:
         """Whether it can be written, and what is in the way."""
         if self.can_be_written:
-            return say("All tensors and fields are accounted for: the model can be imported.")
+            return say("All tensors and fields are accounted for, so the model can be imported.")
         counts = [
             (len(self.missing), say_n("{n} tensor is missing", "{n} tensors are missing", len(self.missing))),
             (len(self.left_over), say_n("{n} tensor is left over", "{n} tensors are left over", len(self.left_over))),

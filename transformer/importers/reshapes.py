@@ -73,7 +73,7 @@ WITH_NO_OUTPUT_MAP = Reshape(  # of values [D, D] -> [D, D]
 
 UNIT_VECTORS = Reshape(  # of the first map of a feed-forward network [F, D] -> [D, D]
     lambda tensor, _: (_unit_vectors(tensor.size(1), tensor),),
-    say("used unchanged; it also sets the number of unit vectors"),
+    say("used unchanged; its number of columns is also the number of unit vectors"),
 )
 
 

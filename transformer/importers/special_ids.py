@@ -39,7 +39,7 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
     reads = bool(fields["n_encoder_layers"].value)
     ids = {name: _id(fields[name], tokenizers) for name in CALLED}
     if tokenizers.raw and not reads:
-        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is added before texts typed as ids."))
+        ids["bos_id"] = _or_else(ids["bos_id"], None, say("Nothing is added before texts that are typed as ids."))
     if not writes:
         ids["bos_id"] = _or_else(
             ids["bos_id"], None, say("An encoder-only model generates no output, so it needs no start mark.")
@@ -62,7 +62,7 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
         return field
     if tokenizers.raw:
         return (
-            _or_else(field, None, say("Without a tokenizer, no text is unknown."))
+            _or_else(field, None, say("Without a tokenizer, texts are typed as ids, so no text is unknown."))
             if field.name == "unk_id"
             else field
         )
@@ -73,16 +73,18 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
     first, second = found
     if first is not None and second is not None:
         if first[0] == second[0]:
-            return Field(field.name, "read", first[0], say("The tokenizer calls it {name}.", name=first[1]))
+            return Field(
+                field.name, "read", first[0], say("In the tokenizer, this piece is called {name}.", name=first[1])
+            )
         why = say(
-            "The two tokenizers give it different ids, {first} and {second}, but the model can have only one id "
-            "for it.",
+            "The two tokenizers give this piece different ids, {first} and {second}, but the model can have only "
+            "one id for it.",
             first=first[0],
             second=second[0],
         )
         return Field(field.name, "asked", None, why)
     if field.name in ("pad_id", "unk_id"):
-        return Field(field.name, "inferred", None, say("The tokenizer has no such piece."))
+        return Field(field.name, "inferred", None, say("The tokenizer has no piece of this kind."))
     return field
 
 
@@ -93,7 +95,7 @@ def _around(
     start = ids["bos_id"]
     if reads and writes and "bos_id" not in asked:
         if start is None:
-            yield Field("decoder_start_id", "asked", None, say("There is no bos_id that could begin an output."))
+            yield Field("decoder_start_id", "asked", None, say("There is no bos_id for outputs to begin with."))
         else:
             yield Field("decoder_start_id", "inferred", start, say("Outputs usually begin with bos_id."))
     elif "eos_id" not in asked and not (reads and writes):
@@ -101,7 +103,7 @@ def _around(
         yield Field("decoder_start_id", "inferred", ids["eos_id"], why)
     wrapping = tokenizers.source.wrapping
     if wrapping.before or wrapping.after:
-        why = say("This is what the tokenizer does.")
+        why = say("The tokenizer itself does this.")
         before, after = wrapping.before, wrapping.after if reads else ()
         starts, ends = before[:1] == (start,), after[:1] == (ids["eos_id"],)
         yield Field("prepend_source_bos", "read", starts, why)
@@ -117,10 +119,10 @@ def _around(
     if start is None and "bos_id" not in asked:
         yield Field("prepend_source_bos", "inferred", False, say("There is no bos_id."))
     else:
-        why = say("Only the training program shows whether a text begins with bos_id.")
+        why = say("Only the training code can tell you whether texts begin with bos_id.")
         yield Field("prepend_source_bos", "asked", None, why, _TRUE_FALSE)
     if reads:
-        why = say("Only the training program shows whether a source ends with eos_id.")
+        why = say("Only the training code can tell you whether sources end with eos_id.")
         yield Field("append_source_eos", "asked", None, why, _TRUE_FALSE)
     else:
         yield Field(

@@ -111,7 +111,7 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     one = not target or target == source
     why = say("There are two embedding tables.")
     if one:
-        why = say("Both tables share their values.") if target else say("There is one embedding table.")
+        why = say("The two tables have the same values.") if target else say("There is one embedding table.")
     fields = [Field("shared_vocab", "inferred", one, why)]
     if target and one:
         found = found.without(["tgt_table"], say("it is the source's table"))
@@ -124,7 +124,7 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         return found.without(["output_table"], say("it is the embedding table")), fields
     if output:
         return found, [*fields, Field("tie_output", "inferred", False, say("The output layer has a separate table."))]
-    why = say("No tensor is named like an output layer; the embedding table may be used instead.")
+    why = say("No tensor's name suggests an output layer; perhaps the model uses its embedding table as one.")
     return found, [*fields, Field("tie_output", "asked", None, why, _choices(True, False))]
 
 
@@ -132,7 +132,7 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     """The tables of positions: the formula's, or learned."""
     there = [table for table in POSITION_OF.values() if table in found.sources]
     if not there:
-        why = say("The file has no table of positions; a formula may compute the positions.")
+        why = say("The file has no table of positions; perhaps a formula computes the positions.")
         asked = Field("positions", "asked", None, why, _choices("sinusoidal", "none"))
         return found, [
             asked,
@@ -155,7 +155,7 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
 
 def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
     for stack in POSITION_OF:
-        why = say("The tensor names show the number of layers.")
+        why = say("The number of layers follows from the tensor names.")
         yield Field(f"n_{stack}_layers", "inferred", found.n_layers(stack), why)
     up = next((shape for name, shape in sizes.items() if name.endswith("up_proj.weight") and len(shape) == 2), None)
     if up is not None:
@@ -192,12 +192,12 @@ def _norms(found: Match) -> Iterator[Field]:
         yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION))
     elif "weight" not in said:
         why = say(
-            "The scale of the norms is called {names}. This is the usual name in norms that divide by the standard "
+            "The scale of the norms is called {names}, the usual name in norms that divide by the standard "
             "deviation plus epsilon.",
             names=", ".join(sorted(said)),
         )
         yield Field("norm_kind", "inferred", next(iter(kinds)), why)
-        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Norms of this kind usually have this value."))
+        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Norms of this kind usually use this value."))
     else:
         yield Field("norm_kind", "inferred", "layer", say("The norms are named as in PyTorch's LayerNorm."))
         yield Field("norm_eps", "inferred", EPS, say("This is the default of PyTorch's LayerNorm."))
@@ -226,23 +226,31 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
     divisors = [n for n in range(1, width + 1) if width % n == 0]
     usual = max(width / 64, 8 if width >= 64 else 4)
     likely = sorted(divisors, key=lambda n: abs(math.log2(n / usual)))
-    why = say("The shapes are the same for any number of heads.")
+    why = say(
+        "The tensor shapes are the same for any number of heads, so the number of heads cannot be seen from them."
+    )
     yield Field("n_heads", "asked", None, why, _choices(*likely))
     final = "encoder.final_norm.weight" in sizes or "decoder.final_norm.weight" in sizes
     places = ("pre", "post") if final else ("post", "pre")
-    yield Field("norm", "asked", None, say("The tensor names do not show where the norms are."), _choices(*places))
-    why = say("Nothing in the file says whether embeddings are multiplied by √d_model.")
+    yield Field(
+        "norm",
+        "asked",
+        None,
+        say("The position of the norms cannot be seen from the tensor names."),
+        _choices(*places),
+    )
+    why = say("The file does not record whether embeddings are multiplied by √d_model.")
     yield Field("scale_embedding", "asked", None, why, _choices(True, False))
     why = say(
-        "Assumed: nearly all code divides q·k by √d_head. Some code does not divide at all (1), or divides by "
-        "√d_model, with d_model = {width}.",
+        "This is assumed, because nearly all code divides q·k by √d_head. Some code does not divide q·k at all "
+        "(factor 1), and some divides it by √d_model, with d_model = {width}.",
         width=width,
     )
     yield Field("score_scale", "inferred", None, why, _choices(None, 1.0, width**-0.5) if width else ())
     why = say("An activation function has no parameters, so the file does not show which one it is.")
     yield Field("activation", "asked", None, why, _choices("relu", "gelu", "gelu_tanh", "silu"))
     for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
-        yield Field(name, "asked", None, say("Only the tokenizer or the training program shows which id this is."))
+        yield Field(name, "asked", None, say("This id can be found only in the tokenizer or in the training code."))
 
 
 def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
@@ -254,7 +262,7 @@ def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
         wanted = type(possible[0]) if possible else int
         fits = type(value) is wanted and (not possible or value in possible)
         if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
-            why = say("Saved with the weights as {key}.", key=shown(key))
+            why = say("This value is saved with the weights as {key}.", key=shown(key))
             return Field(field.name, "read", value, why, field.choices)
     return field
 
@@ -316,19 +324,19 @@ def bare_fields(found: Match) -> dict[str, Field]:
     fields = list[Field]()
     how = {one.reshape for one in found.taken}
     if WITH_NO_OUTPUT_MAP in how:
-        why = say("No matrix combines several heads, so there is one head.")
+        why = say("The file has no matrix that combines the outputs of several heads, so there is only one head.")
         fields.append(Field("n_heads", "inferred", 1, why))
     if ONE_MAP in how:
         why = say("The feed-forward network is a single matrix, so it has no activation function.")
         fields.append(Field("activation", "inferred", "none", why))
     if not found.left_over and not any(name.endswith("norm.weight") for name in found.sources):
-        why = say("There are no norms.")
+        why = say("This model has no norms.")
         fields += [Field("norm_kind", "inferred", "none", why), Field("norm", "inferred", "post", why)]
         fields.append(Field("norm_eps", "inferred", 1e-5, why))
-        why = say("Nothing in the file says whether a sub-layer's output is added to its input.")
+        why = say("The file does not record whether a sub-layer's output is added to its input.")
         fields.append(Field("residual", "asked", None, why, (Choice(False), Choice(True))))
     if UNIT_VECTORS in how:
-        why = say("The file has no embeddings, so the layers read unit vectors.")
+        why = say("The file has no embeddings, so the layers read unit vectors instead.")
         fields += [Field("scale_embedding", "inferred", False, why), Field("positions", "inferred", "none", why)]
     return {one.name: one for one in fields}
 
@@ -340,7 +348,7 @@ def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
     """
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
-        notes.append(say("The file has no embeddings: piece i becomes the unit vector of dimension i."))
+        notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
     names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
     if not names or any("enc" in name.lower() for name in names):
         return tuple(notes)
@@ -348,17 +356,17 @@ def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
     output = next((name for name in found.left_over if name in outputs), None)
     if output is not None:
         raise CheckpointError(
-            "{label}: {name} does not show whether its layer belongs to an encoder or a decoder, and an output "
-            "layer, {output}, follows. Name the layers encoder.layers or decoder.layers, and save the weights "
-            "again.",
+            "{label}: the name {name} does not show whether its layer belongs to an encoder or a decoder. The file "
+            "also has an output layer, {output}, so the layers may be a decoder's. Name them encoder.layers or "
+            "decoder.layers, and save the weights again.",
             label=weights.label,
             name=shown(names[0]),
             output=shown(output),
         )
     notes.append(
         say(
-            "The names do not show whether the layers belong to an encoder or a decoder. They are read as encoder "
-            "layers, where every token sees all other tokens."
+            "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
+            "encoder layers, in which every token sees all other tokens."
         )
     )
     return tuple(notes)

@@ -60,8 +60,8 @@ def _check_layers(understood: Understanding, weights: Weights) -> None:
     if understood.match.n_layers("encoder") or understood.match.n_layers("decoder"):
         return
     raise CheckpointError(
-        "{label}: no tensor is named like a layer of a tutorial's Transformer or of torch.nn.Transformer; found "
-        "{names}. A Hugging Face model needs its config.json in the same folder.",
+        "{label}: no tensor has a name that is usual for a layer of a tutorial's Transformer or of "
+        "torch.nn.Transformer; the file has {names}. A Hugging Face model needs its config.json in the same folder.",
         label=weights.label,
         names=first([shown(name) for name in weights.tensors]),
     )
@@ -134,7 +134,7 @@ class _Import:
             raise CheckpointError("{label}: {problem}", label=self.weights.label, problem=error.sentence) from error
         except TypeError:
             raise CheckpointError(
-                "{label}: the tensors do not show the sizes of the model: {problem}",
+                "{label}: the sizes of the model cannot be worked out from its tensors: {problem}",
                 label=self.weights.label,
                 problem=report.verdict(),
             ) from None

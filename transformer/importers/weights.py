@@ -161,7 +161,7 @@ def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
         for tensor, place in _places(files, name, stack).items():
             if tensor in holder:
                 raise CheckpointError(
-                    "{label}: has tensor {tensor}, which {other} also has.",
+                    "{label}: contains tensor {tensor}, which is also in {other}.",
                     label=files.label(name),
                     tensor=shown(tensor),
                     other=shown(holder[tensor]),
@@ -195,7 +195,7 @@ def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     for tensor, own in held.tensors.items():
         if own not in there:
             raise CheckpointError(
-                "{label}: its list of contents names {tensor}, but the file does not contain it.",
+                "{label}: its list of contents includes {tensor}, but the file does not contain that tensor.",
                 label=label,
                 tensor=shown(tensor),
             )
@@ -235,12 +235,14 @@ def read_index(files: FolderFiles) -> dict[str, str]:
     record = files.json(INDEX, limit=MAX_INDEX)
     weight_map = record.get("weight_map") if isinstance(record, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
-        raise CheckpointError("{label}: expected weight_map, which says which file each tensor is in.", label=label)
+        raise CheckpointError(
+            "{label}: expected weight_map, a table that gives the file of each tensor.", label=label
+        )
     for tensor, name in weight_map.items():
         if not _is_plain(name):
             raise CheckpointError(
-                "{label}: says that tensor {tensor} is in {name}; expected the name of a .safetensors file in the "
-                "same folder.",
+                "{label}: gives {name} as the file of tensor {tensor}; expected the name of a .safetensors file in "
+                "the same folder.",
                 label=label,
                 tensor=shown(tensor),
                 name=shown(name),
@@ -258,7 +260,7 @@ def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mappin
     for tensor in weight_map:
         if found.get(tensor) != weight_map[tensor]:
             raise CheckpointError(
-                "{label}: tensor {tensor} is missing, although {index} says that it is in this file.",
+                "{label}: tensor {tensor} is missing, although {index} lists it for this file.",
                 label=files.label(weight_map[tensor]),
                 tensor=shown(tensor),
                 index=INDEX,

@@ -48,12 +48,14 @@ def unwrapped(content: Any, *, label: str) -> Unwrapped:
     _check_odd(flat, label)
     if not tensors:
         raise CheckpointError(
-            "{label}: contains no tensors, only {keys}. {remedy}",
+            "{label}: contains no tensors, only the keys {keys}. {remedy}",
             label=label,
             keys=shown(sorted(map(str, content))),
             remedy=SAVE_AGAIN,
         )
-    notes = [say("The weights are taken from {path}.", path=shown(".".join(path)))] if path else []
+    notes = (
+        [say("The weights are taken from the entry {path} of the file.", path=shown(".".join(path)))] if path else []
+    )
     return Unwrapped(tensors, _evidence(content), tuple(notes))
 
 
@@ -67,13 +69,14 @@ def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str
     if len(found) != len(names):
         twice = next(name for name in plain if plain.count(name) > 1)
         raise CheckpointError(
-            "{label}: without the wrappers' prefixes, two tensors are called {name}; save the unwrapped model.",
+            "{label}: without the prefixes of DataParallel or torch.compile, two tensors have the name {name}; "
+            "save the unwrapped model.",
             label=label,
             name=shown(twice),
         )
     if plain == names:
         return found, ()
-    note = say("The prefixes that DataParallel or torch.compile put before the names were removed.")
+    note = say("The prefixes that DataParallel or torch.compile adds to tensor names were removed.")
     return found, (note,)
 
 
@@ -109,8 +112,8 @@ def _check_odd(flat: Mapping[str, Any], label: str) -> None:
     for name, value in flat.items():
         if isinstance(value, Odd) and value.is_tensor:
             raise CheckpointError(
-                "{label}: tensor {tensor} is {kind}, expected plain numbers in memory; save it as a dense float32 "
-                "tensor.",
+                "{label}: tensor {tensor} is {kind}, but it must consist of plain numbers; save it as a dense "
+                "float32 tensor.",
                 label=label,
                 tensor=shown(name),
                 kind=ODD_TENSORS.get(value.kind, value.kind),

@@ -114,7 +114,7 @@ class _Reader:
                 continue
             ask, reveal = self._ask(self._of(record, "ask", dict)), self._texts(record, "reveal")
             if ask.right and ALWAYS not in reveal:
-                raise ClauseError("`{name}` lacks a text for {language}", name=_REVEAL, language=ALWAYS)
+                raise ClauseError("`{name}` has no text for {language}", name=_REVEAL, language=ALWAYS)
             yield Step(
                 page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),
@@ -132,7 +132,7 @@ class _Reader:
     def _taken(self, record: Mapping[str, Any]) -> Step:
         """A step of another lesson."""
         if len(record) > 1:
-            raise ClauseError("a step taken `from` another lesson can have no other keys")
+            raise ClauseError("a step that is taken from another lesson (`from`) cannot have any other keys")
         named: str = self._of(record, "from", str)
         lesson_name, _, number = named.partition(".")
         lesson = self._lessons.get(lesson_name)
@@ -166,7 +166,8 @@ class _Reader:
         if others:
             names = ", ".join(others)
             raise ClauseError(
-                "a question with `right` is answered by choice, not by an oracle; remove {names}", names=names
+                "a question with `right` is a multiple-choice question and uses no oracle; remove {names}",
+                names=names,
             )
         if not 2 <= len(choices) <= MOST_PLAIN:
             raise ClauseError("a question must have 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices))
@@ -177,7 +178,8 @@ class _Reader:
         for word in misled:
             if word not in choices or word == right:
                 raise ClauseError(
-                    "`misled` explains a wrong choice and `reveal` the right one; found {found} in `misled`",
+                    "`misled` may explain only wrong choices, because `reveal` explains the right one, but it "
+                    "contains {found}",
                     found=shown(word),
                 )
         return right
@@ -236,7 +238,7 @@ class _Reader:
     def _list(self, record: Mapping[str, Any], name: str) -> tuple[str, ...]:
         values = self._of(record, name, list, [])
         if not all(isinstance(value, str) for value in values):
-            raise ClauseError("`{name}` is {found}, expected a list of texts", name=name, found=shown(values))
+            raise ClauseError("`{name}` is {found}, expected a list of strings", name=name, found=shown(values))
         return tuple(values)
 
     def _strings(self, record: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -244,7 +246,7 @@ class _Reader:
         for key, value in values.items():
             if not isinstance(value, str):
                 raise ClauseError(
-                    "`{name}.{key}` is {found}, expected a text", name=name, key=key, found=shown(value)
+                    "`{name}.{key}` is {found}, expected a string", name=name, key=key, found=shown(value)
                 )
             self._check_template(f"{name}.{key}", value)
         return dict(values)
@@ -263,11 +265,11 @@ class _Reader:
         missing = [language for language in wanted if not languages.get(language, "").strip()]
         if missing or not languages:
             raise ClauseError(
-                "`{name}` lacks a text for {language}", name=where, language=", ".join(missing) or ENGLISH
+                "`{name}` has no text for {language}", name=where, language=", ".join(missing) or ENGLISH
             )
         named = {language: self._check_template(where, text) for language, text in languages.items()}
         if len(set(named.values())) > 1:
-            raise ClauseError("`{name}` must use the same values in every language", name=where)
+            raise ClauseError("`{name}` must have the same placeholders in every language", name=where)
         return Text({ENGLISH: next(iter(languages.values())), **languages})
 
     def _check_template(self, where: str, text: str) -> frozenset[str]:
@@ -283,8 +285,8 @@ class _Reader:
         for _, name, form, conversion in fields:
             if conversion or not _FIELD.fullmatch(name or "") or not _FORMAT.fullmatch(form or ""):
                 raise ClauseError(
-                    "`{name}` contains {found}; a value must be a name with an optional number format, for example "
-                    "{example}",
+                    "`{name}` contains the placeholder {found}; a placeholder must be a name with an optional "
+                    "number format, for example {example}",
                     name=where,
                     found=shown(
                         (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")

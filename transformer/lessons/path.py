@@ -61,7 +61,7 @@ def words_on(case: Case) -> dict[str, Any]:
     found = walk_of(case, {"kind": kind, "layer": 1, "head": 1, "query": 1})
     order = [int(key) for key in np.argsort(-found.weights, kind="stable") if found.allowed[key]]
     if len(order) < 2:
-        raise NotHere("This row sees only one key; try a longer sentence.")
+        raise NotHere("The query of this row sees only one key; try a longer sentence.")
     best, other, pieces = order[0], order[-1], keys_of(case, kind)
     return {
         "sentence": trace.query.source,

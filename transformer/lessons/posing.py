@@ -102,7 +102,8 @@ def pose(step: Step, case: Case) -> Posed:
         if isinstance(error, GlassformerError):
             raise
         raise LessonError(
-            "A text or link of this step uses {name}, which the step does not have; correct the lesson's file.",
+            "A text or link of this step uses the value {name}, but the step does not provide that value; correct "
+            "the lesson's file.",
             name=shown(error.args[0] if error.args else ""),
         ) from error
     return posed
@@ -142,7 +143,7 @@ def _check_options(options: tuple[Option, ...]) -> None:
         if len(set(labels)) < len(labels):
             raise NotHere("Two of the choices would look the same: {choices}.", choices=" · ".join(labels))
     if len(options) < 2:
-        raise NotHere("This sentence leaves only one choice.")
+        raise NotHere("With this sentence, the question has only one choice left.")
 
 
 def _place(option: Option, step: Step, case: Case) -> bytes:

@@ -53,7 +53,7 @@ def largest_difference(one: Trace, other: Trace) -> Difference:
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
     if not n_steps:
-        raise NotHere("This run has no step to compare.")
+        raise NotHere("This run has no decoding step to compare.")
     before, after = (logits(trace, n_steps) for trace in (one, other))
     by = float(np.abs(after - before).max())
     if not np.isfinite(by):

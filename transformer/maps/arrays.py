@@ -88,8 +88,8 @@ def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
     for number, layer in enumerate(layers, start=1):
         if layer.shape != layers[0].shape:
             raise MapsError(
-                "{kind}: layer {layer} has the shape {found}, but layer 1 has {first}; all layers need the same "
-                "shape.",
+                "{kind}: layer {layer} has the shape {found}, but layer 1 has {first}; all layers must have the "
+                "same shape.",
                 kind=kind,
                 layer=number,
                 found=shown(layer.shape),

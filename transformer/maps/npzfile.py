@@ -64,7 +64,9 @@ def save_maps(maps: GivenMaps, path: str | Path) -> None:
     """
     path = Path(path)
     if path.suffix != SUFFIX:
-        raise MapsError("{name}: a file of maps needs a name that ends in {suffix}.", name=path.name, suffix=SUFFIX)
+        raise MapsError(
+            "{name}: the name of a file of attention maps must end in {suffix}.", name=path.name, suffix=SUFFIX
+        )
     half = path.with_name(f".{path.name}.new")
     try:
         with half.open("wb") as file:
@@ -148,12 +150,12 @@ def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
         read_header(member)
         flat = _values(member, math.prod(header.shape), header.dtype)
         if flat is None or member.read(1):
-            raise MapsError("{name}: is cut off, or longer than its header says.", name=name)
+            raise MapsError("{name}: is incomplete, or longer than its header states.", name=name)
     if header.dtype.kind == "U":
         texts = flat.tolist()
         return texts if header.shape else texts[0]
     if header.dtype.kind == "b" and (flat.view(np.uint8) > 1).any():
-        raise MapsError("{name}: has a bool that is neither true nor false.", name=name)
+        raise MapsError("{name}: contains a bool that is neither true nor false.", name=name)
     return flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape)
 
 

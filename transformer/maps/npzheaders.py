@@ -48,7 +48,9 @@ class _Form:
     what: Sentence  # the same in words
 
 
-_TOKENS: Final = _Form("U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels as strings, without pickles"))
+_TOKENS: Final = _Form(
+    "U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels, stored as strings without pickles")
+)
 _ONE_TEXT: Final = _Form("U", 0, 4 * MOST_TEXT, 1, say("one string"))
 _PARTS: Final = {
     "weights": _Form("f", 4, 8, MOST_CELLS, say("an array of floats [layer, head, query, key]")),
@@ -60,7 +62,9 @@ _PARTS: Final = {
 _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PARTS.items()} | {
     "checkpoint": _ONE_TEXT,
     "sentence": _ONE_TEXT,
-    "special": _Form("U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels as strings, without pickles")),
+    "special": _Form(
+        "U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels, stored as strings without pickles")
+    ),
 }
 
 
@@ -77,18 +81,21 @@ def check_end(file: BinaryIO, size: int) -> None:
     """Look at the end of the archive, as the list of members that it leads to is read all at once."""
     if not _END.size <= size <= MOST_BYTES:
         raise MapsError(
-            "has {size:,} bytes; a file of maps has {least} to {most:,}.", size=size, least=_END.size, most=MOST_BYTES
+            "has {size:,} bytes; a file of attention maps has {least} to {most:,} bytes.",
+            size=size,
+            least=_END.size,
+            most=MOST_BYTES,
         )
     tail, (before, mark) = min(size, _END.size + _ZIP64[0]), _ZIP64
     file.seek(size - tail)
     end = file.read(tail)
     kind, _, _, here, members, listed, _, comment = _END.unpack(end[-_END.size :])
     if kind != b"PK\x05\x06" or comment:
-        raise MapsError("is not an .npz file written by numpy, or is cut off.")
+        raise MapsError("is not an .npz file written by numpy, or is incomplete.")
     is_large = end[: -_END.size][-before:].startswith(mark)
     if is_large or here != members or not 1 <= members <= _MOST_MEMBERS or listed > _MOST_DIRECTORY:
         raise MapsError(
-            "lists {members:,} arrays or more; a file of maps has at most {most}.",
+            "lists {members:,} arrays or more; a file of attention maps has at most {most}.",
             members=members,
             most=_MOST_MEMBERS,
         )
@@ -101,7 +108,8 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
         name = info.filename.removesuffix(".npy")
         if name not in _FORMS or info.filename == name or name in found:
             raise MapsError(
-                "the array {name} does not belong in a file of maps, or occurs twice; expected only {names}.",
+                "the array {name} does not belong in a file of attention maps, or occurs twice; expected only "
+                "{names}.",
                 name=shown(name),
                 names=", ".join(_FORMS),
             )
@@ -124,7 +132,7 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Array
         size = member.tell() + math.prod(shape) * dtype.itemsize
     if size != info.file_size:
         raise MapsError(
-            "{name}: has {found:,} bytes; the shape {shape} would need {size:,}.",
+            "{name}: has {found:,} bytes, but the shape {shape} requires {size:,}.",
             name=name,
             found=info.file_size,
             shape=shown(shape),
@@ -170,5 +178,6 @@ def _check_complete(found: Mapping[str, ArrayHeader]) -> None:
                 raise MapsError("the array {name} is missing; add it.", name=f"{kind}_{part}")
     if not any(begun.values()):
         raise MapsError(
-            "has no maps; it needs at least one of {names}.", names=", ".join(f"{kind}_weights" for kind in KINDS)
+            "has no attention maps; expected at least one of the arrays {names}.",
+            names=", ".join(f"{kind}_weights" for kind in KINDS),
         )

@@ -47,7 +47,7 @@ def check_shape(name: str, shape: Sequence[int]) -> None:
     if not all(1 <= count <= limit for count, limit in zip(shape, most, strict=True)):
         raise MapsError(
             "{name}: the weights have the shape {shape}; expected 1 to {layers} layers, 1 to {heads} heads and 1 "
-            "to {tokens:,} tokens per side. Give only a part of the weights.",
+            "to {tokens:,} tokens per side. Give only part of the weights.",
             name=name,
             shape=shown(tuple(shape)),
             layers=MOST_LAYERS,
@@ -60,8 +60,8 @@ def check_cells(count: int) -> None:
     """Raise a MapsError if all attentions together have too many weights."""
     if count > MOST_CELLS:
         raise MapsError(
-            "there are {count:,} weights in all; at most {most:,} can be shown. Give fewer layers or a shorter "
-            "sentence.",
+            "there are {count:,} weights in all; at most {most:,} can be shown. Provide fewer layers or use a "
+            "shorter sentence.",
             count=count,
             most=MOST_CELLS,
         )
@@ -179,7 +179,7 @@ class GivenMaps:
             if one.kind == kind:
                 return one
         raise QueryError(
-            "these maps do not include the attention {kind}; they include {kinds}.",
+            "these maps do not include the kind of attention {kind}; they include only {kinds}.",
             kind=repr(kind),
             kinds=", ".join(self.kinds),
         )
@@ -260,7 +260,7 @@ def _check_closed(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
         wrong = (weights > _NOTHING) & ~allowed
         raise MapsError(
             "{kind}: the weight in {where} is {found}, but the mask does not allow any weight there. In a mask, "
-            "True means that a query may attend; is your mask inverted?",
+            "True means that the query may attend to the key; is your mask inverted?",
             kind=kind,
             where=_where(wrong),
             found=_first(wrong, weights),

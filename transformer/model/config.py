@@ -165,13 +165,15 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 object.__setattr__(self, name, 0)
             elif getattr(self, name) and not (self.n_encoder_layers and self.n_decoder_layers):
                 raise ConfigError(
-                    name, "found {found}, but this model has only one stack; set it to 0.", found=getattr(self, name)
+                    name,
+                    "found {found}, but this model has only an encoder or only a decoder; set the value to 0.",
+                    found=getattr(self, name),
                 )
         found, width = self.n_decoder_heads, self.n_heads * self.d_head
         if found and (self.n_kv_heads != self.n_heads or width % found):
             raise ConfigError(
                 "n_decoder_heads",
-                "found {found}, expected a divisor of {width}; the heads must not share keys.",
+                "found {found}, expected a divisor of {width}; n_kv_heads must also be equal to n_heads.",
                 found=found,
                 width=width,
             )
@@ -195,14 +197,15 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if self.shared_vocab and self.src_vocab_size != self.tgt_vocab_size:
             raise ConfigError(
                 "shared_vocab",
-                "a shared vocabulary needs equal sizes, found src_vocab_size = {source_size} and tgt_vocab_size = "
-                "{target_size}.",
+                "both sides of a shared vocabulary must have the same size, found src_vocab_size = {source_size} "
+                "and tgt_vocab_size = {target_size}.",
                 source_size=self.src_vocab_size,
                 target_size=self.tgt_vocab_size,
             )
         if not self.shared_vocab and 0 in (self.n_encoder_layers, self.n_decoder_layers):
             raise ConfigError(
-                "shared_vocab", "found false, but a model with one stack has one vocabulary; set it to true."
+                "shared_vocab",
+                "found false, but a model with only an encoder or only a decoder has one vocabulary; set it to true.",
             )
 
     def _check_output(self) -> None:
@@ -217,7 +220,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 )
         if self.mlm_head and self.n_decoder_layers:
             raise ConfigError(
-                "mlm_head", "found true in a model with a decoder; only encoder-only models have such a head."
+                "mlm_head", "found true in a model with a decoder; only encoder-only models have an MLM head."
             )
         if self.n_token_types and not self.n_encoder_layers:
             raise ConfigError(
@@ -296,7 +299,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         if type(version) is not int or version != FORMAT_VERSION:  # 1.0 and True are equal to 1, too
             raise ConfigError(
                 "format_version",
-                "found {found}; this program reads version {version}.",
+                "found {found}, but this program reads version {version}.",
                 found=shown(version),
                 version=FORMAT_VERSION,
             )

@@ -75,7 +75,7 @@ class Ids:
         for name, ids in (("eos_id", (self.eos_id,)), ("further_eos_ids", self.further_eos_ids)):
             if self.pad_id in ids:
                 raise ConfigError(
-                    name, "equals pad_id ({pad_id}); padding would end every sentence.", pad_id=self.pad_id
+                    name, "equals pad_id ({pad_id}), so padding would end every sentence.", pad_id=self.pad_id
                 )
         if self.eos_id in self.banned_ids:
             raise ConfigError(
@@ -83,7 +83,11 @@ class Ids:
             )
         for i in self.forced_ids:
             if i in self.never_written:
-                raise ConfigError("forced_ids", "contains {i}, which is never written (pad_id, banned_ids).", i=i)
+                raise ConfigError(
+                    "forced_ids",
+                    "contains {i}, the id of a piece that is never written, because it is pad_id or in banned_ids.",
+                    i=i,
+                )
         for name, n in (
             ("source_prefix", len(self.source_prefix) + len(self.source_suffix)),
             ("forced_ids", len(self.forced_ids)),

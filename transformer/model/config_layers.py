@@ -86,7 +86,7 @@ class Layers:
         if self.norm_kind == "rms" and self.norm_bias:
             raise ConfigError("norm_bias", "found true, but an RMS norm has no bias; set it to false.")
         if self.norm_kind == "none" and self.norm_bias:
-            raise ConfigError("norm_bias", "found true, but there are no norms; set it to false.")
+            raise ConfigError("norm_bias", "found true, but this model has no norms; set it to false.")
         if self.parallel_residual and not self.residual:
             raise ConfigError(
                 "parallel_residual",
@@ -99,10 +99,13 @@ class Layers:
             )
         if self.parallel_residual and self.norm != "pre":
             raise ConfigError(
-                "parallel_residual", "found true with norm = {norm}; it needs norm = pre.", norm=self.norm
+                "parallel_residual",
+                "found true, but norm = {norm}; parallel sub-layers need norm = pre.",
+                norm=self.norm,
             )
         if self.parallel_residual and n_stacks > 1:
             raise ConfigError(
                 "parallel_residual",
-                "found true in a model with cross-attention; it is defined only for a model with one stack.",
+                "found true, but this model has cross-attention; parallel sub-layers are defined only for "
+                "encoder-only and decoder-only models.",
             )

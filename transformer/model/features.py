@@ -61,13 +61,15 @@ class Rotary:
     def from_mapping(cls, record: object) -> Self:
         """Read what JSON has; a ConfigError names what is no object, an unknown key or a value that is refused."""
         if not isinstance(record, Mapping):
-            raise ConfigError("rotary", "found {found}, expected an object of numbers.", found=shown(record))
+            raise ConfigError(
+                "rotary", "found {found}, expected an object whose values are numbers.", found=shown(record)
+            )
         names = [field.name for field in fields(cls)]
         for key in record:
             if key not in names:  # a number that nobody reads is arithmetic that nobody does
                 raise ConfigError(
                     "rotary",
-                    "found the key {found}; the known keys are {names}.",
+                    "the key {found} is unknown; the known keys are {names}.",
                     found=shown(key),
                     names=", ".join(names),
                 )
@@ -130,7 +132,9 @@ class AttentionFeatures:
         for name in ("rotary", "unplaced_layers"):
             if positions != "rotary" and getattr(self, name):
                 raise ConfigError(
-                    name, "applies to rotary positions, but positions is {positions}.", positions=positions
+                    name,
+                    "applies only to rotary positions, but this config has positions = {positions}.",
+                    positions=positions,
                 )
         if self.rotary and (self.rotary.width(d_head) % 2 or not self.rotary.width(d_head)):
             raise ConfigError(

@@ -44,7 +44,7 @@ def each_layer(
     for layer in wanted:
         if not 0 <= layer < len(trace.maps(kind)):
             raise QueryError(
-                "attention {kind} has no layer {layer}; its layers are 0 to {last}.",
+                "the kind of attention {kind} has no layer {layer}; its layers are numbered 0 to {last}.",
                 layer=layer,
                 kind=repr(kind),
                 last=len(trace.maps(kind)) - 1,

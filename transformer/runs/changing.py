@@ -33,7 +33,7 @@ def tap_of_run(checkpoint: Runnable, query: Query, tap: Tap = NO_TAP) -> Tap:
     """The tap that a run was made with, then one that it was given; a QueryError if it is of another checkpoint."""
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(
-            "this run was made with a checkpoint other than {model}; run it again.", model=checkpoint.name
+            "this run was made with a checkpoint other than {model}; make a new run.", model=checkpoint.name
         )
     return both(tap_for(query.interventions, checkpoint), tap)
 

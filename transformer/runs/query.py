@@ -95,8 +95,8 @@ class Query:
         if len(self.forced) > self.max_new:
             raise QueryError(
                 say_n(
-                    "{n:,} forced piece does not fit into an output of at most {most}.",
-                    "{n:,} forced pieces do not fit into an output of at most {most}.",
+                    "{n:,} forced piece does not fit into an output with a length limit of {most}.",
+                    "{n:,} forced pieces do not fit into an output with a length limit of {most}.",
                     len(self.forced),
                     most=self.max_new,
                 )
@@ -126,7 +126,8 @@ class Query:
             version = record.pop("version")
             if type(version) is not int or version != QUERY_VERSION:
                 raise QueryError(
-                    "this query has a different version; this program reads version {version}.", version=QUERY_VERSION
+                    "this query has a different version number; this program reads only version {version}.",
+                    version=QUERY_VERSION,
                 )
             decoding = record.pop("decoding")
             record["decoding"] = _DECODINGS[decoding.pop("kind")](**decoding)
@@ -141,7 +142,7 @@ class Query:
 def check_source(source: str) -> str:
     """The source in form NFC, `?` for half a surrogate pair; a QueryError if it is no text, or too long."""
     if not isinstance(source, str):
-        raise QueryError("the source must be text, found {kind}.", kind=type(source).__name__)
+        raise QueryError("the source must be text, not {kind}.", kind=type(source).__name__)
     return _composed(
         source,
         lambda n: say_n(
@@ -156,7 +157,7 @@ def check_source(source: str) -> str:
 def check_reference(reference: str) -> str:
     """A right output likewise."""
     if not isinstance(reference, str):
-        raise QueryError("the reference must be text, found {kind}.", kind=type(reference).__name__)
+        raise QueryError("the reference must be text, not {kind}.", kind=type(reference).__name__)
     return _composed(
         reference,
         lambda n: say_n(
@@ -209,5 +210,5 @@ def _keep_float(settings: object, name: str, least: float, most: float) -> None:
 
 def _short(value: object) -> str:
     if isinstance(value, int) and abs(value) >= 10**20:
-        return say("a number of over 20 digits")  # printing 5,000 digits is refused by Python itself
+        return say("a number with more than 20 digits")  # printing 5,000 digits is refused by Python itself
     return repr(value)[:40]

@@ -38,7 +38,7 @@ def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap
     for pattern in sites:
         if not any(fnmatchcase(site, pattern) for site in values):
             raise QueryError(
-                "{model} has no site {pattern}; transformer.tap.sites lists them.",
+                "{model} has no site that matches {pattern}; transformer.tap.sites lists all sites.",
                 model=checkpoint.name,
                 pattern=repr(pattern),
             )

@@ -109,8 +109,8 @@ def check_open(scores: Tensor) -> Tensor:
     """See that in every row [B, V] a piece is left to choose; a QueryError if in one all are closed."""
     if bool((scores.amax(dim=-1) == -torch.inf).any()):
         raise QueryError(
-            "The rules of this model's config (no_repeat_ngram, banned_ids, min_length and the like) rule out "
-            "every piece at one step, so nothing can be chosen. Write fewer pieces, or change the rules in its "
+            "At one step, the rules in this model's config (no_repeat_ngram, banned_ids, min_length and others) "
+            "rule out every piece, so none can be chosen. Lower the maximum output length, or change the rules in "
             "config.json."
         )
     return scores

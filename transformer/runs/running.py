@@ -83,7 +83,10 @@ def run_batch(
     if not queries:
         raise QueryError("a batch needs at least one query.")
     if len({query.interventions for query in queries}) > 1:
-        raise QueryError("the queries of a batch must have the same interventions; run the others separately.")
+        raise QueryError(
+            "all queries of a batch must have the same interventions; run queries with different interventions "
+            "separately."
+        )
     reading = read(checkpoint, queries, maps=maps, tap=tap)
     return reading.finish(reading.decode(pause))
 
@@ -209,7 +212,8 @@ def _pausing(rounds: Iterable[_Round], pause: Pause) -> Iterator[_Round]:
 def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> Output:
     if query.hypothesis >= len(hypotheses):
         raise QueryError(
-            "result {result} was requested; beam search found only {found}. Choose another result.",
+            "result {result} was requested, but the last result that beam search found is result {found}. Choose a "
+            "lower number.",
             result=query.hypothesis + 1,
             found=len(hypotheses),
         )

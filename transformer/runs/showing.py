@@ -51,7 +51,7 @@ def drawing() -> Any:
         return import_module(_DRAWS)
     except ModuleNotFoundError as error:
         raise GlassformerError(
-            "the app draws the pictures of a run, and {name} is missing; install Glassformer from its repository "
-            "with `pip install -e .`.",
+            "pictures of a run are drawn by the app, but its module {name} is missing; install Glassformer from "
+            "its repository with `pip install -e .`.",
             name=error.name,
         ) from error

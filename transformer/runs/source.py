@@ -59,14 +59,14 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
         raise no_piece(encoding.unread[0])
     if encoding.unread:
         raise QueryError(
-            "This model has no tokenizer and reads only ids from 0 to {last:,}; found {found}. Type numbers, such "
-            "as 12 7 5.",
+            "This model has no tokenizer, so it reads only ids from 0 to {last:,}, not {found}. Type numbers, for "
+            "example 12 7 5.",
             last=tokenizer.size - 1,
             found=shown(encoding.unread[0]),
         )
     if not encoding.ids:
         if text.strip():
-            raise QueryError("The source has nothing that the model can read. Type a sentence.")
+            raise QueryError("The source contains nothing that the model can read. Type a sentence.")
         raise QueryError("The source is empty. Type a sentence.")
     begin, end = config.source_start, config.source_end
     own = begin + encoding.ids + end
@@ -139,24 +139,24 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
         )
     elif len(listed) <= MAX_LISTED:
         note = say(
-            "This model has never seen: {pieces}. It reads the unknown piece instead and cannot know what is "
-            "written there.",
+            "This model has never seen: {pieces}. It reads the unknown piece instead, so it cannot know what this "
+            "part of the text says.",
             pieces=listed,
         )
     elif whole:
         note = say_n(
-            "All pieces of this sentence ({n}) are unknown to this model. It reads the unknown piece instead, so "
-            "it knows nothing about the sentence.",
-            "All pieces of this sentence ({n}) are unknown to this model. It reads the unknown piece instead, so "
-            "it knows nothing about the sentence.",
+            "This model knows none of this sentence's pieces ({n}). It reads the unknown piece instead, so it "
+            "knows nothing about the sentence.",
+            "This model knows none of this sentence's pieces ({n}). It reads the unknown piece instead, so it "
+            "knows nothing about the sentence.",
             len(unknown),
         )
     else:
         note = say_n(
-            "This model has never seen {n} of these pieces. It reads the unknown piece instead and cannot know "
-            "what is written there.",
-            "This model has never seen {n} of these pieces. It reads the unknown piece instead and cannot know "
-            "what is written there.",
+            "This model has never seen {n} of these pieces. It reads the unknown piece instead, so it cannot know "
+            "what this part of the text says.",
+            "This model has never seen {n} of these pieces. It reads the unknown piece instead, so it cannot know "
+            "what this part of the text says.",
             len(unknown),
         )
     return (note,)
@@ -171,7 +171,7 @@ def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
     config = checkpoint.config
     if query.forced and not room:
         raise QueryError(
-            "pieces are forced, but {model} is an encoder-only model and writes none.", model=checkpoint.name
+            "pieces are forced, but {model} is an encoder-only model and generates no output.", model=checkpoint.name
         )
     for place, i in enumerate(query.forced):
         if i >= config.tgt_vocab_size:
@@ -185,12 +185,12 @@ def _check_forced(checkpoint: Runnable, query: Query, *, room: int) -> None:
         if i in config.banned_ids:
             raise QueryError("forced piece id {i} is banned by this model's config; choose another piece.", i=i)
         if i in config.end_ids and place < len(query.forced) - 1:
-            raise QueryError("a forced piece comes after the end mark; end the forced pieces there.")
+            raise QueryError("a forced piece comes after the end mark; make the end mark the last forced piece.")
     if len(query.forced) > room:
         raise QueryError(
             say_n(
-                "{n} piece is forced; {model} writes at most {most}.",
-                "{n} pieces are forced; {model} writes at most {most}.",
+                "{n} piece is forced, but {model} can write at most {most}.",
+                "{n} pieces are forced, but {model} can write at most {most}.",
                 len(query.forced),
                 model=checkpoint.name,
                 most=room,

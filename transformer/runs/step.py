@@ -10,9 +10,9 @@ from words import say
 RuleChange = Literal["closed", "lowered", "raised"]
 StopReason = Literal["end of sentence", "length limit", "no decoder"]
 BY_STEPS = say(
-    "With this change, the decoder's result for a token also depends on later tokens. Each row of the maps was "
-    "computed at its own step, when its token was the last one. Reading the whole output in one pass would give "
-    "different rows."
+    "With this change, what the decoder computes for a token also depends on later tokens. Each row of the maps "
+    "was computed at its own step, when its token was still the last one, so reading the whole output in one pass "
+    "would give different rows."
 )
 ROWS_BY_STEPS = say("each decoder row was computed at its own step")
 

@@ -44,8 +44,8 @@ def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with
     config, parts = checkpoint.config, anatomy(checkpoint.config)
     if not parts.writes:
         raise QueryError(
-            "{model} is an encoder-only model: it writes nothing, so there is no right output. Hide pieces of the "
-            "text instead, or choose another checkpoint.",
+            "{model} is an encoder-only model: it generates no output that could be compared with a reference. "
+            "Hide pieces of the text instead, or choose another checkpoint.",
             model=checkpoint.name,
         )
     source = read_source(checkpoint, replace(query, forced=(), hypothesis=0))
@@ -58,10 +58,10 @@ def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with
     if len(ids) > most:
         raise QueryError(
             say_n(
-                "The reference has {n:,} piece; after the preceding text, {model} has room for {most:,}. Shorten "
-                "the reference.",
-                "The reference has {n:,} pieces; after the preceding text, {model} has room for {most:,}. Shorten "
-                "the reference.",
+                "The reference has {n:,} piece, but {model} has room for only {most:,} after the preceding text. "
+                "Shorten the reference.",
+                "The reference has {n:,} pieces, but {model} has room for only {most:,} after the preceding text. "
+                "Shorten the reference.",
                 len(ids),
                 model=checkpoint.name,
                 most=max(most, 0),
@@ -74,12 +74,13 @@ def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Giv
     """The source's own pieces; the first has nothing before it, unless a start piece stands there."""
     config = checkpoint.config
     if anatomy(config).reads:
-        raise QueryError("There is no reference. Give the right output of {model}.", model=checkpoint.name)
+        raise QueryError("There is no reference. Give the correct output for {model}.", model=checkpoint.name)
     n_before = max(len(config.source_start), 1)
     ids = (*source.ids[n_before:], *end)
     if not ids:
         raise QueryError(
-            "This text is a single piece, with nothing before it to predict it from. Type more, or give a reference."
+            "This text has only one piece, and no earlier piece from which it could be predicted. Type more, or "
+            "give a reference."
         )
     if len(source.ids) + len(end) - 1 > config.max_len:
         raise QueryError("This text leaves no room for its end mark; shorten it.")
@@ -98,8 +99,8 @@ def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple
             raise no_piece(encoding.unread[0])
         if encoding.unread:
             raise QueryError(
-                "This model has no tokenizer and writes only ids from 0 to {last:,}; found {found} in the "
-                "reference. Type numbers, such as 12 7 5.",
+                "This model has no tokenizer, so it writes only ids from 0 to {last:,}, but the reference contains "
+                "{found}. Type numbers, for example 12 7 5.",
                 last=tokenizer.size - 1,
                 found=shown(encoding.unread[0]),
             )
@@ -111,9 +112,9 @@ def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple
         ids = _checked(reference, config.tgt_vocab_size)
     ids = ids[: len(ids) - (ids[-1:] == (config.eos_id,))]  # it is added again where it counts
     if not ids:
-        raise QueryError("The reference is empty. Type the right output.")
+        raise QueryError("The reference is empty. Type the correct output.")
     if config.pad_id in ids and config.pad_id not in config.end_ids:
-        raise QueryError("The reference contains padding, which is never read. Leave it out.")
+        raise QueryError("The reference contains padding, which is never read. Remove the padding.")
     return ids, notes
 
 
@@ -131,10 +132,10 @@ def _unknown(pieces: Sequence[str], count: int) -> tuple[str, ...]:
         return ()
     return (
         say_n(
-            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece. The numbers there "
-            "say nothing about what you typed.",
-            "Of the reference's {all} pieces, the model can write {n} only as the unknown piece. The numbers there "
-            "say nothing about what you typed.",
+            "The model can write {n} of the reference's {all} pieces only as the unknown piece. The numbers for "
+            "these pieces say nothing about what you typed.",
+            "The model can write {n} of the reference's {all} pieces only as the unknown piece. The numbers for "
+            "these pieces say nothing about what you typed.",
             len(pieces),
             all=count,
         ),

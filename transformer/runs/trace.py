@@ -235,7 +235,7 @@ class Trace(Arrays):
             QueryError: There is no such step.
         """
         if not self.n_steps:
-            raise QueryError("this model writes nothing, so its run has no steps; look at its maps.")
+            raise QueryError("this model generates no output, so its run has no steps; look at its maps instead.")
         if not 0 <= index < self.n_steps:
             raise QueryError(
                 "step {index} does not exist; this run has steps 0 to {last}.", index=index, last=self.n_steps - 1
@@ -303,7 +303,9 @@ class Trace(Arrays):
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
         raise QueryError(
-            "this run has no attention named {kind}; its model has {kinds}.", kind=repr(kind), kinds=", ".join(arrays)
+            "this run has no kind of attention named {kind}; its model has {kinds}.",
+            kind=repr(kind),
+            kinds=", ".join(arrays),
         )
     return arrays[kind]
 

@@ -92,7 +92,7 @@ class LibraryProcess:
         if "tokens" in answer:
             raise TokenizerError(
                 "its rules turn {characters:,} characters into {n:,} tokens; the limit is {most:,} tokens. Use a "
-                "shorter text or another tokenizer.",
+                "shorter text or a different tokenizer.",
                 n=answer["tokens"],
                 characters=len(text),
                 most=self._limits.tokens,
@@ -104,8 +104,8 @@ class LibraryProcess:
         answer = self._ask({"decode": ids})
         if "characters" in answer:
             raise TokenizerError(
-                "its rules turn {tokens:,} tokens into {n:,} characters; the limit is {most:,}. Use another "
-                "tokenizer.",
+                "its rules turn {tokens:,} tokens into {n:,} characters; the limit is {most:,} characters. Use a "
+                "different tokenizer.",
                 n=answer["characters"],
                 tokens=len(ids),
                 most=self._limits.characters,
@@ -126,7 +126,7 @@ class LibraryProcess:
             if answer is None:
                 self._end()
                 raise TokenizerError(
-                    "its rules need more than {seconds:g} seconds or {memory:,} MB for one text; use another "
+                    "its rules need more than {seconds:g} seconds or {memory:,} MB for one text; use a different "
                     "tokenizer.",
                     seconds=self._limits.seconds,
                     memory=self._limits.memory >> 20,
@@ -161,10 +161,10 @@ class LibraryProcess:
         if "last" in found:
             most = self._limits.pieces
             raise TokenizerError(
-                "its ids go up to {last:,}; the limit is {most:,} pieces.", last=found["last"], most=most
+                "its ids go up to {last:,}, but it may have at most {most:,} pieces.", last=found["last"], most=most
             )
         raise TokenizerError(
-            "its pieces have {n:,} bytes in all; the limit is {most:,}. Use another tokenizer.",
+            "its pieces have {n:,} bytes in all; the limit is {most:,} bytes. Use a different tokenizer.",
             n=found["bytes"],
             most=self._limits.bytes,
         )

@@ -72,8 +72,8 @@ def pieces_of(files: Files, lines: str = LINES, ids: str = IDS) -> list[str]:
     words = [name for name in names if name not in SPECIAL and len(name) > 1 and any(map(str.isspace, name))]
     if words:
         raise TokenizerError(
-            "{file}: the piece {piece} contains a space, but a list is split at spaces; give a tokenizer.json "
-            "instead.",
+            "{file}: the piece {piece} contains a space, but a model with a list of pieces splits text at spaces; "
+            "give a tokenizer.json instead.",
             file=file,
             piece=shown(words[0]),
         )

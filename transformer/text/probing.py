@@ -57,20 +57,24 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float, argume
         )
     except subprocess.TimeoutExpired:
         raise TokenizerError(
-            "{library} did not finish reading it within {seconds:.0f} seconds.", library=library, seconds=seconds
+            "{library} did not finish reading the file within {seconds:.0f} seconds.",
+            library=library,
+            seconds=seconds,
         ) from None
     except OSError as error:
         raise TokenizerError(
-            "could not be tried out: {reason} ({program}).", reason=error.strerror, program=shown(sys.executable)
+            "a test read of the file could not be started: {reason} ({program}).",
+            reason=error.strerror,
+            program=shown(sys.executable),
         ) from None
     reason = " ".join(found.stderr.decode(errors="replace").split())[-200:].rstrip(".")
     if found.returncode == 1:
         raise TokenizerError(
-            "{library} cannot use it: {reason}.", library=library, reason=reason or say("no reason given")
+            "{library} cannot use this file: {reason}.", library=library, reason=reason or say("no reason given")
         )
     if found.returncode != 0:
         raise TokenizerError(
-            "{library} crashed on it (exit status {status}): the file is damaged, or needs more memory than is "
+            "{library} crashed on the file (exit status {status}): it is damaged, or needs more memory than is "
             "allowed.",
             library=library,
             status=found.returncode,

@@ -41,7 +41,7 @@ def fields(message: memoryview) -> Iterator[Field]:
         content = message[position : position + length]
         if len(content) < length:
             raise ClauseError(
-                "it ends inside field {number}, which needs {length:,} bytes but has {given:,}",
+                "its data ends inside field {number}, which needs {length:,} bytes but has only {given:,}",
                 number=number,
                 length=length,
                 given=len(content),
@@ -61,9 +61,9 @@ def _varint(message: memoryview, position: int) -> tuple[int, int]:
     value = 0
     for i in range(MAX_VARINT_BYTES):
         if position + i >= len(message):
-            raise ClauseError("it ends inside a number")
+            raise ClauseError("its data ends inside a number")
         byte = message[position + i]
         value |= (byte & 0x7F) << (7 * i)
         if byte < 0x80:
             return value & (2**64 - 1), position + i + 1
-    raise ClauseError("the number at byte {position} does not end", position=position)
+    raise ClauseError("the number that begins at byte {position} has no end", position=position)

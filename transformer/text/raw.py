@@ -40,8 +40,8 @@ class RawIds(AnyTokenizer):
     continuation = " "  # no number begins with it, so each is a word
     notes = (
         say(
-            "This model has no tokenizer, so its pieces are row numbers. Type numbers separated by spaces, for "
-            "example 12 7 5."
+            "This model has no tokenizer, so its pieces are the row numbers of its embedding table. Type numbers "
+            "separated by spaces, for example 12 7 5."
         ),
     )
 

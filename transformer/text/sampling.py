@@ -40,8 +40,8 @@ class Sampler:
         splitters: dict[int, type[Lattice | Merges]] = {UNIGRAM: Lattice, BPE: Merges}
         if settings[MODEL_TYPE] not in splitters:
             raise TokenizerError(
-                "this vocabulary has only one way to split each text (its pieces are characters or words), so no "
-                "split can be sampled; remove --sampling."
+                "this vocabulary splits each text in only one way, because its pieces are characters or words, so "
+                "no split can be sampled; remove --sampling."
             )
         self._normalise = normalise
         self._splitter = splitters[settings[MODEL_TYPE]](pieces)

@@ -164,7 +164,7 @@ def _check_pieces(pieces: list[Piece]) -> None:
             )
         if not math.isfinite(piece.score):
             raise TokenizerError(
-                "piece {i}, {piece}, has the score {score}; expected a number.",
+                "piece {i}, {piece}, has the score {score}; expected a finite number.",
                 i=i,
                 piece=shown(piece.text),
                 score=piece.score,
@@ -179,8 +179,8 @@ def _check_pieces(pieces: list[Piece]) -> None:
         found = joined(", ", unknown[:5]) if unknown else say("none")
         raise TokenizerError(
             say_n(
-                "has {n} piece for unknown text ({found}); expected one, for example '<unk>'.",
-                "has {n} pieces for unknown text ({found}); expected one, for example '<unk>'.",
+                "has {n} piece for unknown text ({found}); expected exactly one, for example '<unk>'.",
+                "has {n} pieces for unknown text ({found}); expected exactly one, for example '<unk>'.",
                 len(unknown),
                 found=found,
             )

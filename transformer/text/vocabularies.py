@@ -253,7 +253,9 @@ def any_json(files: Files, options: Options) -> Two:
 def raw_ids(_: Files, options: Options) -> Two:
     """No tokenizer: pieces are the numbers of their rows."""
     if options.size is None:
-        raise TokenizerError("size: is missing; without a tokenizer, give the number of rows.")
+        raise TokenizerError(
+            "size: is missing; for a model without a tokenizer, give the number of rows of its embedding table."
+        )
     source = RawIds(options.size, options.special_ids)
     if options.target_size in (None, options.size):
         return _both(source)
@@ -268,7 +270,7 @@ def _asked(options: Options, codes: Sequence[str], rows: Sequence[int]) -> tuple
     """The rows of both languages."""
     if not options.source_language or not options.target_language:
         raise TokenizerError(
-            "source_language, target_language: this family needs both languages; choose from {languages}.",
+            "source_language, target_language: this family of models needs both languages; choose from {languages}.",
             languages=", ".join(codes),
         )
     return _language(options.source_language, codes, rows), _language(options.target_language, codes, rows)
@@ -277,7 +279,7 @@ def _asked(options: Options, codes: Sequence[str], rows: Sequence[int]) -> tuple
 def _language(code: str, codes: Sequence[str], rows: Sequence[int]) -> int:
     if code not in codes:
         raise TokenizerError(
-            "this family does not have the language {found}; choose from {languages}.",
+            "this family of models does not have the language {found}; choose from {languages}.",
             found=shown(code),
             languages=", ".join(codes),
         )
@@ -348,7 +350,9 @@ def special_of(model: Tokenizer) -> set[int]:
 def id_of(ids: Mapping[str, int], name: str, file: str) -> int:
     """The row of a piece that a family cannot do without; TokenizerError if there is none."""
     if name not in ids:
-        raise TokenizerError("{file}: has no piece {name}, which this family needs.", file=file, name=shown(name))
+        raise TokenizerError(
+            "{file}: has no piece {name}, which this family of models needs.", file=file, name=shown(name)
+        )
     return ids[name]
 
 

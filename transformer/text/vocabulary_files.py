@@ -138,7 +138,8 @@ def check_bytes(pieces: Sequence[str], name: str) -> None:
     for byte, sign in SIGNS.items():
         if sign not in known:
             raise TokenizerError(
-                "{file}: has no piece for the byte {byte} (written {sign}); a byte vocabulary has all 256.",
+                "{file}: has no piece for the byte {byte} (written {sign}); a byte vocabulary needs a piece for "
+                "each of the 256 bytes.",
                 file=name,
                 byte=f"0x{byte:02X}",
                 sign=shown(sign),
@@ -149,7 +150,7 @@ def _lines(files: Files, name: str) -> list[str]:
     try:
         text = file(files, name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TokenizerError("{file}: it is not UTF-8 (byte {byte}).", file=name, byte=error.start) from None
+        raise TokenizerError("{file}: is not UTF-8 (error at byte {byte}).", file=name, byte=error.start) from None
     count = text.count("\n")
     if count > MAX_PIECES:
         raise TokenizerError("{file}: has {n:,} lines; the limit is {most:,}.", file=name, n=count, most=MAX_PIECES)

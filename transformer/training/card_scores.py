@@ -40,8 +40,8 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     if len(scores) > MAX_ITEMS:
         raise DataError(
             say_n(
-                "{model}/{card}: would hold {n} score; the limit is {most}.",
-                "{model}/{card}: would hold {n} scores; the limit is {most}.",
+                "{model}/{card}: would contain {n} score; the limit is {most}.",
+                "{model}/{card}: would contain {n} scores; the limit is {most}.",
                 len(scores),
                 model=checkpoint.name,
                 card=CARD,
@@ -82,13 +82,14 @@ def read_open_card(folder: Path) -> dict[str, Any]:
         card = strictjson.parse(content)
     except ClauseError as error:
         raise DataError(
-            "{label}: {problem}; correct it before scores are recorded.",
+            "{label}: {problem}; correct this file before you record scores.",
             label=files.label(CARD),
             problem=error.sentence,
         ) from None
     if not isinstance(card, dict) or not isinstance(card.get("scores", []), list):
         raise DataError(
-            "{label}: expected an object whose scores are a list; correct it first.", label=files.label(CARD)
+            "{label}: expected a JSON object in which scores is a list; correct this file first.",
+            label=files.label(CARD),
         )
     return card
 

@@ -59,8 +59,8 @@ def _aligned(first: Path, second: Path) -> Iterator[Line]:
             longer, shorter = (second, first) if source is None else (first, second)
             n_lines = number + sum(1 for _ in texts[source is None])
             raise DataError(
-                "{shorter} has {n_shorter:,} lines, {longer} has {n_lines:,}: two files must be "
-                "line-aligned; give one file for tab-separated pairs.",
+                "{shorter} has {n_shorter:,} lines, but {longer} has {n_lines:,}. Two files must correspond line "
+                "by line; if your pairs are separated by tabs, give one file.",
                 shorter=shorter.name,
                 n_shorter=number - 1,
                 longer=longer.name,
@@ -76,17 +76,20 @@ def _texts(path: Path) -> Iterator[str]:
         # One byte more than allowed tells a line that is too long from one that just fits.
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
             if number == 1 and b"\r" in raw[:-1] and b"\n" not in raw:  # LF stands in no other line either
-                raise DataError("{name}: its lines end with CR only; save it with LF or CR LF.", name=name)
+                raise DataError(
+                    "{name}: its lines end with CR alone; save it with LF or CR LF line endings.", name=name
+                )
             if len(raw) > MAX_LINE_BYTES:
                 raise DataError(
-                    "{name}, line {number:,}: over {most:,} bytes; is this a text file with one sentence per line?",
+                    "{name}, line {number:,}: has more than {most:,} bytes; is this a text file with one sentence "
+                    "per line?",
                     name=name,
                     number=number,
                     most=MAX_LINE_BYTES,
                 )
             if number > MAX_LINES or offset + len(raw) > MAX_BYTES:
                 raise DataError(
-                    "{name}: over {max_lines:,} lines or {most:,} bytes; split it into parts.",
+                    "{name}: has more than {max_lines:,} lines or {most:,} bytes; split it into parts.",
                     name=name,
                     max_lines=MAX_LINES,
                     most=MAX_BYTES,
@@ -135,7 +138,7 @@ def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
         raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise DataError(
-            "{file}: cannot be unpacked ({problem}); unpack it and give the text file.",
+            "{file}: cannot be unpacked ({problem}); unpack it yourself and give the text file inside.",
             file=path.name,
             problem=str(error),
         ) from None
@@ -149,10 +152,10 @@ def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
         names = shown(", ".join(member.filename for member in found or archive.infolist()))
         raise DataError(
             say_n(
-                "{name}: {n} file in it holds tab-separated lines, expected one ({names}); unpack it and give one "
-                "file.",
-                "{name}: {n} files in it hold tab-separated lines, expected one ({names}); unpack it and give one "
-                "file.",
+                "{name}: {n} of its files has tab-separated lines, but exactly one is expected ({names}); unpack "
+                "it and give one file.",
+                "{name}: {n} of its files have tab-separated lines, but exactly one is expected ({names}); unpack "
+                "it and give one file.",
                 len(found),
                 name=name,
                 names=names,

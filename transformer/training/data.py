@@ -74,7 +74,7 @@ def read_numbered_pairs(path: Path) -> list[tuple[int, Pair]]:
             )
         pairs.append((number, (columns[0].strip(), columns[1].strip())))
     if not pairs:
-        raise DataError("{file}: holds no pairs.", file=str(path))
+        raise DataError("{file}: contains no pairs.", file=str(path))
     return pairs
 
 

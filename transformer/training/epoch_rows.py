@@ -55,7 +55,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 def read_rows(found: object) -> list[Row]:
     """The rows of a stored state: a list of dictionaries, one an epoch, in order and made of numbers."""
     if not isinstance(found, list) or not found:
-        raise ClauseError("its rows are {found}; expected one per epoch", found=shown(found))
+        raise ClauseError("its rows are {found}; expected one row per epoch", found=shown(found))
     return [_row(values, number) for number, values in enumerate(found, start=1)]
 
 

@@ -78,7 +78,11 @@ class TrainSettings:
             value = getattr(self, name)
             if not low <= value <= high:  # nor is NaN
                 raise ConfigError(
-                    name, "found {found}, expected {low:,} to {high:,}.", found=shown(value), low=low, high=high
+                    name,
+                    "found {found}, expected a value from {low:,} to {high:,}.",
+                    found=shown(value),
+                    low=low,
+                    high=high,
                 )
 
 

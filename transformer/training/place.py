@@ -30,7 +30,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
     folder = Path(os.path.realpath(out))
     if Path.cwd().is_relative_to(folder):
         raise CheckpointError(
-            "--out {out}: is the folder you are in, or a parent of it; give a new one.", out=str(out)
+            "--out {out}: is the folder you are in, or a parent of it; give a new folder.", out=str(out)
         )
     made: list[Path] = []
     try:

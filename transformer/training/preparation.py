@@ -87,7 +87,8 @@ def _check_folder(job: Preparation) -> None:
     for file in job.files:
         if file.resolve() in ours:
             raise DataError(
-                "{file}: would be overwritten by the output made from it; choose another --out.", file=str(file)
+                "{file}: would be overwritten by the output made from it; choose a different folder for --out.",
+                file=str(file),
             )
 
 

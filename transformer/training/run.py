@@ -81,7 +81,10 @@ def train(job: Job) -> list[Row]:
     """
     keep_freed_memory()
     if job.start_from is not None and job.start_from.resolve() == job.out.resolve():
-        raise DataError("{out}: training starts from this checkpoint; write to another folder.", out=str(job.out))
+        raise DataError(
+            "{out}: training starts from the checkpoint in this folder, so its output must go to another folder.",
+            out=str(job.out),
+        )
     with claimed(job.out, resume=job.resume, force=job.force):
         return _train(job)
 
@@ -98,8 +101,8 @@ def _train(job: Job) -> list[Row]:
     if state is not None and not (job.out / CONFIG).exists():
         # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
         raise DataError(
-            "{out}: is gone, and the best epoch so far is gone with it. Put the folder back, or leave out --resume "
-            "to start over.",
+            "{out}: this folder is gone, and with it the best epoch so far. Put the folder back, or leave out "
+            "--resume to start over.",
             out=str(job.out),
         )
     tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
@@ -123,7 +126,7 @@ def _train(job: Job) -> list[Row]:
         drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
         if not drawn:
             raise DataError(
-                "{file}: no sampled pair fits into {most} tokens; raise --max-len.",
+                "{file}: with the splits that were sampled, no pair fits into {most} tokens; raise --max-len.",
                 file=str(job.train),
                 most=config.max_len,
             )
@@ -221,8 +224,8 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     if job.start_from is not None:
         if (job.start_from / VOCABULARY).exists():
             raise DataError(
-                "{folder}: its tokenizer comes from another library; training can only start from a checkpoint "
-                "with its own SentencePiece models.",
+                "{folder}: its tokenizer comes from another library; training can start only from a checkpoint "
+                "that contains its SentencePiece models.",
                 folder=job.start_from.name,
             )
         names = TOKENIZER_NAMES[1 if job.config.shared_vocab else 2]

@@ -80,10 +80,10 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
         if wanted and not drawn:
             raise DataError(
                 say_n(
-                    "--{name} {wanted}: the smallest group that can be drawn has {n} pair; ask for at least that "
-                    "many, or for none.",
-                    "--{name} {wanted}: the smallest group that can be drawn has {n} pairs; ask for at least that "
-                    "many, or for none.",
+                    "--{name} {wanted}: pairs that share a sentence are drawn together, and the smallest such "
+                    "group has {n} pair; ask for at least that many, or for none.",
+                    "--{name} {wanted}: pairs that share a sentence are drawn together, and the smallest such "
+                    "group has {n} pairs; ask for at least that many, or for none.",
                     min(map(len, groups)),
                     name=name,
                     wanted=wanted,
@@ -104,8 +104,8 @@ def _too_many(dev: int, test: int, *, n_pairs: int, n_small: int, n_components: 
     most = min(n_small, n_pairs - 1)
     return say(
         "--dev {dev:,} and --test {test:,} ask for {asked:,} pairs, but at most {most:,} can be held out. The "
-        "{n_pairs:,} pairs form {n_groups:,} groups that share no sentence, and only groups of at most {small} "
-        "pairs are drawn ({n_small:,} pairs). Ask for fewer.",
+        "{n_pairs:,} pairs form {n_groups:,} groups that have no sentence in common, and only groups of at most "
+        "{small} pairs can be drawn ({n_small:,} pairs in all). Ask for fewer pairs.",
         dev=dev,
         test=test,
         asked=dev + test,

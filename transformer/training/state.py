@@ -83,7 +83,7 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
     path, before = paths(out)
     there = [file for file in (path, before) if file.exists()]
     if not there:
-        raise DataError("{file}: nothing to resume; leave out --resume to start over.", file=str(path))
+        raise DataError("{file}: there is no training to resume; leave out --resume to start over.", file=str(path))
     problem = None
     for file in there:
         try:
@@ -132,15 +132,15 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, MemoryError) as error:
         raise ClauseError("cannot be read ({reason})", reason=str(error)[:120]) from None
     if first is None:
-        raise ClauseError("damaged, or from another version of this program")
+        raise ClauseError("is damaged, or comes from another version of this program")
     if hashlib.sha256(content).hexdigest().encode() != first[1]:
-        raise ClauseError("damaged (its SHA-256 does not match)")
+        raise ClauseError("is damaged (its SHA-256 does not match)")
     try:
         state = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
     except _UNREADABLE:
         state = None
     if not isinstance(state, dict) or "job" not in state:
-        raise ClauseError("damaged, or from another version of this program")
+        raise ClauseError("is damaged, or comes from another version of this program")
     return state
 
 
@@ -156,7 +156,7 @@ def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
     none = say("none")
     changed = [
         say(
-            "{name} was {before}, is {now}",
+            "{name} was {before} and is now {now}",
             name=_short(name),
             before=_short(before[name]) if name in before else none,
             now=identity.get(name, none),
@@ -167,7 +167,7 @@ def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
     if changed:
         shortened = [*changed[:8], *(["..."] if len(changed) > 8 else [])]
         raise DataError(
-            "{file} belongs to training with different settings: {changes}.",
+            "{file} belongs to a training run with different settings: {changes}.",
             file=str(path),
             changes=joined("; ", shortened),
         )
@@ -193,7 +193,7 @@ def writing(out: Path) -> Iterator[None]:
         return
     if has_state(out):
         raise DataError(
-            "{out}: this epoch cannot be written ({reason}). The epochs before it are intact: once there is room, "
+            "{out}: this epoch cannot be written ({reason}). Earlier epochs are intact: solve this problem, then "
             "continue with --resume.",
             out=str(out),
             reason=reason,

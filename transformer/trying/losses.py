@@ -91,14 +91,14 @@ def text_ids(text: str, tokenizer: AnyTokenizer, steps: Sequence[str] = ()) -> t
     encoding = tokenizer.encode(normalise(text, steps))
     if encoding.unread and not isinstance(tokenizer, RawIds):
         raise DataError(
-            "found {found} in {text}, but the vocabulary has no piece for it and no unknown piece; remove it from "
-            "the text.",
+            "{text} contains {found}, but the vocabulary has no piece for it and no unknown piece to use instead; "
+            "remove it from the text.",
             found=shown(encoding.unread[0]),
             text=shown(text),
         )
     if encoding.unread:
         raise DataError(
-            "found {found} in {text}; this model has no tokenizer, so write ids from 0 to {last}, or give its "
+            "{text} contains {found}, but this model has no tokenizer; write ids from 0 to {last}, or give its "
             "tokenizer.",
             found=shown(encoding.unread[0]),
             text=shown(text),

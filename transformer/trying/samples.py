@@ -42,7 +42,7 @@ def read_samples(path: Path) -> Samples:
         raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=str(error.strerror)) from None
     except UnicodeDecodeError as error:
         raise DataError(
-            "{file}: not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
+            "{file}: is not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
             file=str(path),
             place=error.start,
             byte=content[error.start],
@@ -73,7 +73,7 @@ def samples_of(text: str, *, label: str) -> Samples:
 def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, length: int) -> None:
     if length > MAX_LINE:
         raise DataError(
-            "{file}, line {number}: {n:,} characters, expected at most {most:,}; shorten it.",
+            "{file}, line {number}: has {n:,} characters; the limit is {most:,}. Shorten it.",
             file=label,
             number=number,
             n=length,
@@ -92,8 +92,8 @@ def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, 
         )
     if len(columns) != expected:
         raise DataError(
-            "{file}, line {number}: some lines are `source TAB target`, some are only a text; use one form for all "
-            "lines.",
+            "{file}, line {number}: some lines are `source TAB target`, others contain only one text; use one form "
+            "for all lines.",
             file=label,
             number=number,
         )

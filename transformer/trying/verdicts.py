@@ -73,15 +73,17 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))
     if others and all(same(best, other) for _, other in others):
-        return say("All choices give the same result on {texts}, so this comparison decides nothing.", texts=texts)
+        return say(
+            "All choices give the same result on {texts}, so this comparison cannot decide between them.", texts=texts
+        )
     if written:
         return _of_what_it_writes(losses, texts)
     loss = _number(best.mean)
     if pairs and best.mean > POOR * guessing:
         return say(
-            "None of these fits well. The best, {best}, has a loss of {loss} on {texts}; guessing would give "
-            "{guessing}. Something else may be wrong: the tokenizer, the ids, the marks around the source or the "
-            "output, or the order of each pair.",
+            "None of the choices fits well. The best, {best}, has a loss of {loss} on {texts}; pure guessing would "
+            "have {guessing}. Something else may be wrong: the tokenizer, the ids, the marks around the source or "
+            "the output, or the order of source and target.",
             best=first,
             loss=loss,
             texts=texts,
@@ -94,18 +96,18 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
     names = ", ".join(name for name, _ in close)
     if close and max(other.mean for _, other in close) - best.mean <= ALIKE * guessing:
         return say(
-            "{best} fits best (loss {loss} on {texts}), but not clearly better than {values} ({next}): any of them "
-            "will do.",
+            "{best} fits best (loss {loss} on {texts}), but not clearly better than {values} (next-best loss "
+            "{next}). You can use any of them.",
             best=first, loss=loss, texts=texts, values=names, next=figure,
         )  # fmt: skip
     if close:
         return say(
-            "{best} fits best (loss {loss} on {texts}), but not clearly better than {values} ({next}). More texts "
-            "may decide.",
+            "{best} fits best (loss {loss} on {texts}), but not clearly better than {values} (next-best loss "
+            "{next}). With more texts, the difference may become clear.",
             best=first, loss=loss, texts=texts, values=names, next=figure,
         )  # fmt: skip
     return say(
-        "{best} fits best (loss {loss} on {texts}); next is {value} ({next}).",
+        "{best} fits best (loss {loss} on {texts}); the next best is {value} (loss {next}).",
         best=first, loss=loss, texts=texts, value=second, next=figure,
     )  # fmt: skip
 
@@ -116,7 +118,7 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     share = _share(best)
     if not others:
         return say(
-            "With {best}, the pieces the model writes for {texts} have a mean probability of {share}.",
+            "With {best}, the pieces that the model writes for {texts} have a mean probability of {share}.",
             best=first,
             texts=texts,
             share=share,
@@ -125,13 +127,15 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     close = ", ".join(name for name, other in others if not surely_better(best, other))
     if close:
         return say(
-            "With {best}, the pieces the model writes for {texts} have a mean probability of {share}, which is not "
-            "clearly better than {values} ({next}). Pairs would decide more reliably.",
+            "With {best}, the pieces that the model writes for {texts} have a mean probability of {share}, not "
+            "clearly more than with {values} (next best {next}). Pairs of source and target would decide more "
+            "reliably.",
             best=first, texts=texts, share=share, values=close, next=figure,
         )  # fmt: skip
     return say(
-        "With {best}, the pieces the model writes for {texts} have a mean probability of {share}; next is {value} "
-        "({next}). A wrong model may also be certain of what it writes: only pairs can decide.",
+        "With {best}, the pieces that the model writes for {texts} have a mean probability of {share}; the next "
+        "best is {value} ({next}). A model with a wrong setting may be just as certain of what it writes: only "
+        "pairs of source and target can decide.",
         best=first, texts=texts, share=share, value=others[0][0], next=figure,
     )  # fmt: skip
 

@@ -37,28 +37,28 @@ AGGREGATES: Final[dict[Aggregate, str]] = {
     "rollout": say("Rollout through the layers"),
 }
 AGGREGATE_HELP: Final = say(
-    "How several heads become one map. Rollout follows the weights through the layers, up to the chosen layer; the "
-    "text under the map explains how."
+    "How several heads are combined into one map. Rollout traces the weights through the layers, up to the chosen "
+    "layer; the text under the map gives the formula."
 )
 SCALES: Final = ("log_scale", "own_scale")
 PIECES: Final = {
     "words": (
         say("Merge pieces into words"),
         say(
-            "Weights are summed over the pieces of a key word and averaged over the pieces of a query word. Text "
-            "in scripts without spaces is not merged."
+            "For a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
+            "are averaged. Text in scripts without spaces is not merged."
         ),
     ),
     "hide_special": (
         say("Hide special pieces"),
         say(
-            "Leaves out the columns and rows of special pieces such as `</s>`. A decoder row is left out if it "
-            "predicts a special piece. The remaining weights are not rescaled."
+            "Leaves out the rows and columns of special pieces, for example `</s>`. A decoder row is left out if "
+            "it predicts a special piece. The remaining weights are not rescaled."
         ),
     ),
 }
 """What rows and columns may be: the labels of the switches, and their help."""
-_MEAN = say("In a map of all layers together, a cell is closed only if every layer closes it.")
+_MEAN = say("In a map that combines all layers, a cell counts as closed only if every layer closes it.")
 
 
 def draw(run: OpenRun) -> None:
@@ -188,7 +188,10 @@ def _scales(slot: Slot, *, log: bool) -> None:
     choices.switch(
         choices.field(slot, "own_scale"),
         say("Scale colours to each map's largest weight"),
-        help=say("When off, a colour means the same weight in every map, from 0 to 1."),
+        help=say(
+            "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same "
+            "weight."
+        ),
     )
 
 
@@ -266,4 +269,4 @@ def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, laye
         return ""
     together = panel in ("head", "flow") and layer is None
     said += [_MEAN] if any(config.windows) and anatomy(config).attention(kind).causal and together else []
-    return joined(" ", [say("This model's attention differs from the paper's."), *said])
+    return joined(" ", [say("This model's attention differs from that of the original Transformer."), *said])

@@ -29,17 +29,22 @@ from ui.state.view import Aggregate, View
 from words import Sentence, say
 
 _READ_WORDS = say(
-    "Words: weights are summed over the pieces of a key word and averaged over the pieces of a query word."
+    "Words: for a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
+    "are averaged."
 )
 _WRITTEN_WORDS = say(
-    "Words: weights are summed over the pieces of a key word. A row is the mean over the steps that write its "
-    "word: the first step reads the end of the previous word, and the other steps read pieces of the word itself."
+    "Words: for a word among the keys, the weights of its pieces are added up. A row is the mean over the steps "
+    "that write its word: the first of them reads the end of the previous word, the others read pieces of the word "
+    "itself."
 )
 HIDDEN_PIECES = say("hidden: special pieces")
-ALL_SPECIAL = say("All pieces here are special. To see them, turn off “Hide special pieces” under “Options”.")
+ALL_SPECIAL = say(
+    "All pieces of this map are special, so all are hidden. To see them, turn off “Hide special pieces” under "
+    "“Options”."
+)
 FEW_KEYS = 40
-MAX_ROWS = say("largest weights: rows do not sum to 1")
-OTHER_SUMS = say("rows need not sum to 1, as declared with these maps")
+MAX_ROWS = say("each cell shows the largest weight, so rows do not sum to 1")
+OTHER_SUMS = say("rows need not sum to 1, as the creator of these maps declared")
 
 
 @dataclass(frozen=True)
@@ -157,10 +162,10 @@ def rollout_note(trace: Trace | GivenMaps, view: View, kind: Kind) -> str:
     attention = EVERY_PART.attention(kind)
     if attention.keys_from != attention.stack:
         return say(
-            "Rollout: E is the product of ½A + ½I over all encoder layers (A: mean over heads). Starting from C = "
-            "0, each decoder layer from 1 to {depth} sets C ← (½A + ½I)·C for its self-attention, then C ← ½C + "
-            "½X·E for its cross-attention X. The map shows C divided by {share:.4g} = 1 − ½^{depth}, the part that "
-            "comes from the source, so rows sum to 1.",
+            "Rollout: E is the product of ½A + ½I over all encoder layers, where A is the mean over heads. "
+            "Starting from C = 0, each decoder layer from 1 to {depth} sets C ← (½A + ½I)·C for its "
+            "self-attention, then C ← ½C + ½X·E for its cross-attention X. The map shows C divided by {share:.4g} "
+            "= 1 − ½^{depth}, the part that comes from the source, so rows sum to 1.",
             depth=depth,
             share=1 - 0.5**depth,
         )
@@ -238,7 +243,7 @@ def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) ->
         return []
     totals = weights[rows].sum(axis=1)
     share = 1 - (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 0.0
-    return [say("hidden: special pieces, on average {share:.2f} of a row's weight", share=share)]
+    return [say("special pieces are hidden; on average, they get {share:.2f} of a row's weight", share=share)]
 
 
 def first_from(spans: Sequence[Span], place: int) -> int | None:

@@ -25,8 +25,8 @@ from words import joined, say
 FLOW: Final = "flow"
 HOW_TO_READ = say(
     "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
-    "opaque the line. A weight is softmax(q·k / √d_head + mask), with the softmax taken over the keys: the share "
-    "of this key's value in what one head gives this query. The weights of one head and one query sum to 1."
+    "opaque the line. The weight, softmax(q·k / √d_head + mask) over the keys, is the share of this key's value in "
+    "what the head passes to the query. For each head and query, the weights sum to 1."
 )
 HOW_TO_READ_GIVEN = say(
     "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
@@ -34,7 +34,7 @@ HOW_TO_READ_GIVEN = say(
 )
 MEAN_OF_ALL = say(
     "These lines show the mean over all heads of all layers. Choose a layer to see each of its heads, with the "
-    "weights that the model computed."
+    "weights that the model actually computed."
 )
 
 

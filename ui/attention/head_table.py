@@ -52,7 +52,7 @@ NOTHING = say("Nothing to measure: in every row of these maps, the mask closes a
 
 def draw(run: AnyRun) -> None:
     """Draw the part "What heads do" of the Attention page."""
-    missing = say("The share of output norm is missing.")
+    missing = say("The measure “share of the output norm” is missing.")
     heads = None if isinstance(run, OpenMaps) else attempt(partial(written, run), missing=missing)
     measured = attempt(lambda: heads_of(run, loading, heads))
     if measured is None:
@@ -92,9 +92,7 @@ def _scope(found: Heads) -> str:
         )
     if not view.words and not view.hide_special:
         return said
-    pieces = say(
-        "All pieces count, including special pieces, even where other parts of this page merge or hide them."
-    )
+    pieces = say("All pieces count, including special pieces, even if other parts of this page merge or hide them.")
     return joined(" ", [said, pieces])
 
 
@@ -105,7 +103,7 @@ def _choose_measure(found: Heads) -> None:
         drawing.notes(
             (
                 say(
-                    "The link asks for a measure “{name}”, which does not exist; another measure is shown.",
+                    "The link names the measure “{name}”, which does not exist; a different measure is shown.",
                     name=asked,
                 ),
             )
@@ -136,13 +134,13 @@ def _open_by_measure(found: Heads) -> None:
             st.session_state[key] = None
 
     st.selectbox(
-        say("Open the map of a head; heads with the lowest value come first"),
+        say("Open the map of a head; heads with the lowest value of the measure come first"),
         np.argsort(means, axis=None, kind="stable").tolist(),
         index=None,
         label_visibility="collapsed",
         key=key,
         format_func=label,
-        placeholder=say("Open a head's map, lowest first"),
+        placeholder=say("Open a head's map (lowest value first)"),
         on_change=go,
         width=360,
     )

@@ -33,7 +33,9 @@ from ui.state.click import cell_of, fields
 from words import joined, say
 
 OTHERWISE: Name = "entropy_share"
-NOT_CHOSEN = say("No head is chosen yet. This head is shown because its mean is furthest from the mean of all heads.")
+NOT_CHOSEN = say(
+    "You have not chosen a head yet. This one is shown because its value is furthest from the mean of all heads."
+)
 
 
 # ------------------------------------------------------------------------------------------------ what is measured
@@ -166,7 +168,7 @@ def all_heads(found: Heads) -> Plot:
                 HOW_TO_READ_HEADS,
                 said.meaning,
                 *[HOW_TO_READ_GROUPS] * (group > 1),
-                say("Click a cell to open its head."),
+                say("Click a cell to open the map of that head."),
             ],
         ),
         clicked=fields(cell_of, lambda cell: opened(kind, *cell)),
@@ -187,7 +189,7 @@ def one_head(found: Heads) -> Plot:
         *[NOT_CHOSEN] * (view.layer is None or view.head is None),
         HOW_TO_READ_ROWS,
         say(
-            "This head's mean is {mean:.2f}; the mean is lower in {lower} of the other {others} heads.",
+            "This head's mean is {mean:.2f}, higher than in {lower} of the other {others} heads.",
             mean=means[chosen],
             lower=int((means < means[chosen]).sum()),
             others=means.size - 1,

@@ -49,14 +49,15 @@ KINDS: Final[dict[Kind, Sentence]] = {
 LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
 HOW_TO_READ: Final = say(
     "Each row is a query; its weights over the keys, softmax(q·k / √d_head), sum to 1. The stronger a cell's "
-    "colour, the more of that key's value the query takes."
+    "colour, the more of that key's value the query receives."
 )
 HOW_TO_READ_MEAN: Final = say(
-    "Each row is a query; its weights over the keys, the mean over heads of softmax(q·k / √d_head), sum to 1. The "
-    "stronger a cell's colour, the more of that key's values the query takes."
+    "Each row is a query. Its weights over the keys are the mean of softmax(q·k / √d_head) over the heads and sum "
+    "to 1. The stronger a cell's colour, the more of that key's values the query receives."
 )
 HOW_TO_READ_MAX: Final = say(
-    "Each cell is the largest weight, softmax(q·k / √d_head), that any head gives to this key in this row."
+    "Each cell shows the largest weight, softmax(q·k / √d_head), that any head gives to the key of its column in "
+    "the query's row."
 )
 HOW_TO_READ_OTHER_SUMS: Final = say(
     "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."

@@ -28,23 +28,24 @@ TABLE: Final = "walk_table"
 VECTORS: Final = "walk_vectors"
 
 DIGITS: Final = say(
-    "In the formulas, inputs have up to {most} digits. Results have at most {fewer} digits, and only those that a "
-    "calculator also gives for these inputs. Downloads have the exact numbers.",
+    "In the formulas, inputs are rounded to at most {most} digits. Results have at most {fewer} digits, and only "
+    "those that a calculator also gives for these inputs. Downloaded files have the exact numbers.",
     most=text.INPUT_DIGITS,
     fewer=text.RESULT_DIGITS,
 )
 NEEDS_A_MODEL: Final = say(
-    "This part shows how a weight is computed. It needs a model's queries, keys and values, but there are only "
-    "maps here. Use the other parts, or choose a checkpoint in the sidebar."
+    "This part shows how a weight is computed. It needs a model's queries, keys and values, but you have opened "
+    "only attention maps. Use the other parts, or choose a checkpoint in the sidebar."
 )
 READY: Final = say("q and k are shown as the model multiplies them, after normalisation or rotation by position.")
 WHY_THIS_STEP = say(
-    "You have not chosen a weight yet. This one is worth a first look. Its row is the step at which the model was "
-    "least sure what to write; its head is the one whose largest weight in that row is closest to 0.6."
+    "You have not chosen a weight yet, so here is one to start with. Its row is the step at which the model was "
+    "least sure what to write. Its head is the one whose largest weight in this row is closest to 0.6, which "
+    "leaves some weight for other keys."
 )
 WHY_THIS_ROW = say(
-    "You have not chosen a weight yet. This one is worth a first look: of the largest weights in all rows of all "
-    "heads, it is the closest to 0.6."
+    "You have not chosen a weight yet, so here is one to start with: among the largest weights of each row in "
+    "every head, it is the one closest to 0.6, which leaves some weight for other keys."
 )
 Written = tuple[str, str, str]
 """A step as it is written: its heading, what it does, its formula."""
@@ -95,7 +96,7 @@ def _choices(o: OpenWeight) -> None:
         if max(n_rows, n_columns) > pictures.MOST_ON_MAP:
             st.caption(
                 say(
-                    "The map has {rows} × {columns} cells, too many to pick one by clicking. Use the menus.",
+                    "The map has {rows} × {columns} cells, too many to choose one by clicking. Use the menus.",
                     rows=n_rows,
                     columns=n_columns,
                 )
@@ -113,7 +114,7 @@ def _menu(o: OpenWeight, widget: str, name: Literal["query", "key"], follows: in
         if query:
             following = say("The current step ({piece})", piece=piece)
         if query and o.own_row is not None:
-            following = say("Worth a first look ({piece})", piece=piece)
+            following = say("A good one to start with ({piece})", piece=piece)
         pieces = {None: following, **pieces}
     kept = choices.field(o.run.slot, name, key=widget)
     choices.menu(kept, o.axes.query_axis if query else o.axes.key_axis, pieces)
@@ -196,8 +197,8 @@ def _scores(o: OpenWeight) -> Written:
     return (
         say("##### 2. ÷ √d_head: the score"),
         say(
-            "The same is done for every key. With many dimensions, scores would grow so large that the softmax "
-            "gives almost all the weight to one key; dividing by √{n} prevents this.",
+            "q · k is computed in the same way for every key. With many dimensions, scores would grow so large "
+            "that the softmax would give almost all the weight to one key; dividing by √{n} prevents this.",
             n=w.d_head,
         ),
         text.score(w),
@@ -208,7 +209,7 @@ def _mask(o: OpenWeight) -> Written:
     w, reason = o.walk, o.reasons[o.walk.key]
     n_closed = int((~w.allowed).sum())
     said: list[str] = [
-        say("The mask adds 0 where the query may look and −∞ where it may not.")
+        say("The mask adds 0 to the scores of keys that the query may see, and −∞ to those of all other keys.")
         if w.how.fill is None
         else text.replaced(w.how.fill),
         say_n("In this row, the mask closes {n:,} key.", "In this row, the mask closes {n:,} keys.", n_closed)
@@ -290,8 +291,8 @@ def _share(o: OpenWeight) -> Written:
 
 def _against_others(o: OpenWeight) -> Written:
     said = say(
-        "How large is this contribution compared with those of the other heads? Its length as a share of the sum "
-        "of all lengths, without the bias:"
+        "How large is this contribution compared with those of the other heads? Its length, divided by the sum of "
+        "the lengths of all heads' contributions (the bias is not counted):"
     )
     return "", said, text.norm_share(o.walk)
 

@@ -201,8 +201,8 @@ def products(o: OpenWeight) -> Plot:
             n=w.d_head,
         ),
         how_to_read=say(
-            "q · k = Σᵢ qᵢ kᵢ. Where q and k have the same colour, the product is positive: a purple bar raises "
-            "the match. Where their colours differ, a green bar lowers it."
+            "q · k = Σᵢ qᵢ kᵢ. Where q and k have the same colour, their product is positive, and its purple bar "
+            "raises q · k. Where their colours differ, the product is negative, and its green bar lowers q · k."
         ),
     )
 
@@ -250,8 +250,8 @@ def scores(o: OpenWeight) -> Plot:
         title=say("q · k of every key, and its score"),
         before=("q · k", w.dots),
         alt=say_n(
-            "q · k and scores of {n} key; the chosen one, {key}, has {score:.3f}.",
-            "q · k and scores of {n} keys; the chosen one, {key}, has {score:.3f}.",
+            "q · k and scores of {n} key; the chosen key, {key}, has the score {score:.3f}.",
+            "q · k and scores of {n} keys; the chosen key, {key}, has the score {score:.3f}.",
             len(o.axes.keys),
             key=o.key,
             score=w.scores[w.key],
@@ -337,8 +337,8 @@ def values(o: OpenWeight) -> Plot:
             numbers=w.d_head,
         ),
         how_to_read=say(
-            "o = Σ weight · v. Purple is above 0, green below; the last row is the sum of the rows above it. Click "
-            "a row to see how the weight of its key is computed."
+            "o = Σ weight · v. Purple means above 0, green below 0; the last row is the sum of the rows above it. "
+            "Click a row to see how the weight of its key is computed."
         ),
         clicked=fields(row_below(len(shown)), lambda row: {"key": shown[row]}),
     )
@@ -364,8 +364,8 @@ def share(o: OpenWeight) -> Plot:
             head=w.head + 1,
         ),
         how_to_read=say(
-            "y = o · W_Oᵀ (this head's columns). Purple is above 0, green below; the last row, the sum of the rows "
-            "above it, is the sub-layer's output."
+            "y = o · W_Oᵀ (this head's columns). Purple means above 0, green below 0; the last row, the sum of the "
+            "rows above it, is the sub-layer's output."
         ),
     )
 
@@ -378,13 +378,14 @@ def lengths(o: OpenWeight) -> Plot:
     return Plot(
         spec=charts.head_norms_spec(w.norms, title=say("Length of each head's contribution"), chosen=w.head),
         alt=say(
-            "Length of the contribution of each of {all} heads; head {head} has {length:.3g}.",
+            "Length of each head's contribution; for head {head} of {all}, it is {length:.3g}.",
             all=len(w.norms),
             head=w.head + 1,
             length=w.norms[w.head],
         ),
         how_to_read=say(
-            "‖head · W_O‖ is the square root of the sum of squares of y. Click a bar to switch to that head."
+            "The length ‖head · W_O‖ is the square root of the sum of the squares of all numbers in y. Click a bar "
+            "to switch to that head."
         ),
         clicked=fields(place_of, lambda head: {"head": head, **taken}),
     )
@@ -404,7 +405,7 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
     title = say("{name} of every token", name=name)
     if last - first < len(labels):
         title = say(
-            "{name} of every token, tokens {first} to {last} of {all}",
+            "{name} of tokens {first} to {last} of {all}",
             name=name,
             first=first + 1,
             last=last,
@@ -438,13 +439,13 @@ def _how_to_read(o: OpenWeight, name: str) -> str:
     if name != "v" and text.is_changed(o.config, o.walk):
         return say(
             "Each row is one token's {name} as the model multiplies it, after normalisation or rotation by "
-            "position. Purple is above 0, green below. Click a row to switch to that token.",
+            "position. Purple means above 0, green below 0. Click a row to switch to that token.",
             name=name,
         )
     return formula(
         say(
-            "Each row is one token's {name} = {matrix} · x + b, where x is the token's vector. Purple is above 0, "
-            "green below. Click a row to switch to that token.",
+            "Each row is one token's {name} = {matrix} · x + b, where x is the token's vector. Purple means above "
+            "0, green below 0. Click a row to switch to that token.",
             name=name,
             matrix=f"W_{name.upper()}",
         ),

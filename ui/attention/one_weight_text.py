@@ -209,7 +209,7 @@ def norm_share(walk: Walk) -> str:
     """The length of the head's share over the sum of all heads' lengths."""
     own, total = float(walk.norms[walk.head]), float(walk.norms.sum())
     if not total:
-        return _text(say("no head adds anything"))
+        return _text(say("no head contributes anything"))
     top, bottom = number(own), number(total)
     found = result(own / total, float(top) / float(bottom))
     return rf"\frac{{\lVert y\rVert}}{{\sum\lVert y\rVert}} = \frac{{{tex(top)}}}{{{tex(bottom)}}} = {tex(found)}"
@@ -219,10 +219,10 @@ def differences(walk: Walk) -> str:
     """How far this is from what the model recorded, in a sentence."""
     d = walk.differences
     return say(
-        "All these numbers were computed again in double precision from the model's own q, k, v and W_O. Their "
-        "largest differences from the model's single-precision numbers in this row are: scores {scores:.1e}, "
-        "weights {weights:.1e}, head's output {head:.1e}. The sum of all heads' contributions and the bias differs "
-        "from the sub-layer's output by at most {output:.1e}.",
+        "All these numbers were computed again in double precision from the model's own q, k, v and W_O. In this "
+        "row, they differ from the model's single-precision numbers by at most {scores:.1e} (scores), "
+        "{weights:.1e} (weights) and {head:.1e} (head's output). The sum of all heads' contributions and the bias "
+        "differs from the sub-layer's output by at most {output:.1e}.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,
@@ -264,21 +264,27 @@ def score_stage(config: ModelConfig, walk: Walk) -> tuple[str, str, str]:
 
 def _scale(walk: Walk) -> str:
     if walk.how.scale == 1:
-        return say("The same is done for every key. This model does not divide by √{n}.", n=walk.d_head)
+        return say(
+            "q · k is computed in the same way for every key. This model does not divide it by √{n}.", n=walk.d_head
+        )
     if walk.how.scale == 1 / np.sqrt(walk.d_head):
         return say(
-            "The same is done for every key. Dividing by √{n} means multiplying by {scale:.6g}.",
+            "q · k is computed in the same way for every key. Dividing it by √{n} means multiplying it by "
+            "{scale:.6g}.",
             n=walk.d_head,
             scale=walk.how.scale,
         )
-    return say("The same is done for every key. This model multiplies by {scale:.6g}.", scale=walk.how.scale)
+    return say(
+        "q · k is computed in the same way for every key. This model multiplies it by {scale:.6g}.",
+        scale=walk.how.scale,
+    )
 
 
 def replaced(fill: float) -> str:
     """What a mask does that fills in a number."""
     return say(
-        "The mask keeps the score where the query may look and replaces it with {fill:g} where it may not. A score "
-        "replaced in this way gets the weight 0, unless all keys of the row are closed.",
+        "The mask keeps the scores of keys that the query may see and replaces all other scores with {fill:g}. If "
+        "this number is far below the scores that are kept, the replaced ones get no weight.",
         fill=fill,
     )
 
@@ -293,10 +299,10 @@ def changed(walk: Walk) -> str:
     """What is said where a change of the run acts between the steps."""
     d = walk.differences
     return say(
-        "In this run, something inside this attention was changed. The steps below start from the recorded "
-        "queries, keys and values, so their numbers differ from those of the run: scores by up to {scores:.2g}, "
-        "weights by {weights:.2g}, the head by {head:.2g}, the output by {output:.2g}. The other parts of this "
-        "page show the run's own numbers.",
+        "In this run, something inside this attention sub-layer was changed. The steps below start from the "
+        "recorded queries, keys and values, so their numbers differ from the run's: scores by up to {scores:.2g}, "
+        "weights by {weights:.2g}, the head's output by {head:.2g}, and the sub-layer's output by {output:.2g}. "
+        "The other parts of this page show the run's own numbers.",
         scores=d.scores,
         weights=d.weights,
         head=d.head,

@@ -25,8 +25,8 @@ def what_opens() -> None:
         st.markdown(
             say(
                 "You can put models saved by other programs into the same folders. They open without those "
-                "programs. The “Open a checkpoint” page shows what it recognised and asks about anything the files "
-                "do not say."
+                "programs. The “Open a checkpoint” page shows what it recognised and asks you for any information "
+                "that the files lack."
             )
         )
         st.markdown(
@@ -101,7 +101,7 @@ def _in_short(one: GivenAttention) -> str:
 
 def how_to_make_one() -> None:
     """Draw what a file of maps has to hold, with an example."""
-    with st.expander(say("Attention maps of a model that cannot be opened here")):
+    with st.expander(say("Attention maps of a model that this app cannot open")):
         st.markdown(
             say(
                 "You can save attention maps in a file `NAME.npz` next to the checkpoint folders. The Attention "
@@ -113,8 +113,9 @@ def how_to_make_one() -> None:
         st.code(EXAMPLE, language="python")
         st.markdown(
             say(
-                "Write {decoder} instead of {encoder} for decoder self-attention, and {cross} for cross-attention. "
-                "A file needs at least one of the three. Its arrays:",
+                "In the names of the arrays, replace {encoder} with {decoder} for decoder self-attention, or with "
+                "{cross} for cross-attention. A file needs at least one of these three kinds of attention. Its "
+                "arrays are:",
                 encoder="`encoder`",
                 decoder="`decoder`",
                 cross="`cross`",

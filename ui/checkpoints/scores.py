@@ -18,14 +18,18 @@ Record = Mapping[str, Any]
 NONE: Final = "–"
 HOW_TO_READ = say(
     "BLEU and chrF (0 to 100, higher is better) compare each output with one reference translation. Scores on "
-    "different files cannot be compared. The kept epoch was chosen by its score on a dev file, so that score is a "
-    "little too high."
+    "different files cannot be compared. The epoch to keep was chosen by its score on a dev file, so this score is "
+    "slightly too high."
 )
-TOO_SHORT = say("{mark} under BLEU: the outputs have fewer than four words, so BLEU cannot be computed.", mark=NONE)
+TOO_SHORT = say(
+    "“{mark}” in the BLEU column means that the outputs have fewer than four words, so BLEU cannot be computed.",
+    mark=NONE,
+)
 HOW_TO_READ_ALIGNMENTS = say(
-    "The alignment error rate (AER) says how much the word links read off cross-attention differ from links drawn "
-    "by people; 0 % is perfect. “Without a model” links words at the same relative position in the two sentences. "
-    "“Row” says which decoder row represents a word: the row that predicts the word or the row that reads it."
+    "The alignment error rate (AER) measures how much the word links derived from cross-attention differ from "
+    "links drawn by people; 0 % is perfect. “AER without a model” is the rate for links between words at the same "
+    "relative position in the two sentences. “Row” is the decoder row that represents a word: the row that "
+    "predicts the word or the row that reads it."
 )
 _COLUMNS = {
     "file": say("File"),
@@ -38,7 +42,7 @@ _COLUMNS = {
 _FIRST = ("file", "aer", "layer", "head", "row", "aer_of_mean", "diagonal", "sentences")
 _RATES = {
     "aer": say("AER of the best head"),
-    "aer_of_mean": say("AER of the mean"),
+    "aer_of_mean": say("AER of the mean map"),
     "diagonal": say("AER without a model"),
 }
 _TITLES = _RATES | {
@@ -73,7 +77,7 @@ def scores(checkpoint: Checkpoint) -> None:
         st.table(_frame(other_rows(group)), hide_index=True)
         if any("aer" in record for record in group):
             st.caption(HOW_TO_READ_ALIGNMENTS)
-    with st.expander(say("How each was counted")), st.container(key=page_style.COUNTED):
+    with st.expander(say("How each score was computed")), st.container(key=page_style.COUNTED):
         for record in records:
             st.markdown(drawing.strong(_name(record)))
             st.table(_frame(details(record)), hide_index=True, hide_header=True)

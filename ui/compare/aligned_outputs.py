@@ -34,7 +34,7 @@ def effect(pair: Pair[Seen], left: Crossed) -> str:
     before, after = np.exp(left.own), np.exp(left.other)
     most = int(np.abs(after - before).argmax())
     return say(
-        "Of the left output's pieces, {piece} changes most in probability: {before:.2f} in the left run, "
+        "In the left output, the probability of {piece} changes most: from {before:.2f} in the left run to "
         "{after:.2f} in the right run. The log-probability of the whole left output changes by {total:+.3f} nats.",
         piece=pair.left.trace.tgt_pieces[most],
         before=float(before[most]),
@@ -55,7 +55,7 @@ def title(pair: Pair[Seen]) -> str:
         return say("Outputs of {left} and of {right}", left=left.checkpoint, right=right.checkpoint)
     if pair.compared == "branches":
         return say("Two branches of the output")
-    return say("Outputs of two ways to run")
+    return say("Outputs of the same model, run in two ways")
 
 
 def verdict(pair: Pair[Seen]) -> str:
@@ -71,7 +71,9 @@ def verdict(pair: Pair[Seen]) -> str:
                 "The left output ends after {n} pieces. The right one starts with the same pieces and continues.", n=n
             )
         return say(
-            "The right output ends after {n} pieces. The left one starts with the same pieces and continues.", n=n
+            "The right-hand output ends after {n} pieces. The left-hand one starts with the same pieces and "
+            "continues.",
+            n=n,
         )
     pieces = left.tgt_pieces[first], right.tgt_pieces[first]
     if first == 0:

@@ -27,14 +27,17 @@ from ui.state.view import Compared, Slot
 from words import Sentence, joined, say, say_n
 
 Place = AbstractContextManager[object]
-HIDDEN = say("A comparison shows whole outputs. To see it, turn off “Hide candidates until I guess” in the sidebar.")
+HIDDEN = say(
+    "A comparison shows whole outputs, so it would give away what comes next. To see it, turn off “Hide candidates "
+    "until I guess” in the sidebar."
+)
 OTHER: Final[dict[Compared, Sentence]] = {
     "changed": say("**Right:** with a change"),
     "sentences": say("**Right:** another sentence"),
     "checkpoints": say("**Right:** another checkpoint"),
     "branches": say("**Right:** another branch"),
     "heads": say("**Right:** another head"),
-    "ways": say("**Right:** another way to run"),
+    "ways": say("**Right:** the same model, run differently"),
 }
 CONTROL: Final = say("**Left:** the unchanged model")
 CHANGED: Final = say("**Right:** with the change")
@@ -83,7 +86,7 @@ def _control_alone(checkpoint: Checkpoint) -> None:
             sentence(control, compact=True)
     with right:
         st.markdown(CHANGED)
-        st.caption(say("There is no changed run. The message above says why."))
+        st.caption(say("The changed run could not be made; the message above gives the reason."))
 
 
 def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
@@ -128,7 +131,7 @@ def _left(run: OpenRun, compared: Compared) -> str:
     if compared == "branches" and run.trace.query.forced:
         forced = run.trace.query.forced
         piece = drawing.plain(run.trace.vocabulary[forced[-1]])
-        return say("**Left:** the branch of step {n}, {piece}", n=len(forced), piece=piece)
+        return say("**Left:** the branch that starts at step {n} with {piece}", n=len(forced), piece=piece)
     if compared == "branches":
         return say("**Left:** the model's own choice")
     if compared == "heads":
@@ -160,8 +163,8 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
     if 0 < run.trace.n_steps < other.trace.n_steps:
         st.caption(
             say_n(
-                "This output has {n} piece. It stays at its last step while the other output continues.",
-                "This output has {n} pieces. It stays at its last step while the other output continues.",
+                "This output has only {n} piece, so it stays at its last step while the other output continues.",
+                "This output has only {n} pieces, so it stays at its last step while the other output continues.",
                 run.trace.n_steps,
             )
         )

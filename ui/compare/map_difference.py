@@ -32,16 +32,20 @@ from words import Sentence, joined, say
 LEFT_MAP: Final = "compared_left_map"
 RIGHT_MAP: Final = "compared_right_map"
 DIFFERENCE: Final = "compared_difference"
-READS_LEFT: Final = say("For the right map, the right run reads the left output, so both maps have the same rows.")
-SAME_HEAD: Final = say("Both sides show the same map. Choose another layer, head or attention on one of them.")
+READS_LEFT: Final = say(
+    "For the map on the right, the model on the right read the output on the left, so both maps have the same rows."
+)
+SAME_HEAD: Final = say(
+    "Both sides show the same map. Choose a different layer, head or kind of attention on one side."
+)
 ROUNDING: Final = 1e-5  # float32 sums in another order
 OTHER_COLUMNS: Final = say(
-    "No difference map: the two runs read different sources, so the columns are different pieces."
+    "No difference map: the two runs read different pieces, so the columns of their maps do not match."
 )
-OTHER_ROWS: Final = say("No difference map: the rows of the two maps are different pieces.")
+OTHER_ROWS: Final = say("No difference map: the rows of the two maps belong to different pieces.")
 ONE_MODEL: Final = say(
-    "No difference map: the rows belong to two different outputs. Up to the first difference both maps are the "
-    "same, because the same model has read the same pieces."
+    "No difference map: the rows of the two maps belong to different outputs. Up to the first difference between "
+    "the outputs, both maps are the same, because the same model has read the same pieces."
 )
 OTHER_KINDS: Final = say("No difference map: the two maps show different kinds of attention, each with its own rows.")
 
@@ -179,8 +183,8 @@ def moved(left: SeenMap, right: SeenMap) -> str:
         return say("The two maps are equal apart from rounding: no weight differs by more than {most:.1g}.",
                    most=float(abs(change[row, column])))  # fmt: skip
     return say(
-        "On average a row moves {share:.3f} of its weight to other keys. The largest change is in row {row} "
-        "({query}), column {column} ({key}): from {before:.3f} to {after:.3f}.",
+        "On average, {share:.3f} of a row's weight is on different keys in the right map. The largest change is in "
+        "row {row} ({query}), column {column} ({key}): from {before:.3f} to {after:.3f}.",
         share=float(np.abs(change).sum(axis=1).mean() / 2),
         row=int(row) + 1,
         query=left.sides.queries[row],

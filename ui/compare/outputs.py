@@ -33,12 +33,13 @@ MARKS: Final = say(
 )
 OTHER_PIECES: Final = say(
     "The two models have different vocabularies, so neither can read the other's output piece by piece. The page "
-    "therefore shows no KL divergences, and no log-probability of one output in both runs."
+    "therefore shows each output's log-probability only in its own run, and no KL divergences."
 )
 
 ONE_MODEL: Final = say(
-    "Both outputs come from one model and one source. After the same pieces, the model always predicts the same, "
-    "so the KL divergence is 0 at every step and each output has only one log-probability."
+    "Both outputs come from the same model and the same source. After the same pieces, the model always predicts "
+    "the same distribution, so the KL divergence is 0 at every step, and an output has the same log-probability in "
+    "both runs."
 )
 
 

@@ -114,14 +114,14 @@ def _signed(number: str) -> str:
 def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
     """What the two lists follow."""
     if not same_prefix:
-        return say("Each list shows what could follow its own run's output so far.")
+        return say("Each list shows what could come next in its own run, after that run's output so far.")
     if right.written is not None:
-        return say("Up to here, both runs have written the same pieces.")
+        return say("Before this step, both runs wrote the same pieces.")
     return say_n(
-        "Both lists show what could follow the first {n} piece of the left output. The right run itself wrote "
-        "something else.",
-        "Both lists show what could follow the first {n} pieces of the left output. The right run itself wrote "
-        "something else.",
+        "Both lists show what could follow the first {n} piece of the left output, although the right run itself "
+        "wrote a different output.",
+        "Both lists show what could follow the first {n} pieces of the left output, although the right run itself "
+        "wrote a different output.",
         left.step,
     )
 
@@ -139,7 +139,7 @@ def _list(pair: Pair[Seen], listed: Listed, run: Seen, name: Sentence, said: Sai
             how_chosen=say("in the output"),
             title=name,
         ),
-        alt=say("{title}: the most probable is {best}.", title=name, best=vocabulary[ids[0]]),
+        alt=say("{title}: the most probable piece is {best}.", title=name, best=vocabulary[ids[0]]),
         how_to_read=joined(" ", [HOW_TO_READ, *[CLICK] * clicks]),
         clicked=partial(_branch, run.trace.tgt_ids, run.view.step, run.checkpoint.config) if clicks else None,
         said=said,

@@ -24,11 +24,11 @@ from words import say
 
 VECTORS: Final = "compared_vectors"
 HIDDEN: Final = "compared_hidden"
-WRITES_NOTHING: Final = say("One of these models does not write output, so there are no two outputs to compare.")
+WRITES_NOTHING: Final = say("One of these models does not generate output, so there are no two outputs to compare.")
 OTHER_TEXTS: Final = say("The two runs read different numbers of tokens, so their vectors cannot be paired.")
 OTHER_WIDTHS: Final = say("The two models' vectors have different numbers of dimensions, so they cannot be compared.")
 HOW_TO_READ: Final = say(
-    "Each cell is the cosine between one token's vectors in the two runs, after one layer: 1 means the same "
+    "Each cell is the cosine between a token's two vectors, one from each run, at the same depth: 1 means the same "
     "direction, 0 a right angle."
 )
 

@@ -109,23 +109,28 @@ def proposed(main: OpenRun) -> ZeroHead | None:
     found = None if looked_at else measuring.found_now(main.checkpoint, trace)
     if view.layer is not None and view.head is not None:
         change = ZeroHead(view.kind, view.layer, view.head)
-        said = say("Nothing is changed in this run yet. On the right, the head you are looking at is taken away.")
+        said = say(
+            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
+            "that you have chosen."
+        )
     elif found is not None:
         change = ZeroHead(*measuring.matters_most(found))
         said = say(
-            "Nothing is changed in this run yet. On the right, the head that matters most for this output is taken "
-            "away."
+            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
+            "that matters most for this output."
         )
     else:
         kind = trace.kinds[-1]
         change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
         said = say(
-            "Nothing is changed in this run yet. Change one thing: the left side then shows the unchanged run, the "
-            "right side the changed one."
+            "Nothing has been changed in this run yet. Once you change something, the unchanged run is on the left "
+            "and the changed run on the right."
         )
     st.caption(said)
     kind, layer, head = change.kind, change.layer, change.head
-    label = say("Zero head {head} of layer {layer}, {kind}", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind])
+    label = say(
+        "Set head {head} of layer {layer} to zero ({kind})", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind]
+    )
     st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:")
     return change if looked_at or found is not None else None
 
@@ -152,7 +157,7 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
     )
     if asked.strip():
         return main.checkpoint
-    st.info(say("Type another sentence above, or pick one of these."), icon=":material/keyboard:")
+    st.info(say("Type another sentence above, or pick one below."), icon=":material/keyboard:")
     card = main.checkpoint.card
     others = [example for example in card.tried() if example != main.trace.query.source]
     for place, example in enumerate(others[:MOST_EXAMPLES]):
@@ -182,7 +187,10 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
     if name:
         return _open(others[name])
-    st.info(say("Choose a checkpoint above: the same sentence then runs on both."), icon=":material/compare_arrows:")
+    st.info(
+        say("Choose a second checkpoint above. The same sentence then runs through both checkpoints."),
+        icon=":material/compare_arrows:",
+    )
     return None
 
 
@@ -194,14 +202,16 @@ def _open(entry: Entry) -> Checkpoint | None:
         return loading.open_checkpoint(entry)
     except QuestionsError:
         said = say(
-            "“{name}” cannot be opened yet: its files leave some questions about the model unanswered.",
+            "“{name}” cannot be opened until you answer some questions about the model.",
             name=entry.title,
         )
         st.info(drawing.plain(said), icon=":material/quiz:")
         there = replace(session.asked(), model=entry.name, revision="", beside="")
         menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
     except (GlassformerError, OSError) as error:
-        why = error.sentence if isinstance(error, GlassformerError) else say("Its folder cannot be read.")
+        why = (
+            error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
+        )
         st.error(drawing.plain(say("{name} cannot be opened. {why}", name=entry.name, why=why)))
     return None
 
@@ -212,7 +222,7 @@ def _open(entry: Entry) -> Checkpoint | None:
 def _branch(main: OpenRun) -> Checkpoint | None:
     """Draw the choice of another branch; returns what it runs on, None where none was chosen."""
     if not main.trace.n_steps:
-        st.info(say("This model does not write any output, so there are no branches."), icon=":material/info:")
+        st.info(say("This model does not generate output, so there are no branches."), icon=":material/info:")
         return None
     asked = differs_in().get("forced", NONE)
     options = _branches(main, asked)
@@ -222,7 +232,8 @@ def _branch(main: OpenRun) -> Checkpoint | None:
         return main.checkpoint
     st.info(
         say(
-            "Choose a branch above, or click a candidate below: from that piece on, the right run takes another path."
+            "Choose a branch above, or click a candidate below. From that piece on, the run on the right continues "
+            "differently."
         ),
         icon=":material/call_split:",
     )

@@ -73,8 +73,8 @@ def again(checkpoint: Checkpoint) -> None:
         on_click=want,
         args=(checkpoint.content_hash, replace(wish, seed=wish.seed + 1, is_asked=True, is_stopped=False)),
         help=say(
-            "Repeats the tests with a new random draw of pieces, and of sentences if there are many. The verdicts "
-            "should stay the same."
+            "Repeats the tests with newly drawn random pieces and, if there are many sentences, with newly drawn "
+            "sentences. The verdicts should stay the same."
         ),
     )
 
@@ -103,8 +103,9 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
             st.form_submit_button(say("Examine with these"), key=WITH_THESE, on_click=_take, args=(which,))
         st.caption(
             say(
-                "If you give pairs, the doctor also compares the model's output with the right output. The "
-                "sentences stay in this server's memory until newer examinations need the space."
+                "If you enter pairs of a source text and its correct output, the doctor also compares the model's "
+                "output with the correct one. The sentences stay in this server's memory until newer examinations "
+                "need the space."
             )
         )
         if wanted(checkpoint).given is not None:
@@ -167,7 +168,9 @@ def _offer(checkpoint: Checkpoint, wish: Wanted) -> None:
         st.info(say("The examination was stopped."), icon=":material/stop_circle:")
     elif not begins_by_itself(checkpoint):
         said = say(
-            "With {n:,} parameters, an examination may take a few minutes. Other visitors' runs go first.", n=numbers
+            "This model has {n:,} parameters, so an examination may take a few minutes. It also waits for other "
+            "visitors' runs.",
+            n=numbers,
         )
         st.info(said, icon=":material/hourglass_top:")
     begun = Wanted(wish.given, wish.reported, wish.seed, is_asked=True)
@@ -189,7 +192,7 @@ def _follow(asked: Asked, wish: Wanted, link: Link, was_under_way: bool) -> None
     if report is not None:
         _verdict(report)
     elif seen.state == "failed":
-        st.error(say("The examination failed. Examine again."))
+        st.error(say("The examination failed. Click “Examine again”."))
     else:
         _progress(seen, so_far, asked, wish)
     findings.wrong(so_far.findings if report is None else report.findings, link)
@@ -212,9 +215,9 @@ def _verdict(report: Report) -> None:
     st.caption(joined(" ", [took, _sentences(report)]))
     if not report.does_its_task:
         st.markdown(
-            say("**Not tested: whether the model does its task.** Enter a few pairs of source and right output "
-                "below. Pairs can also reveal that the model was trained without the causal mask, or that a "
-                "setting not stated in any file is wrong.")
+            say("**Not tested: whether the model does its task.** Enter a few pairs below, each a source text with "
+                "its correct output. Pairs can also reveal that the model was trained without the causal mask, or "
+                "that a setting not stated in any file is wrong.")
         )  # fmt: skip
 
 

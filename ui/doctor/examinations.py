@@ -148,7 +148,8 @@ def _run(test: Test, patient: Patient) -> Finding:
 
 def _not_in_time(test: Test) -> Finding:
     said = say(
-        "This was not tested: the examination reached its limit of {minutes:g} minutes.", minutes=MOST_SECONDS / 60
+        "This was not tested because the examination reached its limit of {minutes:g} minutes.",
+        minutes=MOST_SECONDS / 60,
     )
     return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
 

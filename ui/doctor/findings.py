@@ -49,10 +49,10 @@ def pairs(report: Report, link: Link) -> None:
     n_right = sum(one.is_right for one in report.pairs)
     st.subheader(say("Pair by pair"), anchor=False)
     st.caption(
-        say_n("{right} of {n} output matches the right output piece for piece. The pair with the highest loss comes "
-              "first.",
-              "{right} of {n} outputs match the right output piece for piece. The pair with the highest loss comes "
-              "first.",
+        say_n("{right} of {n} output matches the correct output piece for piece. The pair with the highest loss "
+              "comes first.",
+              "{right} of {n} outputs match the correct output piece for piece. The pair with the highest loss "
+              "comes first.",
               len(report.pairs), right=n_right)
     )  # fmt: skip
     columns: dict[str, Sequence[Any]] = {
@@ -203,5 +203,5 @@ def offer(report: Report) -> None:
         ):
             name, icon = f"{stem}.{ending}", ":material/download:"
             st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)
-    with st.expander(say("The report as text, to paste into a thread")):
+    with st.expander(say("The report as text, to paste into a forum post")):
         st.code(text, language=None, wrap_lines=True)

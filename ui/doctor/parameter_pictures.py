@@ -270,8 +270,8 @@ def _histogram(
             log_counts=scene.log_counts,
         ),
         alt=say(
-            "{title}: {n:,} in total, from {low:.4g} to {high:.4g}; values from {first:.4g} to {last:.4g} are the "
-            "most frequent.",
+            "{title}: {n:,} values in total, from {low:.4g} to {high:.4g}; those from {first:.4g} to {last:.4g} "
+            "are the most frequent.",
             title=title,
             n=int(found.counts.sum()),
             low=found.edges[0],

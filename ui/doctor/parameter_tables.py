@@ -139,17 +139,19 @@ COLUMNS: Final = {
     "smallest": Column(say("Smallest"), "%.4g", say("The smallest number.")),
     "largest": Column(say("Largest"), "%.4g", say("The largest number.")),
     "zeros": Column(say("Zeros"), "percent", say("The share of numbers that are exactly 0."), 64),
-    "nan": Column(say("NaN"), "localized", say("How many are NaN (not a number)."), 56),
-    "infinite": Column(say("Infinite"), "localized", say("How many are plus or minus infinity."), 72),
+    "nan": Column(say("NaN"), "localized", say("How many of the numbers are NaN (not a number)."), 56),
+    "infinite": Column(say("Infinite"), "localized", say("How many of the numbers are plus or minus infinity."), 72),
     "singular_ratio": Column(
-        say("σ ratio"), "%.3g", say("The largest singular value divided by the smallest: the condition number.")
+        say("σ ratio"),
+        "%.3g",
+        say("The largest singular value divided by the smallest, called the condition number."),
     ),
     "effective_rank": Column(
         say("Eff. rank"),
         "%.1f",
         say(
-            "How many directions the matrix uses. Each singular value is divided by their sum; the result is e to "
-            "the power of the entropy of these shares."
+            "How many directions the matrix uses: e to the power of the entropy of the singular values, each "
+            "divided by their sum."
         ),
     ),
     "singular_largest": Column(
@@ -214,7 +216,7 @@ def draw_all(found: Sequence[Known], chosen: str) -> None:
     view = session.view(MAIN)
     rows = listed(found, view.tensors, view.names)
     if not rows:
-        st.info(say("No tensor matches. Use fewer words, or list all tensors."), icon=":material/info:")
+        st.info(say("No tensor matches. Type fewer words, or list all tensors."), icon=":material/info:")
         return
     numbers = frame(rows)
     left_out = {"name"} if numbers["also"].any() else {"name", "also"}
@@ -280,15 +282,18 @@ def _said(rows: Sequence[Known]) -> str:
             len(rows),
             numbers=sum(one.numbers.size for one in rows),
         ),
-        say("Click a name to open that tensor; ● marks the one shown below. Click a heading to sort."),
+        say(
+            "Click a name to open that tensor; ● marks the one shown below. Click a column heading to sort the table."
+        ),
     ]
     large = sum(one.work > MOST for one in rows)
     if large:
         said.append(
             say_n(
-                "{n} matrix is too large to compute its singular values here; use `transformer.analysis.spectra`.",
-                "{n} matrices are too large to compute their singular values here; use "
-                "`transformer.analysis.spectra`.",
+                "{n} matrix is too large for this page to compute its singular values; use "
+                "`transformer.analysis.spectra` in Python.",
+                "{n} matrices are too large for this page to compute their singular values; use "
+                "`transformer.analysis.spectra` in Python.",
                 large,
             )
         )
@@ -306,12 +311,24 @@ COMPARING: Final = say("Comparing the parameters")
 CHANGE_COLUMNS: Final = {
     "largest": (
         say("Largest change"),
-        say("The largest |b − a|, where a is a number of this checkpoint and b is the same number of the other."),
+        say(
+            "The largest |b − a|, where a is a number in this checkpoint and b is the corresponding number in the "
+            "other."
+        ),
     ),
-    "mean": (say("Mean change"), say("The mean of |b − a|.")),
+    "mean": (
+        say("Mean change"),
+        say(
+            "The mean of |b − a|, where a is a number in this checkpoint and b is the corresponding number in the "
+            "other."
+        ),
+    ),
     "relative": (
         say("Relative"),
-        say("‖b − a‖ / ‖a‖: 0 if nothing changed, about 1.4 if the two tensors are unrelated."),
+        say(
+            "‖b − a‖ / ‖a‖, where a is the tensor in this checkpoint and b is the one in the other: 0 if nothing "
+            "changed, about 1.4 if they are unrelated."
+        ),
     ),
     "cosine": (
         say("Cosine"),
@@ -371,10 +388,10 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
     drawing.notes(
         [
             say_n(
-                "{n} tensor is not listed because it is in only one of the two checkpoints or its shapes differ: "
-                "{names}.",
-                "{n} tensors are not listed because they are in only one of the two checkpoints or their shapes "
-                "differ: {names}.",
+                "{n} tensor is not listed because it is in only one of the two checkpoints or has a different "
+                "shape in each: {names}.",
+                "{n} tensors are not listed because they are in only one of the two checkpoints or have different "
+                "shapes in them: {names}.",
                 len(names),
                 names=listed,
             )
@@ -386,7 +403,7 @@ def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> 
     words = session.view(MAIN).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
-        st.info(say("No tensor shared by the two checkpoints matches. Use fewer words."), icon=":material/info:")
+        st.info(say("No tensor that both checkpoints have matches. Type fewer words."), icon=":material/info:")
         return
     numbers = pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
     columns = ["shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
@@ -413,7 +430,9 @@ def _change_columns() -> dict[str, Any]:
         "left_out": st.column_config.NumberColumn(
             say("Left out"),
             format="localized",
-            help=say("How many entries are NaN or infinite in at least one of the two tensors."),
+            help=say(
+                "How many entries are left out because they are NaN or infinite in at least one of the two tensors."
+            ),
         ),
     }
     return own | {

@@ -93,8 +93,8 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
         return found
     place = st.empty()
     label = say_n(
-        "Compute the singular values of {n} matrix, about {seconds} s",
-        "Compute the singular values of {n} matrices, about {seconds} s",
+        "Compute the singular values of {n} matrix (about {seconds} s)",
+        "Compute the singular values of {n} matrices (about {seconds} s)",
         len(missing),
         seconds=max(1, round(sum(one.work for one in missing) / SPEED)),
     )
@@ -136,7 +136,7 @@ def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
             lambda: show(parameter_pictures.rows, scene), lambda: show(parameter_pictures.row_lengths, scene)
         )
     if other is not None and pair is None:
-        st.info(say("The other checkpoint has no tensor of this name and shape."), icon=":material/info:")
+        st.info(say("The other checkpoint has no tensor with this name and shape."), icon=":material/info:")
     elif other is not None:
         _spread(parameter_pictures.change, scene, attempt(lambda: scene.moved))
 
@@ -193,13 +193,14 @@ def _decomposed(scene: OneParameter) -> Known | None:
     checkpoint, one = scene.checkpoint, scene.one
     if one.work > MOST:
         said = say(
-            "This matrix is too large to compute its singular values here: it would take about {seconds:,} s, and "
-            "everybody would have to wait. Use `transformer.analysis.spectra.spectrum`.",
+            "This matrix is too large for this page to compute its singular values: that would take about "
+            "{seconds:,} s, and all visitors would have to wait. Use `transformer.analysis.spectra.spectrum` in "
+            "Python.",
             seconds=one.seconds,
         )
         st.info(said, icon=":material/info:")
         return None
-    label = say("Compute the singular values of this matrix, about {seconds} s", seconds=one.seconds)
+    label = say("Compute the singular values of this matrix (about {seconds} s)", seconds=one.seconds)
     work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)

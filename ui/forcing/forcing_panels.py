@@ -24,10 +24,10 @@ NOT_WHILE_GUESSING = say(
     "This page would give away what comes next. To open it, turn off “Hide candidates until I guess” in the sidebar."
 )
 
-NO_REFERENCE = say("Type the right output above, or use the model's own output and edit it.")
+NO_REFERENCE = say("Type the correct output above, or use the model's own output and edit it.")
 ITS_OWN = say(
-    "No right output is known for this sentence, so the model's own output serves as the reference. Type the right "
-    "one above, or use the model's own and edit it."
+    "No correct output is known for this sentence, so the model's own output serves as the reference. Type the "
+    "correct output above, or use the model's own output and edit it."
 )
 
 
@@ -78,7 +78,9 @@ def _texts(scene: Forced, take: partial[None]) -> None:
     show(forcing_pictures.shift, scene, take=take)
     n, parted = len(scene.score), scene.score.parting
     if n > MOST:
-        st.caption(say("Only positions around the chosen one are shown; the other charts show all {n:,}.", n=n))
+        st.caption(
+            say("Only the positions around the chosen one are shown; the other charts show all {n:,} positions.", n=n)
+        )
     if parted is not None:
         st.markdown(joined(" ", told(scene, parted)))
         show(forcing_pictures.texts, scene, take=take)
@@ -89,8 +91,8 @@ def _instead(run: OpenRun) -> None:
     if anatomy(run.checkpoint.config).fills:
         st.info(
             say(
-                "This encoder-only model generates no output, so there is no right output either. To see how well "
-                "it predicts each piece of a text, hide one piece at a time."
+                "This encoder-only model generates no output, so there is no correct output to compare with. To "
+                "see how well it predicts each piece of a text, hide one piece at a time."
             ),
             icon=":material/info:",
         )
@@ -112,10 +114,10 @@ def summary(run: OpenRun, score: Score) -> str:
     """The numbers of the whole reference; and of the unchanged model beside them, where something is changed."""
     said: list[str] = [
         say_n(
-            "**Mean loss {mean:.3f} nats** over {n:,} piece: **perplexity {perplexity:,.4g}**, like choosing among "
-            "that many equally likely pieces.",
-            "**Mean loss {mean:.3f} nats** over {n:,} pieces: **perplexity {perplexity:,.4g}**, like choosing "
-            "among that many equally likely pieces.",
+            "**Mean loss {mean:.3f} nats** over {n:,} piece: **perplexity {perplexity:,.4g}**, as if the model had "
+            "to choose among that many equally likely pieces.",
+            "**Mean loss {mean:.3f} nats** over {n:,} pieces: **perplexity {perplexity:,.4g}**, as if the model "
+            "had to choose among that many equally likely pieces.",
             len(score),
             mean=score.mean_loss,
             perplexity=score.perplexity,
@@ -156,7 +158,7 @@ def _changed(run: OpenRun, score: Score) -> list[str]:
     if not score.causal:
         said.append(
             say(
-                "Each piece is predicted only from what comes before it, just like when the model writes its own "
+                "Each piece is predicted only from what comes before it, just as when the model writes its own "
                 "output."
             )
         )
@@ -178,7 +180,7 @@ def told(scene: Forced, parted: Parting) -> list[str]:
         said.append(say("**On its own, the model writes the whole reference**, then continues."))
     elif parted.first >= trace.n_steps:
         said.append(
-            say("**The model's own output matches the reference as far as it goes**; it was cut off after {n} "
+            say("**The model's own output matches the beginning of the reference**, but it was cut off after {n} "
                 "pieces.",
                 n=trace.n_steps)
         )  # fmt: skip
@@ -201,7 +203,7 @@ def _parting(scene: Forced, place: int) -> str:
     score = scene.score
     return say(
         "**The reference and the model's own output first differ at piece {n}**: after the same beginning, the "
-        "reference has {right} (p = {p:.3g}), and the model wrote {wrote} (p = {q:.3g}).",
+        "reference has {right} (p = {p:.3g}), but the model wrote {wrote} (p = {q:.3g}).",
         n=place + 1,
         right=drawing.strong(score.pieces[place]),
         p=float(score.probabilities[place]),
@@ -276,10 +278,10 @@ def _entry(run: OpenRun) -> None:
     reads = anatomy(run.checkpoint.config).reads
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
-            say("Reference: the right output") if reads else say("Reference: what should follow the prompt"),
+            say("Reference: the correct output") if reads else say("Reference: what should follow the prompt"),
             key=key,
             on_change=lambda: _take(slot, asked, st.session_state[key]),
-            placeholder=say("Type the right output, then press Enter"),
+            placeholder=say("Type the correct output, then press Enter"),
             width=BOX_WIDTH,
         )
         own = run.trace.output_text.strip()
@@ -293,7 +295,7 @@ def _entry(run: OpenRun) -> None:
         choices.switch(
             choices.field(run.slot, "ends"),
             say("Include the end mark"),
-            help=say("Also judges the end mark after the text."),
+            help=say("The loss then also counts the end mark after the text."),
         )
 
 

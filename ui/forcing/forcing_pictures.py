@@ -111,7 +111,11 @@ def shift(scene: Forced) -> Plot:
     )
     return Plot(
         spec=figure,
-        alt=say("Above, what the decoder reads at each of {n} positions; below, what it has to predict there.", n=n),
+        alt=say(
+            "The upper row is what the decoder reads at each of {n} positions; the lower row is what it has to "
+            "predict there.",
+            n=n,
+        ),
         how_to_read=HOW_TO_READ_SHIFT,
         clicked=partial(_place_in, first=figure["layout"]["meta"]["first"], lengths=(n, n)),
     )
@@ -164,10 +168,10 @@ def candidates(scene: Forced) -> Plot:
             chosen=ids.index(score.ids[place]),
             ranks=ranks,
             how_chosen=say("the right piece"),
-            title=say("Position {n}: candidates and the right piece", n=place + 1),
+            title=say("Token {n}: candidates and the right piece", n=place + 1),
         ),
         alt=say(
-            "The most probable pieces at position {n}; the right one is {piece}.",
+            "The most probable pieces at token {n}; the right piece is {piece}.",
             n=place + 1,
             piece=score.pieces[place],
         ),
@@ -181,9 +185,9 @@ def _sees(scene: Forced) -> str:
     run, score, place = scene.run, scene.score, scene.place
     said: list[str] = [
         say_n(
-            "Position {at} reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
-            "Position {at} reads “{reads}” and sees {n} pieces: this one and all before it. It has to predict "
-            "“{label}”.",
+            "At token {at}, the decoder reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
+            "At token {at}, the decoder reads “{reads}” and sees {n} pieces: this one and all before it. It has to "
+            "predict “{label}”.",
             len(score.before) + place,
             at=place + 1,
             reads=score.reads[place],
@@ -193,8 +197,8 @@ def _sees(scene: Forced) -> str:
     if anatomy(run.checkpoint.config).reads:
         said.append(
             say_n(
-                "This position also sees the {n} piece of the source.",
-                "This position also sees all {n} pieces of the source.",
+                "The decoder also sees the {n} piece of the source.",
+                "The decoder also sees all {n} pieces of the source.",
                 len(run.trace.src_pieces),
             )
         )
@@ -206,9 +210,11 @@ def _sees(scene: Forced) -> str:
         loss=loss,
     )
     if score.hits[place]:
-        return joined(" ", [*said, given, say("This is what the model itself would write.")])
+        return joined(" ", [*said, given, say("This is the piece that the model itself would write.")])
     own, q = score.own_pieces[place], float(score.own_probabilities[place])
-    return joined(" ", [*said, given, say("The model itself would write “{own}” here, p = {q:.3g}.", own=own, q=q)])
+    return joined(
+        " ", [*said, given, say("The model itself would write “{own}” instead, with p = {q:.3g}.", own=own, q=q)]
+    )
 
 
 @JUDGED.picture("forcing_losses", say("Loss by position"))
@@ -248,7 +254,9 @@ def perplexity(scene: Forced) -> Plot:
             chosen=scene.place,
             title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
         ),
-        alt=say("The perplexity of each of {n} pieces, and of the text up to that piece.", n=len(score)),
+        alt=say(
+            "The perplexity of each of {n} pieces, and of the text up to and including that piece.", n=len(score)
+        ),
         how_to_read=HOW_TO_READ_PERPLEXITY,
         clicked=place_below(len(score)),
     )

@@ -34,8 +34,8 @@ def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
     if title:
         head(title)
     said = say_n(
-        "“{name}” cannot be opened yet: its files leave {n} question about the model unanswered.",
-        "“{name}” cannot be opened yet: its files leave {n} questions about the model unanswered.",
+        "“{name}” cannot be opened until you answer {n} question about the model.",
+        "“{name}” cannot be opened until you answer {n} questions about the model.",
         asked,
         name=entry.title,
     )

@@ -64,7 +64,11 @@ def offer(checkpoint: Checkpoint) -> None:
     switched: Switched | None = state.get(_SWITCHED)
     if switched is not None and (switched.text, switched.now) == (text, model):
         now = usable[switched.now]
-        said = say("This looks like {language}, so {title} now reads it.", language=now.language, title=now.title)
+        said = say(
+            "This looks like {language}, so the checkpoint {title} now reads it.",
+            language=now.language,
+            title=now.title,
+        )
         _row(said, say("Undo"), UNDO, ":material/undo:", switched.before, text)
         return
     found = _reader(text, checkpoint.card.tried(), usable, checkpoint.name)

@@ -67,7 +67,10 @@ def _save(page: Page, run: OpenRun) -> None:
     with st.popover(say("Save this run"), icon=":material/save:", key=run.key("save_menu")):
         st.caption(say("One file with the sentence, its steps and its pictures. It opens offline."))
         this, every = say("Pictures of this page"), say("Pictures of all pages")
-        long = say("Only for outputs of at most {most} steps; longer ones would take too long.", most=MOST_STEPS)
+        long = say(
+            "Available only for outputs of at most {most} steps, because longer ones would take too long.",
+            most=MOST_STEPS,
+        )
         for name, label, more in ((page.path, this, False), ("all", every, True)):
             refused = more and run.trace.n_steps > MOST_STEPS
             st.download_button(

@@ -30,8 +30,8 @@ from words import Sentence, say, say_n
 
 ONLY_MAPS = say("These are attention maps without a model. Open the Attention page to see them.")
 NEEDS_A_MODEL = say(
-    "This page needs a model, but you have chosen attention maps without one. Look at the maps on the page "
-    "Attention, or choose a checkpoint in the sidebar."
+    "This page needs a model, but you chose attention maps without one. View the maps on the Attention page, or "
+    "choose a checkpoint in the sidebar."
 )
 _Opened = TypeVar("_Opened")
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
@@ -88,7 +88,7 @@ def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
     usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
     if not usable:
-        _end(title, say("No checkpoint can be opened. The Checkpoints page says why."))
+        _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
     asked = st.session_state.get(session.MODEL) or ""
     if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         usable[asked] = typed
@@ -121,7 +121,9 @@ def _labelled(entry: Entry) -> str:
 
 
 def _open_maps(name: str, title: str) -> GivenMaps:
-    maps = _opened(name, title, lambda: loading.open_maps(name), say("Its file cannot be read."))
+    maps = _opened(
+        name, title, lambda: loading.open_maps(name), say("The file with the attention maps cannot be read.")
+    )
     with st.sidebar:
         st.caption(ONLY_MAPS)
         _mention_broken()
@@ -142,7 +144,7 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
 def _open(entry: Entry, title: str) -> Checkpoint:
     asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
     opening = (lambda: open_foreign(entry, title)) if asks else (lambda: loading.open_checkpoint(entry))
-    return _opened(entry.name, title, opening, say("Its folder cannot be read."))
+    return _opened(entry.name, title, opening, say("The checkpoint's folder cannot be read."))
 
 
 def _opened(name: str, title: str, opening: Callable[[], _Opened], unread: Sentence) -> _Opened:
@@ -170,7 +172,8 @@ def _settle_model(names: list[str]) -> None:
     if name and handed_in.is_name(name):
         session.add_note(
             say(
-                "The upload is no longer kept, or this server does not accept uploads; {shown} is shown instead.",
+                "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is "
+                "shown instead.",
                 shown=names[0],
             )
         )
@@ -244,10 +247,10 @@ def _class_room() -> None:
     choices.switch(
         choices.field(MAIN, "guess"),
         say("Hide candidates until I guess"),
-        help=say("The next piece stays hidden until someone has guessed it."),
+        help=say("The next piece stays hidden until someone guesses it."),
     )
     if covering.words():
-        st.caption(say("The link you opened covers parts of the pages."))
+        st.caption(say("Some parts of the pages are covered because of the link that you opened."))
         st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
 
 
@@ -256,12 +259,16 @@ _SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {
     "length_penalty": (
         say("Length penalty"),
         0.1,
-        say("0 compares plain log-probabilities; higher values prefer longer outputs."),
+        say("At 0, only plain log-probabilities are compared; higher values favour longer outputs."),
     ),
-    "temperature": (say("Temperature"), 0.05, say("Below 1 sharpens the distribution, above 1 flattens it.")),
+    "temperature": (
+        say("Temperature"),
+        0.05,
+        say("Values below 1 sharpen the distribution; values above 1 flatten it."),
+    ),
     "top_k": (say("Top-k"), 1, say("0 keeps all pieces.")),
     "top_p": (say("Top-p"), 0.01, say("1 keeps all pieces.")),
-    "seed": (say("Seed"), 1, say("The same seed draws the same output.")),
+    "seed": (say("Seed"), 1, say("The same seed always gives the same output.")),
 }
 """Of each number of a way of decoding its label, the step of its widget, and what it says."""
 

@@ -73,7 +73,7 @@ def head_without_run(title: str) -> None:
 def given_head(title: str, maps: GivenMaps) -> None:
     """Draw the title of a page, and under it the sentence and the model that the maps are of."""
     head(title)
-    said = [say("Ready-made attention maps, shown unchanged. No model runs here.")]
+    said = [say("These attention maps come from a file and are shown unchanged. No model is run.")]
     if maps.checkpoint:
         said.append(say("Model: {name}.", name=shortened(maps.checkpoint, limit=LONGEST)))
     if maps.sentence:
@@ -96,7 +96,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
             on_change=typed,
             placeholder=say("Type {language}, then press Enter", language=language)
             if language
-            else say("Type, then press Enter"),
+            else say("Type a text, then press Enter"),
             label_visibility="collapsed",
             persist_state=KEEP,
         )

@@ -86,7 +86,7 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
             say("Put this head back") if gone else say("Take this head away"),
             key=run.key("take_head"),
             icon=":material/undo:" if gone else ":material/content_cut:",
-            help=say("The head's output becomes 0, and the model writes its output again."),
+            help=say("Taking the head away sets its output to 0, and the model generates a new output."),
             on_click=partial(session.change, run.slot, others if gone else (*others, own)),
         )
         said, about = say("Other changes …"), f"{kind} {layer} {head}"
@@ -132,7 +132,7 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
         _one(checkpoint, slot, fits[word], trace, most)
     for kind in here:
         if (why := kind.unfit(config)) is not None:
-            st.caption(drawing.plain(say("Not in this model: {title}. {why}", title=kind.title, why=why)))
+            st.caption(drawing.plain(say("Not possible for this model: {title}. {why}", title=kind.title, why=why)))
 
 
 def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead | None:
@@ -142,7 +142,7 @@ def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead |
         return None
     change = ZeroHead(*measuring.matters_most(found))
     help = drawing.plain(change.told())
-    said = say("Take away the head that matters most here")
+    said = say("Take away the head that matters most for this output")
     _make(slot, change, said, key=f"{FIELD}most", icon=":material/content_cut:", help=help)
     return change
 

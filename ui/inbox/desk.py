@@ -57,7 +57,8 @@ class Desk:
         with self._changed:
             if len(self._waiting) >= self._most:
                 raise CheckpointError(
-                    "{n} uploads are already waiting to be read, which is the limit; try again in a minute.",
+                    "{n} uploads are already waiting to be read, the most that this server allows; try again in a "
+                    "minute.",
                     n=len(self._waiting),
                 )
             self._waiting.append(job)

@@ -77,7 +77,8 @@ class Store:
         with self._lock:
             if len(self._found) >= MOST_KEPT:
                 raise CheckpointError(
-                    "This server already keeps {n} uploaded models, which is the limit; try again in a few minutes.",
+                    "This server already holds {n} uploaded models, the most that it can take; try again in a few "
+                    "minutes.",
                     n=len(self._found),
                 )
             token = secrets.token_urlsafe(16)
@@ -181,7 +182,8 @@ class Store:
 def gone() -> CheckpointError:
     """What is said of an upload that is not there any more."""
     return CheckpointError(
-        "This upload is no longer kept: uploads are deleted after {minutes} minutes without use. Upload it again.",
+        "This upload is no longer available: uploads are deleted after {minutes} minutes without use. Upload the "
+        "files again.",
         minutes=round(KEPT_SECONDS / 60),
     )
 

@@ -191,7 +191,9 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
     if c.scale_embedding:
         role = say("Looks up each token's row in a table and multiplies it by √{width}.", width=c.d_model)
     if c.shared_vocab and not first:
-        role = joined(" ", [role, say("Shares the source's table; its parameters are counted there.")])
+        role = joined(
+            " ", [role, say("Uses the source's table; the table's parameters are counted with the source.")]
+        )
     inside = f"{stack}.embedding."
     if one.held(f"{inside}norm.", f"{inside}types."):
         role = joined(
@@ -202,7 +204,7 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
         place=f"{stack}.embedding", text=say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), name=name,
         role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
         parameters=one.held("src_table" if first else "tgt_table", f"{inside}norm.", f"{inside}types."),
-        leads_to=say("the Positions page, this sentence"),
+        leads_to=say("the Sentence part of the Positions page"),
     )  # fmt: skip
 
 
@@ -236,7 +238,7 @@ def _sublayer(
     )  # fmt: skip
     norm = Block(
         place=f"{place}.norm", text=say("norm"), shape=one.stream(stack.name), kind="norm", leads_to=_STREAM,
-        name=say("{layers}: {part}, norm each", layers=called, part=part) if each
+        name=say("{layers}: {part}, one norm per layer", layers=called, part=part) if each
         else say("{layer}: {part}, norm", layer=called, part=part),
         role=_norm_role(one.config), parameters=one.held(f"{beginning}_residual."),
     )  # fmt: skip
@@ -252,7 +254,7 @@ def _norm_role(config: ModelConfig) -> str:
     if config.norm == "both":
         return say("Normalises the sub-layer's input; a second norm is applied to the sub-layer's output.")
     if config.norm_kind == "none":
-        return say("This model has no norms; the vector passes unchanged.")
+        return say("This model has no norms; the vector passes through unchanged.")
     if config.norm_kind != "layer":
         where = say("Normalises the sum of the stream and the sub-layer's output (post-norm).")
         if config.norm == "pre":
@@ -260,16 +262,22 @@ def _norm_role(config: ModelConfig) -> str:
         return joined(" ", [where, *further(config)[:1]])
     bias = config.biases.norms
     if config.norm == "pre" and bias:
-        return say("Layer norm of the sub-layer's input (pre-norm): mean 0 and variance 1, then scaled and shifted.")
+        return say(
+            "Layer norm of the sub-layer's input (pre-norm): brings it to mean 0 and variance 1, then scales and "
+            "shifts it."
+        )
     if config.norm == "pre":
-        return say("Layer norm of the sub-layer's input (pre-norm): mean 0 and variance 1, then scaled.")
+        return say(
+            "Layer norm of the sub-layer's input (pre-norm): brings it to mean 0 and variance 1, then scales it."
+        )
     if bias:
         return say(
-            "Layer norm of the stream plus the sub-layer's output (post-norm): mean 0 and variance 1, then scaled "
-            "and shifted."
+            "Layer norm of the stream plus the sub-layer's output (post-norm): brings this sum to mean 0 and "
+            "variance 1, then scales and shifts it."
         )
     return say(
-        "Layer norm of the stream plus the sub-layer's output (post-norm): mean 0 and variance 1, then scaled."
+        "Layer norm of the stream plus the sub-layer's output (post-norm): brings this sum to mean 0 and variance "
+        "1, then scales it."
     )
 
 
@@ -297,8 +305,8 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
     n, width, shared = config.n_heads, config.d_head, config.n_kv_heads
     if shared < n:
         if within:
-            return say("Self-attention {n} × {width}, K and V {shared}", n=n, width=width, shared=shared)
-        return say("Cross-attention {n} × {width}, K and V {shared}", n=n, width=width, shared=shared)
+            return say("Self-attention {n} × {width}, {shared} K and V", n=n, width=width, shared=shared)
+        return say("Cross-attention {n} × {width}, {shared} K and V", n=n, width=width, shared=shared)
     if within:
         return say("Self-attention {n} × {width}", n=n, width=width)
     return say("Cross-attention {n} × {width}", n=n, width=width)
@@ -307,15 +315,15 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
 def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
     c, n = one.config.of(stack), one.length(stack)
     role = say(
-        "Handles each token separately: widens it to d_ff = {d_ff:,} numbers, applies {function} and narrows it "
-        "again.",
+        "Handles each token separately: widens its vector to d_ff = {d_ff:,} numbers, applies {function} and "
+        "narrows it again.",
         d_ff=c.d_ff,
         function=ACTIVATIONS[c.activation],
     )
     if c.gated:
         role = say(
-            "Handles each token separately. Two linear maps each widen it to d_ff = {d_ff:,} numbers; {function} "
-            "of the first is multiplied by the second, and the product is narrowed again.",
+            "Handles each token separately. Two linear maps each widen its vector to d_ff = {d_ff:,} numbers. The "
+            "first result passes through {function} and is multiplied by the second; the product is narrowed again.",
             d_ff=c.d_ff,
             function=ACTIVATIONS[c.activation],
         )
@@ -335,21 +343,29 @@ def _end_of(one: Sized, stack: StackName) -> list[Block]:
 def _memory(one: Sized) -> Block:
     shape = one.stream("encoder")
     text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
-    role = say("One vector per source token. Every cross-attention computes its keys and values from these vectors.")
+    role = say(
+        "One vector per source token. Every cross-attention sub-layer computes its keys and values from these "
+        "vectors."
+    )
     if has_one_stack(one.config):
         text, name = say("Output {shape}", shape=shape), say("The encoder's output")
-        role = say("One vector per source token. This model is encoder-only, so it ends here.")
+        role = say("One vector per source token. This model is encoder-only, so these vectors are its final output.")
     return Block(place="encoder.memory", text=text, name=name, role=role, shape=shape, leads_to=_STREAM, kind="edge")
 
 
 def _mlm_head(one: Sized) -> Block:
     c, shape = one.config, one.stream("encoder")
     return Block(
-        place="encoder.mlm_head", text=say("Head, {function} and norm", function=ACTIVATIONS[c.mlm_activation]),
-        name=say("The head for masked pieces"), kind="linear", shape=f"{shape} → {shape}",
-        role=say("A dense map, a non-linearity and a norm, applied to each token separately."), leads_to=_STREAM,
-        parameters=one.held("mlm_head."), multiply_adds=one.n_source * c.d_model**2,
-    )  # fmt: skip
+        place="encoder.mlm_head",
+        text=say("MLM head: {function} and norm", function=ACTIVATIONS[c.mlm_activation]),
+        name=say("MLM head: predicts masked pieces"),
+        kind="linear",
+        shape=f"{shape} → {shape}",
+        role=say("A dense layer, a non-linear function and a norm, applied to each token separately."),
+        leads_to=_STREAM,
+        parameters=one.held("mlm_head."),
+        multiply_adds=one.n_source * c.d_model**2,
+    )
 
 
 def _output(one: Sized, stack: StackName) -> Block:

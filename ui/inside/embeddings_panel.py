@@ -92,8 +92,8 @@ def _type(o: Chosen) -> None:
         on_change=take,
         width=130,
         help=say(
-            "Your text is looked up as the beginning of a word if the vocabulary has that form (▁ stands for the "
-            "space), otherwise as typed."
+            "Your text is looked up with ▁ in front, as the beginning of a word (▁ stands for a space). If the "
+            "vocabulary does not have this piece, the text is looked up as typed."
         ),
     )
 
@@ -107,7 +107,9 @@ def find(text: str, tokenizer: AnyTokenizer) -> int | None:
 def _not_one(text: str, tokenizer: AnyTokenizer) -> str:
     parts = tokenizer.encode(text).pieces
     listed = " ".join(parts[:MOST_PARTS]) + (" …" if len(parts) > MOST_PARTS else "")
-    return say("“{text}” is not one piece of this vocabulary; it is split into {parts}.", text=text, parts=listed)
+    return say(
+        "“{text}” is not a single piece of this vocabulary; it is split into {parts}.", text=text, parts=listed
+    )
 
 
 def _not_found(slot: Slot, book: Book) -> str:
@@ -145,6 +147,6 @@ def _nearest(o: Chosen, take: Callable[[int], None]) -> None:
             say("This piece's vector is 0: it has no direction, so there is no cosine. Choose Distance instead.")
         )
     else:
-        st.caption(say("This table has no other ordinary piece."))
+        st.caption(say("Apart from this piece, the table has only special or unused pieces."))
     if not len(o.nearest.ids):
         st.markdown(drawing.plain(pictures.what_it_is(o)))

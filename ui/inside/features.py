@@ -61,22 +61,22 @@ def _widths(config: ModelConfig) -> str:
     if config.of("decoder") != config:
         other = config.of("decoder")
         return say(
-            "The stream has width d_model = {d_model:,}. In the encoder, each attention has {heads}, and the "
-            "feed-forward network widens the stream to d_ff = {d_ff:,}. In the decoder, each attention has "
-            "{other_heads}, and d_ff is {other_d_ff:,}. The feed-forward networks apply {function}.",
+            "The stream has width d_model = {d_model:,}. In the encoder, each attention sub-layer has {heads}, and "
+            "the feed-forward network widens the stream to d_ff = {d_ff:,}. In the decoder, each attention "
+            "sub-layer has {other_heads}, and d_ff is {other_d_ff:,}. The feed-forward networks apply {function}.",
             d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, other_heads=heads(other), other_d_ff=other.d_ff,
             function=ACTIVATIONS[c.activation],
         )  # fmt: skip
     return say(
-        "The stream has width d_model = {d_model:,}. Each attention has {heads}. The feed-forward network widens "
-        "the stream to d_ff = {d_ff:,}, {ratio:.3g} times that width, and applies {function}.",
+        "The stream has width d_model = {d_model:,}. Each attention sub-layer has {heads}. The feed-forward "
+        "network widens the stream to d_ff = {d_ff:,}, which is {ratio:.3g} times d_model, and applies {function}.",
         d_model=c.d_model, heads=heads(c), d_ff=c.d_ff, ratio=c.d_ff / c.d_model, function=ACTIVATIONS[c.activation],
     )  # fmt: skip
 
 
 def _norms(config: ModelConfig) -> str:
     if config.norm_kind == "none":
-        return say("There are no norms.")
+        return say("This model has no norms.")
     if config.norm == "pre" and config.final_norm:
         return say(
             "Each sub-layer has a norm before it (pre-norm), and each stack has one more after its last layer."
@@ -85,11 +85,13 @@ def _norms(config: ModelConfig) -> str:
         return say("Each sub-layer has a norm before it (pre-norm); no norm follows the last layer.")
     if config.norm == "both" and config.final_norm:
         return say(
-            "Each sub-layer has a norm before it and one on its output, and each stack has one more after its last "
-            "layer."
+            "Each sub-layer has a norm on its input and one on its output, and each stack has one more after its "
+            "last layer."
         )
     if config.norm == "both":
-        return say("Each sub-layer has a norm before it and one on its output; no other norm follows the last layer.")
+        return say(
+            "Each sub-layer has a norm on its input and one on its output; no other norm follows the last layer."
+        )
     if config.final_norm:
         return say("A norm follows each residual sum (post-norm), and each stack has one more after its last layer.")
     return say("A norm follows each residual sum (post-norm); no other norm follows the last layer.")
@@ -133,24 +135,26 @@ def _biases(config: ModelConfig) -> str:
             return say("All linear layers and norms have biases.")
         return say("Linear layers and norms have no biases.")
     if bias.everywhere and config.output_bias:
-        return say("All linear layers and norms have biases, and so do the logits.")
+        return say("All linear layers, including the output layer, and all norms have biases.")
     if bias.everywhere:
-        return say("All linear layers and norms have biases, but the logits do not.")
+        return say("All linear layers except the output layer have biases, and so do all norms.")
     if config.output_bias:
-        return say("Linear layers and norms have no biases, but the logits do.")
-    return say("Linear layers, norms and logits have no biases.")
+        return say("Linear layers and norms have no biases, except for the output layer.")
+    return say("Linear layers, including the output layer, and norms have no biases.")
 
 
 def _some_biases(config: ModelConfig) -> str:
     bias = config.biases
     where = {
         say("queries, keys and values"): bias.attention,
-        say("the output of attention"): bias.attention_output,
+        say("the output projection of attention"): bias.attention_output,
         say("the feed-forward network"): bias.ffn,
         say("the norms"): bias.norms,
         say("the logits"): config.output_bias and anatomy(config).gives_logits,
     }
-    return say("These have biases: {where}.", where=joined(", ", [name for name, there in where.items() if there]))
+    return say(
+        "These parts have biases: {where}.", where=joined(", ", [name for name, there in where.items() if there])
+    )
 
 
 def _most(config: ModelConfig) -> str:
@@ -176,8 +180,8 @@ def further(config: ModelConfig) -> list[str]:
     if c.gated:
         said.append(
             say(
-                "The feed-forward network has a gate: the function's result is multiplied by the output of a "
-                "second linear map."
+                "The feed-forward network has a gate: the activation function's result is multiplied by the output "
+                "of a second linear map."
             )
         )
     if c.parallel_residual:
@@ -189,8 +193,8 @@ def further(config: ModelConfig) -> list[str]:
     if c.n_token_types:
         said.append(
             say_n(
-                "A token-type vector is added to the embedding; here every token has the first of {n} type.",
-                "A token-type vector is added to the embedding; here every token has the first of {n} types.",
+                "A token-type vector is added to the embedding. This app always uses the first type ({n} in all).",
+                "A token-type vector is added to the embedding. This app always uses the first of the {n} types.",
                 c.n_token_types,
             )
         )
@@ -207,7 +211,7 @@ def _end(config: ModelConfig) -> list[str]:
             )
         )
     if config.output_scale != 1.0:
-        said.append(say("The last vectors are multiplied by {scale:.4g} before they become logits.",
+        said.append(say("The final vectors are multiplied by {scale:.4g} before they become logits.",
                         scale=config.output_scale))  # fmt: skip
     if config.logit_cap:
         said.append(say("A soft cap keeps the logits between −{cap:g} and {cap:g}.", cap=config.logit_cap))
@@ -221,7 +225,7 @@ def _rules(config: ModelConfig) -> list[str]:
         said.append(
             say(
                 "For pieces already in the text, logits above 0 are divided by {c:g} and logits below 0 are "
-                "multiplied by it (repetition penalty).",
+                "multiplied by the same number (repetition penalty).",
                 c=c.repetition_penalty,
             )
         )
@@ -243,7 +247,7 @@ def _rules(config: ModelConfig) -> list[str]:
         said.append(say_n("A text and its output together have at most {n:,} token.",
                           "A text and its output together have at most {n:,} tokens.", c.max_length))  # fmt: skip
     if c.forced_end_id is not None:
-        said.append(say("An output that reaches the maximum length ends with a forced piece."))
+        said.append(say("When an output reaches the maximum length, the config forces its last piece."))
     return said
 
 
@@ -251,16 +255,21 @@ def not_drawn(config: ModelConfig) -> list[str]:
     """A sentence for each thing that the diagram of the model leaves out or draws in a simpler way."""
     said = list[str]()
     if config.norm == "both":
-        said.append(say("The diagram leaves out the norm on each sub-layer's output, before the sum."))
+        said.append(
+            say("The diagram leaves out the norm on each sub-layer's output, which comes before the residual sum.")
+        )
     if config.parallel_residual:
         said.append(
-            say("The diagram puts the feed-forward network after attention; in this model both read the same input.")
+            say(
+                "The diagram puts the feed-forward network after attention, but in this model both read the same "
+                "input."
+            )
         )
     if config.norm_kind == "none":
-        said.append(say("The diagram draws norms; in this model they change nothing."))
+        said.append(say("The diagram shows norms, but this model has none."))
     if not config.residual:
         said.append(
-            say("The diagram draws residual sums; in this model each sub-layer's output replaces the stream.")
+            say("The diagram shows residual sums, but in this model each sub-layer's output replaces the stream.")
         )
     if config.embedding_norm:
         said.append(say("The diagram leaves out the norm after the embedding."))

@@ -47,7 +47,9 @@ def draw(run: OpenRun, row: Any) -> None:
     if o is None:
         return
     if (asked := run.view.neuron) is not None and asked >= d_ff:
-        drawing.notes([say("There is no neuron {neuron}: this layer has {n:,}.", neuron=asked + 1, n=d_ff)])
+        drawing.notes(
+            [say("There is no neuron {neuron}: this layer has only {n:,} neurons.", neuron=asked + 1, n=d_ff)]
+        )
     take = inside_controls.taking(run, side)
     drawing.beside(
         partial(show, pictures.shares, o, take=partial(_take_layer, run.slot, take)),
@@ -73,7 +75,7 @@ def _choose_neuron(slot: Slot, d_ff: int) -> None:
         d_ff,
         placeholder=say("Most active neuron"),
         bare=True,
-        help=say("If left empty, the token's most active neuron is used."),
+        help=say("Leave this empty to use the token's most active neuron."),
         width=210,
     )
 

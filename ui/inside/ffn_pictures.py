@@ -112,7 +112,7 @@ FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer)
 def shares(o: OpenLayer) -> Plot:
     """The shares of silent neurons by layer and token; a click means both."""
     n, stack = len(o.pieces), STACK_NAMES[o.stack]
-    counted = say("share within {near:g} of 0", near=neurons.NEAR_ZERO)
+    counted = say("share of values within {near:g} of 0", near=neurons.NEAR_ZERO)
     if o.kind == "relu":
         counted = say("share of zeros")
     spec = charts.silent_shares_spec(
@@ -124,7 +124,7 @@ def shares(o: OpenLayer) -> Plot:
         value_name=counted,
         colour=o.side,
     )
-    alt = say("For each layer of the {stack} and each of {n} tokens: the {share} among the activations.",
+    alt = say("For each layer of the {stack} and each of {n} tokens, the {share} among the activations.",
               share=counted, stack=stack, n=n)  # fmt: skip
 
     def clicked(click: Click) -> tuple[int, int] | None:
@@ -156,10 +156,19 @@ def histogram(o: OpenLayer) -> Plot:
     x = np.union1d(np.linspace(found.edges[0], found.edges[-1], POINTS), [-1e-6, 0.0, 1e-6])  # a ReLU's slope jumps
     values, slopes = neurons.curve(o.kind, x)
     spec = charts.pre_activations_spec(
-        found.edges, found.everywhere, found.here, x=x, values=values, slopes=slopes, function=o.function,
-        piece=o.whose, colour=o.side,
-        title=say("Pre-activations of layer {layer}, under {function}", layer=o.layer + 1, function=o.function),
-    )  # fmt: skip
+        found.edges,
+        found.everywhere,
+        found.here,
+        x=x,
+        values=values,
+        slopes=slopes,
+        function=o.function,
+        piece=o.whose,
+        colour=o.side,
+        title=say(
+            "Pre-activations of layer {layer} and the curve of {function}", layer=o.layer + 1, function=o.function
+        ),
+    )
     alt = say("Distribution of the pre-activations in layer {layer} of the {stack}, with the curve of {function}.",
               layer=o.layer + 1, stack=STACK_NAMES[o.stack], function=o.function)  # fmt: skip
     how_to_read = formula(HOW_TO_READ_HISTOGRAM[o.gated], bias=o.run.checkpoint.config.biases.ffn)
@@ -206,7 +215,7 @@ def _writes(o: OpenLayer) -> str:
         ),
         say(
             "At an activation of 1, the neuron adds its column of W_down to the stream: a vector of length "
-            "{length:.3f} (all {n:,} columns: {least:.3f} to {most:.3f}).",
+            "{length:.3f} (the lengths of all {n:,} columns: {least:.3f} to {most:.3f}).",
             length=length,
             n=len(o.written),
             least=least,
@@ -255,7 +264,7 @@ def effect(o: OpenLayer) -> Plot | None:
         [vocabulary[i] for i in ids],
         [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]],
         ids,
-        title=say("Direct effect of neuron {neuron}: the logits it raises and lowers most", neuron=neuron),
+        title=say("Direct effect of neuron {neuron}: the logits that it raises and lowers most", neuron=neuron),
     )
     alt = say(
         "The pieces whose logits neuron {neuron} raises most, starting with {piece}, and those it lowers most.",
@@ -269,10 +278,11 @@ def _counts(o: OpenLayer, own: float) -> str:
     """How often each change of a logit counts; `own` is that of the output's piece."""
     activation = float(o.after[o.token, o.neuron])
     if o.step < 0:
-        return say("At this token of the prompt the activation is {activation:.3f}, so each change is multiplied by "
-                   "{activation:.3f}.", activation=activation)  # fmt: skip
+        return say("At this token of the prompt, the activation is {activation:.3f}, so each change in the chart is "
+                   "multiplied by {activation:.3f}.", activation=activation)  # fmt: skip
     return say(
-        "At this step the activation is {activation:.3f}, so each change is multiplied by {activation:.3f}. The "
-        "logit of {piece}, the piece in the output, changes by {own:+.3f} × {activation:.3f} = {change:+.3f}.",
+        "At this step, the activation is {activation:.3f}, so each change in the chart is multiplied by "
+        "{activation:.3f}. The logit of {piece}, the piece in the output, changes by {own:+.3f} × {activation:.3f} "
+        "= {change:+.3f}.",
         activation=activation, piece=o.run.trace.tgt_pieces[o.step], own=own, change=own * activation,
     )  # fmt: skip

@@ -54,7 +54,7 @@ def _no_lens(run: OpenRun) -> str:
             "This encoder-only model generates no output. Its MLM head predicts masked pieces, but the lens does "
             "not use that head."
         )
-    return say("This encoder-only model has no output layer that could read the stream, so it has no lens.")
+    return say("This encoder-only model has no output layer that could read the stream, so it has no logit lens.")
 
 
 def what_it_is(checkpoint: Checkpoint) -> str:
@@ -77,13 +77,17 @@ def what_it_is(checkpoint: Checkpoint) -> str:
     said = [
         how,
         say(
-            "The output layer, with any norm before it, was trained for the last layer only, so an earlier depth "
-            "may contain more than the lens shows."
+            "The output layer, with any norm before it, was trained only on the last layer, so an earlier depth "
+            "may contain more information than the lens shows."
         ),
     ]
     if config.tie_output:
-        said.append(say("The output layer is the embedding table, so the first depths tend to echo the piece that "
-                        "was just read."))  # fmt: skip
+        said.append(
+            say(
+                "The output layer uses the embedding table, so the first depths tend to echo the piece that was just "
+                "read."
+            )
+        )
     return joined(" ", said)
 
 
@@ -95,4 +99,8 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     never = int((stays < 0).sum())
     said += [say("{count} never", count=never)] if never else []
     counts = joined(", ", said)
-    return say("Depths from which the pieces of these {n} steps stay on top: {counts}.", n=n_steps, counts=counts)
+    return say(
+        "These {n} steps by the depth from which their piece stays the top candidate: {counts}.",
+        n=n_steps,
+        counts=counts,
+    )

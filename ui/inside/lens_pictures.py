@@ -86,8 +86,14 @@ def table(o: OpenLens) -> Plot | None:
         chosen=ids == trace.tgt_ids[step],
         title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
     )
-    alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the output has {piece}.",
-              n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
+    alt = say(
+        "The {n} most probable pieces after each of {n_depths} depths at step {step}; the piece in the output is "
+        "{piece}.",
+        n=n,
+        n_depths=n_depths,
+        step=step + 1,
+        piece=trace.tgt_pieces[step],
+    )
     return Plot(spec=spec, alt=alt, fit=True, said=Said(below=path_in_words(run, lens)))
 
 

@@ -107,12 +107,12 @@ def _costs(o: OpenModel) -> None:
 def sums(o: OpenModel) -> str:
     """All parameters, what is kept but not learned, and all multiply-adds of this sentence."""
     total = sum(one.parameters for one in o.held.values())
-    said = [say("{n:,} parameters in all; a table that two components share counts once.", n=total)]
+    said = [say("{n:,} parameters in all; a table that two components share is counted once.", n=total)]
     kept = contents(o.run.checkpoint.model).buffers
     if kept:
         shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
         said.append(
-            say("Not counted: {n:,} numbers in buffers ({shapes}). They are the sinusoids, which come from a "
+            say("The {n:,} numbers in buffers ({shapes}) are not counted: they are sinusoids, computed from a "
                 "formula.",
                 n=sum(rows * columns for rows, columns in kept.values()), shapes=_both(shapes))
         )  # fmt: skip
@@ -151,8 +151,8 @@ def where_it_overtakes(config: ModelConfig) -> str:
     if has_one_stack(config):
         said = [
             say(
-                "With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, "
-                "and all the rest takes {linear:,}·n.",
+                "With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, and everything else takes "
+                "{linear:,}·n.",
                 quadratic=every.quadratic,
                 linear=every.linear,
             )
@@ -160,8 +160,8 @@ def where_it_overtakes(config: ModelConfig) -> str:
     else:
         said = [
             say(
-                "With n tokens on both sides, the n² part takes {quadratic:,}·n² multiply-adds, "
-                "and all the rest takes {linear:,}·n.",
+                "With n tokens on both sides, the n² part takes {quadratic:,}·n² multiply-adds, and everything "
+                "else takes {linear:,}·n.",
                 quadratic=every.quadratic,
                 linear=every.linear,
             )
@@ -170,8 +170,9 @@ def where_it_overtakes(config: ModelConfig) -> str:
     if alone.linear == width * alone.quadratic:
         said += [
             say(
-                "So the n² part exceeds the rest from n = {n:,} on (n > {crossing:,.1f}). It exceeds the attention "
-                "projections alone from n = {alone:,} on, just above 2·d_model = {width:,}.",
+                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else. It is "
+                "larger than the attention projections alone from n = {alone:,} on, just above 2·d_model = "
+                "{width:,}.",
                 n=every.n,
                 crossing=crossing,
                 alone=alone.n,
@@ -181,8 +182,8 @@ def where_it_overtakes(config: ModelConfig) -> str:
     else:  # heads that share keys and values have smaller projections
         said += [
             say(
-                "So the n² part exceeds the rest from n = {n:,} on (n > {crossing:,.1f}). It exceeds the attention "
-                "projections alone from n = {alone:,} on.",
+                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else. It is "
+                "larger than the attention projections alone from n = {alone:,} on.",
                 n=every.n,
                 crossing=crossing,
                 alone=alone.n,
@@ -192,7 +193,7 @@ def where_it_overtakes(config: ModelConfig) -> str:
         said += [
             say(
                 "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work. The model cannot "
-                "read longer inputs; their counts are only calculated.",
+                "read longer inputs; the counts for them are theoretical.",
                 n=config.max_len,
                 share=share,
             )
@@ -221,7 +222,7 @@ def _choose_length(o: OpenModel) -> None:
         current: say("this sentence") if len(o.read) == 1 else say("this sentence's longer side"),
     }
     beyond = say(
-        "This model reads at most {n:,} tokens. Counts for longer inputs are only calculated.",
+        "This model reads at most {n:,} tokens. Counts for longer inputs are theoretical.",
         n=config.max_len,
     )
     choices.scale(
@@ -289,6 +290,6 @@ def _table(o: OpenModel) -> None:
         row_height=31,
         alt=say("Parameters and multiply-adds of every component."),
     )
-    said = say("Now: this sentence, {lengths}.", lengths=_lengths(o))
+    said = say("“Now” means this sentence: {lengths}.", lengths=_lengths(o))
     st.caption(joined(" ", [said, say("Scroll right for the roles and the learned tensors.")]))
     drawing.csv_button(make, key=o.run.key(CSV), title=say("components"))

@@ -35,12 +35,12 @@ _GROUPS: Final[Mapping[str, str]] = {
     "output": say("Output layer"),
 }
 _PROJECTIONS = say("Compute queries, keys and values (q_proj, k_proj, v_proj) and join the heads (out_proj)")
-_MAPS = say("q·k for the scores, weights·v for the sums")
-_FFN = say("Widen each token to d_ff, then narrow it again")
+_MAPS = say("q·k for the scores, weights·v for the weighted sums")
+_FFN = say("Widen each token's vector to d_ff, then narrow it again")
 _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
     "source_embedding": (say("Source embedding"), say("A vector for each source piece: looked up, not multiplied")),
     "target_embedding": (say("Target embedding"), say("A vector for each target piece: looked up, not multiplied")),
-    "positions": (say("Positions"), say("A vector for each position: added")),
+    "positions": (say("Positions"), say("A vector for each position: added, not multiplied")),
     "encoder_projections": (say("Encoder self: projections"), _PROJECTIONS),
     "encoder_maps": (say("Encoder self: n² part"), _MAPS),
     "encoder_ffn": (say("Encoder feed-forward"), _FFN),
@@ -57,7 +57,7 @@ _COMPONENTS: Final[Mapping[Part, tuple[str, str]]] = {
     "decoder_ffn": (say("Decoder feed-forward"), _FFN),
     "norms": (
         say("Norms"),
-        say("Bring every token's vector to the same size, in the layers and at the end of a stack"),
+        say("Bring every token's vector to the same size, inside the layers and after the last one"),
     ),
     "output": (say("Output layer"), say("A score for every target piece")),
 }
@@ -173,7 +173,7 @@ def _in_a_sentence(name: str, parts: Anatomy) -> str:
                      name=name)  # fmt: skip
     return say(
         "Diagram of the model {name}: an encoder on the left (layers: {n_encoder}), a decoder on the right "
-        "(layers: {n_decoder}). The encoder's output goes to every cross-attention.",
+        "(layers: {n_decoder}). The encoder's output goes to every cross-attention sub-layer.",
         name=name, n_encoder=layers["encoder"], n_decoder=layers["decoder"],
     )  # fmt: skip
 
@@ -212,9 +212,16 @@ def curves(o: OpenModel) -> Plot:
         title=curves.title,
         sides=len(anatomy(config).stacks),
     )
-    alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens on each side.", n=last)
+    alt = say(
+        "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens on "
+        "each side.",
+        n=last,
+    )
     if has_one_stack(config):
-        alt = say("Multiply-adds of the n² part and of the linear parts from 1 to {n:,} tokens.", n=last)
+        alt = say(
+            "Multiply-adds of the part that grows with n² and of the parts that grow with n, for 1 to {n:,} tokens.",
+            n=last,
+        )
     return Plot(spec=spec, alt=alt)
 
 

@@ -210,17 +210,27 @@ def _table(o: Chosen) -> list[str]:
     config, parts = o.run.checkpoint.config, anatomy(o.run.checkpoint.config)
     rows, width = o.book.values.shape
     if not (parts.reads and parts.writes):
-        said = say("This model has one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+        said = say(
+            "This model has one embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
+        )
     elif config.shared_vocab:
         said = say(
-            "Source and target share one table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
+            "Source and target share one embedding table of {rows:,} pieces × {width:,} numbers.",
+            rows=rows,
+            width=width,
         )
     elif o.side == "source":
         return [
-            say("The source has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+            say(
+                "The source has its own embedding table of {rows:,} pieces × {width:,} numbers.",
+                rows=rows,
+                width=width,
+            )
         ]
     else:
-        said = say("The target has a table of its own: {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
+        said = say(
+            "The target has its own embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
+        )
     tied = parts.writes and config.tie_output
     return [said, say("The output layer uses the same table.")] if tied else [said]
 
@@ -252,10 +262,10 @@ def _of_map(o: Chosen) -> str:
     said = [
         say("Together, the two axes capture {share:.0%} of the variance of these {n} vectors.",
             share=sum(o.mapped.plane.shares), n=len(o.mapped.ids)),
-        say("Each piece of the sentence is shown with its {n} nearest neighbours, the chosen piece with its {most} "
-            "nearest.",
+        say("Each piece of the sentence is shown with its {n} nearest neighbours, and the chosen piece with its "
+            "{most} nearest.",
             n=per_piece(len(o.shown)), most=NEIGHBOURS),
     ]  # fmt: skip
     if o.by == "cosine":
-        said += [say("Every vector was scaled to length 1 first.")]
+        said += [say("All vectors were scaled to length 1 before plotting.")]
     return joined(" ", said)

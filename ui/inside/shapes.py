@@ -66,9 +66,16 @@ def _what_was_read(seen: Pass, run: OpenRun) -> str:
     source, target = looked_at.in_words(seen.src_ids[1], "source"), looked_at.in_words(seen.tgt_ids[1], "target")
     parts = anatomy(run.checkpoint.config)
     if parts.reads and parts.writes:
-        return say("Recorded in one pass over this sentence: {source}, and {target} read by the decoder.",
-                   source=source, target=target)  # fmt: skip
-    return say("Recorded in one pass over this sentence: {tokens}.", tokens=source if parts.reads else target)
+        return say(
+            "These shapes were recorded in one pass over this sentence: the encoder read {source}, and the decoder "
+            "read {target}.",
+            source=source,
+            target=target,
+        )
+    return say(
+        "These shapes were recorded in one pass over this sentence: {tokens}.",
+        tokens=source if parts.reads else target,
+    )
 
 
 def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
@@ -184,7 +191,7 @@ def _attention(seen: Pass, where: str, place: str, config: ModelConfig) -> list[
         Step(where, say("Bias of positions"), f"{place}.bias", (), say("added to the scores")),
         Step(where, say("Scores q·k / √{width}", width=config.d_head) if plain_scores(config) else say("Scores"),
              f"{place}.scores", (), say("every query with every key")),
-        Step(where, say("Mask"), f"{place}.mask", (), say("size 1: the same for every head or query")),
+        Step(where, say("Mask"), f"{place}.mask", (), say("an axis of size 1 is the same for every head or query")),
         Step(where, say("Weights: softmax"), f"{place}.weights", (), say("over the keys that the mask allows")),
         Step(where, say("Weighted sums of values"), f"{place}.heads", (), say("separate for each head")),
         Step(where, say("Heads side by side"), "", row, say("head 1, head 2, … in one row")),

@@ -39,7 +39,7 @@ def draw(run: OpenRun, row: Any) -> None:
         return
     names = {place: norm_name(one, pre=o.pre) for place, one in enumerate(o.norms)}
     if config.norm == "both" or config.embedding_norm:
-        st.caption(say("Norms on sub-layer outputs and a norm after the embedding are not listed here."))
+        st.caption(say("This list leaves out norms on sub-layer outputs and any norm after the embedding."))
     choices.menu(choices.field(run.slot, "norm"), say("Norm"), names, width=340)
     st.markdown(drawing.plain(what_a_norm_does(o.normed)))
     show(pictures.norm, o, take=take)
@@ -85,7 +85,12 @@ def what_happens(o: OpenStream) -> str:
         said += [
             say("The final norm brings the root mean square to {size:.2f}.", size=float(measured.size[-1].mean()))
         ]
-    said += [say("After the last layer, the stream's cosine with its starting vector is {kept:.2f}.", kept=kept)]
+    said += [
+        say(
+            "After the last layer, the cosine between the stream and its starting vector is {kept:.2f} on average.",
+            kept=kept,
+        )
+    ]
     return joined(" ", said)
 
 

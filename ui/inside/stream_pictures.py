@@ -93,8 +93,8 @@ def size(o: OpenStream) -> Plot:
 def kept(o: OpenStream) -> Plot:
     """How much of what a token began as is left at each depth."""
     alt = say(
-        "Cosine between the vectors of {n} tokens and their embeddings plus positions, by depth in the {stack}; "
-        "{token} is chosen.",
+        "Cosine between the vector of each of {n} tokens and its starting point (embedding plus position), by "
+        "depth in the {stack}; {token} is chosen.",
         n=len(o.pieces),
         stack=STACK_NAMES[o.stack],
         token=o.whose,
@@ -119,8 +119,11 @@ def added(o: OpenStream) -> Plot:
         title=say("What each sub-layer adds to the stream of {token}", token=o.whose),
         colour=o.side,
     )
-    alt = say("Size of the stream of {token} and of what each sub-layer of the {stack} adds to it.", token=o.whose,
-              stack=STACK_NAMES[o.stack])  # fmt: skip
+    alt = say(
+        "Size of the stream of {token}, and size of what each sub-layer of the {stack} adds to it.",
+        token=o.whose,
+        stack=STACK_NAMES[o.stack],
+    )
     return Plot(spec=spec, alt=alt)
 
 
@@ -159,10 +162,13 @@ def strip(o: OpenStream) -> Plot | None:
     spec = embedding_rows_spec(
         np.stack([vectors[o.chosen] for vectors in rows.values()]),
         list(rows),
-        title=say("{token}: its vector before and after", token=o.whose),
+        title=say("{token}: its vector before and after the norm", token=o.whose),
     )
-    alt = say("The vector of {token} before {norm}, standardised, and after, one column per dimension.",
-              token=o.whose, norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
+    alt = say(
+        "The vector of {token} before {norm}, then standardised, then after the norm; one column per dimension.",
+        token=o.whose,
+        norm=norm_name(o.norm, pre=o.pre),
+    )
     _, how_to_read = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
     return Plot(spec=spec, alt=alt, how_to_read=how_to_read)
 

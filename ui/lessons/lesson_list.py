@@ -33,7 +33,8 @@ def draw(checkpoint: Checkpoint | None) -> None:
             menu.ways([way])
             st.caption(
                 say(
-                    "{count}, marked below, on attention, √d_head, positions and masks, with the terms you need.",
+                    "{count} on attention, √d_head, positions and masks, with the terms you need. They are marked "
+                    "below.",
                     count=say_n("{n} step", "{n} steps", len(path)),
                 ),
                 width="content",

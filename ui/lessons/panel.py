@@ -77,7 +77,7 @@ def current(here: Place, checkpoint: Checkpoint | None) -> Found:
     """The question of a step on the run that the page has opened, or why there is none."""
     on = leading.step_of(here).on
     if checkpoint is None:
-        return say("This page has no open model. Go back to the step to continue.")
+        return say("No model is open on this page. Go back to the step to continue.")
     if on not in ("", st.session_state.get(session.MODEL)):
         return say("This step uses the checkpoint {name}. Go back to the step to open it.", name=on)
     return lesson_questions.posed(here, checkpoint, st.session_state.get(session.SOURCE) or "")
@@ -104,7 +104,7 @@ def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None
     examples = () if checkpoint is None else checkpoint.card.tried()
     others = [one for one in examples if one != st.session_state.get(session.SOURCE)][:_MOST_EXAMPLES]
     if others:
-        st.caption(say("Try one of these:"))
+        st.caption(say("Try one of these sentences:"))
         for place, example in enumerate(others):
             st.button(
                 drawing.plain(example),

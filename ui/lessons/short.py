@@ -18,7 +18,7 @@ from ui.state.lesson import Place
 from words import Sentence, joined, say
 
 PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begins and ends
-BEGINS, WORDS, SUMMARY = say("To the first question"), say("The words of this path"), say("What you have learnt")
+BEGINS, WORDS, SUMMARY = say("Go to the first question"), say("Terms for this path"), say("What you have learnt")
 
 
 def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
@@ -45,7 +45,7 @@ def words(checkpoint: Checkpoint | None) -> None:
             line = say("{term}: {text}", term=drawing.strong(term.said({})), text=drawing.plain(says.said(found)))
             st.markdown(line)
     else:
-        st.info(drawing.plain(found or say("This page has no open model. Go back to the step to continue.")))
+        st.info(drawing.plain(found or say("No model is open on this page. Go back to the step to continue.")))
 
 
 def way_out(here: Place) -> leading.Way:

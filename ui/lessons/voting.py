@@ -61,12 +61,12 @@ def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
     if public is not None and public.least < LEAST_VOTES:
         st.caption(
             say(
-                "The class votes. Results are shown even for a few votes, so your classmates may be able to tell who "
-                "chose what."
+                "The class votes. Results are shown even if only a few have voted, so your classmates may be able "
+                "to tell who chose what."
             )
         )
     else:
-        st.caption(say("The class votes. Nobody, including the teacher, can see who voted for what."))
+        st.caption(say("The class votes. Nobody, not even the teacher, can see who voted for what."))
     answering.question(here, found, checkpoint, labels=_labels(found))
 
 
@@ -91,7 +91,7 @@ def _wait(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> 
     if public.taken:
         said.append(say("Your teacher will show the votes when the class is ready."))
     elif public.phase == "discuss":
-        said.append(say("Discuss the question with your neighbours; then you vote again."))
+        said.append(say("Discuss the question with your neighbours, then vote again."))
     else:
         said.append(say("Discuss the question with your neighbours; your teacher may ask again."))
     st.info(drawing.plain(joined(" ", said)))

@@ -26,7 +26,12 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
 
     Says what was left out and why; None if the model has too much to do. The choices stand in `row`.
     """
-    with row, st.popover(say("Batch"), key=run.key("mask_batch_menu"), help=say("The sentences that run together")):
+    with (
+        row,
+        st.popover(
+            say("Batch"), key=run.key("mask_batch_menu"), help=say("The sentences that run together as one batch")
+        ),
+    ):
         chosen = companions(run)
         for place in range(MOST_COMPANIONS):
             key = run.key(f"{BOX}{place}")
@@ -35,7 +40,7 @@ def choose_batch(run: OpenRun, row: Any) -> Batch | None:
                 say("Together with ({n})", n=place + 1),
                 key=key,
                 on_change=partial(_keep_companions, run.slot),
-                placeholder=say("Another sentence, or none"),
+                placeholder=say("Another sentence (optional)"),
             )
     if chosen and run.checkpoint.config.pad_id is None:
         st.info(say("This model has no padding piece to fill a batch with, so your sentence runs alone."))
@@ -67,7 +72,7 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
     asked, count = run.view.sentence, len(batch.traces)
     if asked >= count:
         said = say(
-            "Sentence {n} was chosen, but this batch has only {count}. The last one is shown.",
+            "Sentence {n} was chosen, but this batch ends at sentence {count}, which is shown instead.",
             n=asked + 1,
             count=count,
         )

@@ -91,7 +91,7 @@ def _one_row(scene: Scene) -> None:
     about = words.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
     st.markdown(drawing.plain(about))
     if scene.run.view.layer is None or scene.run.view.head is None:
-        st.caption(say("A mean of heads has no scores of its own, so one head is shown."))
+        st.caption(say("A mean over heads has no scores of its own, so one head is shown instead."))
     with st.expander(say("The numbers of this row")):
         st.dataframe(_numbers(row, scene.axes.keys), hide_index=True)
 
@@ -154,7 +154,7 @@ def _padding(scene: Scene) -> mask_pictures.Check | None:
         st.info(words.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
         return None
     if most == 1:
-        st.caption(say("There is room for one pad."))
+        st.caption(say("There is room for only one pad."))
     else:
         choices.slider(choices.field(scene.slot, "pads"), say("Pads to add"), 1, most)
     found = mask_pictures.padding_checks(scene)

@@ -95,8 +95,8 @@ def batch(scene: Scene) -> Plot:
             colour=side,
         ),
         alt=say(
-            "Sentences in the batch: {n}, with {lengths} pieces, each padded to {positions} positions; {padding} "
-            "positions in all are padding.",
+            "Sentences in the batch: {n}. Lengths in pieces: {lengths}, each padded to {positions} positions; "
+            "{padding} positions in all are padding.",
             n=n_sentences,
             lengths=joined(", ", (str(int(row.sum())) for row in real)),
             positions=n_positions,

@@ -262,7 +262,7 @@ def verdict(scene: Scene) -> tuple[bool, str]:
         why = _why_open(name, query, key, batch.sentence)
     elif future and name == "decoder" and not masks.whole("target")[batch.sentence, query, key]:
         why = say(
-            "No: key {key} is padding of sentence {sentence}, and key {key} also comes after query {query} (the "
+            "No: key {key} is padding in sentence {sentence}, and key {key} also comes after query {query} (the "
             "future).",
             key=key + 1,
             sentence=batch.sentence + 1,
@@ -271,8 +271,8 @@ def verdict(scene: Scene) -> tuple[bool, str]:
     elif future:
         why = say("No: key {key} comes after query {query} (the future).", key=key + 1, query=query + 1)
     else:
-        why = say("No: key {key} is padding of sentence {sentence}.", key=key + 1, sentence=batch.sentence + 1)
-    padded = say("Query {query} is padding itself; its result is never used.", query=query + 1)
+        why = say("No: key {key} is padding in sentence {sentence}.", key=key + 1, sentence=batch.sentence + 1)
+    padded = say("Query {query} is itself padding, so its result is never used.", query=query + 1)
     return allowed, joined(" ", [why] if found.real_queries[query] else [why, padded])
 
 
@@ -280,16 +280,16 @@ def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
     q, k = query + 1, key + 1
     if name not in ("causal", "decoder"):
         return say(
-            "Yes: key {key} is a piece of sentence {sentence}; this mask closes only padding.",
+            "Yes: key {key} is a real piece of sentence {sentence}, and this mask closes only padding.",
             key=k,
             sentence=sentence + 1,
         )
     if name == "causal":
         if key == query:
-            return say("Yes: key {key} is query {query} itself.", key=k, query=q)
+            return say("Yes: key {key} is at query {query}'s own position.", key=k, query=q)
         return say("Yes: key {key} comes before query {query}.", key=k, query=q)
     if key == query:
-        return say("Yes: key {key} is query {query} itself and is not padding.", key=k, query=q)
+        return say("Yes: key {key} is at query {query}'s own position and is not padding.", key=k, query=q)
     return say("Yes: key {key} comes before query {query} and is not padding.", key=k, query=q)
 
 

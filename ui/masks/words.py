@@ -31,24 +31,24 @@ CONVERSION = say(
     "torch.nn.MultiheadAttention, where True = closed\ntorchs_own = ~mask"
 )
 TORCH = say(
-    "True does not mean the same everywhere. Here, and in `F.scaled_dot_product_attention`, it means *may attend*; "
-    "in torch's own `nn.MultiheadAttention` it means *may not attend*. A mask passed without `~` opens exactly "
-    "what it should close, and no error is raised."
+    "True does not mean the same thing everywhere. In this app and in `F.scaled_dot_product_attention`, True means "
+    "*may attend*; in torch's own `nn.MultiheadAttention`, True means *may not attend*. If the `~` is missing, the "
+    "mask opens exactly what it should close, and no error is raised."
 )
 UNCHANGED = say(
-    "In this run, something inside the model was changed. The masks and checks here are those of the unchanged "
-    "model; *One row* shows the changed run."
+    "This run changes something inside the model. The masks and checks on this page are those of the unchanged "
+    "model; only the *One row* part shows the changed run."
 )
 MINUS_INFINITY = "−∞"
-CLOSED_OTHERWISE = say("closed by the change to the model, or by a window")
+CLOSED_OTHERWISE = say("closed by a change to the model, or by a layer's window")
 MISTAKES = joined(
     "\n",
     [
         say(
-            "- **Two conventions, one inversion.** An additive causal mask (0 open, −∞ closed), passed to code "
-            "that closes where `mask == 0`, reverses causality: query 1 sees only what comes after it, and the "
-            "last query sees nothing. `pad & added.bool()` does not fix that, because −∞ becomes True and 0 "
-            "becomes False. Only `pad & (added == 0)` is right."
+            "- **Two conventions, one inversion.** If an additive causal mask (0 = open, −∞ = closed) goes to code "
+            "that closes keys where `mask == 0`, causality is reversed: query 1 sees only what comes after it, and "
+            "the last query sees nothing. `pad & added.bool()` does not fix that, because −∞ becomes True and 0 "
+            "becomes False. Only `pad & (added == 0)` is correct."
         ),
         say(
             "- **Bool and float do not combine.** `pad & added` raises an error, because `&` does not take floats. "
@@ -56,13 +56,13 @@ MISTAKES = joined(
         ),
         say(
             "- **Which axis?** A padding mask has to close *keys*: `(ids != pad)[:, None, None, :]`. With `[:, "
-            "None, :, None]` it closes the *queries* that are pads: real queries still read padding, and the "
-            "softmax of a row whose keys are all closed is undefined."
+            "None, :, None]`, the mask closes the *queries* that are pads instead: real queries still read "
+            "padding, and if all keys of a row are closed, its softmax is undefined."
         ),
         say(
             "- **A mask with three axes.** Broadcasting lines up the batch axis of `[batch, query, key]` with the "
-            "*heads* of `[batch, head, query, key]`. If both happen to have the same size, no error is raised, and "
-            "head 2 gets sentence 2's mask."
+            "*head* axis of `[batch, head, query, key]`. If both happen to have the same size, no error is raised, "
+            "and head 2 gets sentence 2's mask."
         ),
         say(
             "- **No causal mask.** A decoder trained without it learns to copy the piece it should predict: its "
@@ -86,13 +86,17 @@ def about_batch(batch: Batch) -> str:
     target = [batch.n_target(i) for i in range(n_sentences)]
     said = [say("{n} sentences run as one batch.", n=n_sentences)]
     if batch.parts.reads:
-        said.append(say("Source pieces: {lengths}, padded to {most}.", lengths=_counted(source), most=max(source)))
+        said.append(
+            say("Source lengths: {lengths} pieces, all padded to {most}.", lengths=_counted(source), most=max(source))
+        )
     if batch.parts.writes and batch.parts.reads:
-        said.append(say("Target positions: {lengths}, padded to {most}.", lengths=_counted(target), most=max(target)))
+        said.append(
+            say("Target lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(target), most=max(target))
+        )
     elif batch.parts.writes:
         said.append(
             say(
-                "Positions of prompt and output: {lengths}, padded to {most}.",
+                "Lengths of prompt and output together: {lengths} tokens, all padded to {most}.",
                 lengths=_counted(target),
                 most=max(target),
             )
@@ -133,8 +137,11 @@ _TAKEN_BY: dict[MaskName, str] = {
     "source": say("Encoder self-attention uses this mask."),
     "target": say("Decoder self-attention uses this mask together with the causal mask."),
     "causal": say("Decoder self-attention uses this mask together with the target padding mask."),
-    "decoder": say("Decoder self-attention uses this mask: a query sees a key only if both masks allow it."),
-    "cross": say("Cross-attention uses this mask: it closes source padding for the target's queries."),
+    "decoder": say(
+        "Decoder self-attention uses this mask: a query sees a key only if the padding mask and the causal mask "
+        "both allow it."
+    ),
+    "cross": say("Cross-attention uses this mask to keep the target's queries from seeing padding in the source."),
 }
 
 
@@ -144,13 +151,13 @@ def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
     if any(config.windows) and name in ("causal", "decoder"):
         said.append(
             say(
-                "Some layers of this model have windows, which also close keys far before the query. The masks "
-                "here do not include the windows."
+                "Some layers of this model have windows, which also close keys far before the query. The masks on "
+                "this page do not include these windows."
             )
             if section == "masks"
             else say(
                 "If this layer has a window, it also closes keys far before the query. The answer and the reason "
-                "given below do not include the window."
+                "below do not take the window into account."
             )
         )
     if config.mask_fill is not None and section == "masks":
@@ -165,8 +172,8 @@ def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
     if section == "one_row" and not plain_scores(config):
         said.append(
             say(
-                "This model does not compute its scores as q·k / √d_head alone; this page shows the scores that "
-                "the model computes."
+                "This model's scores are not simply q·k / √d_head; this page shows the scores that the model "
+                "actually computes."
             )
         )
     return joined(" ", said)
@@ -187,27 +194,29 @@ def without_mask(batch: Batch) -> str:
     """Where decoding passes no mask at all; "" without a decoder."""
     if not batch.parts.writes:
         return ""
-    whole = say("These are the masks of the pass that reads the finished output all at once.")
+    whole = say("These are the masks for the pass in which the model reads the finished output all at once.")
     return joined(" ", [whole, _while_it_writes(batch)])
 
 
 def _while_it_writes(batch: Batch) -> str:
     if not batch.parts.reads:
         return say(
-            "While it writes with a key-value cache, the model passes None instead of a mask that closes nothing. "
-            "After the prompt, self-attention gets no mask, because there is only one new query, which may see "
-            "everything so far."
+            "When the model generates with a key-value cache, it uses None instead of any mask that would close "
+            "nothing. After the prompt, self-attention gets no mask: each step has only one new query, and it may "
+            "see everything so far."
         )
     if batch.is_real("source").all():
         return say(
-            "While it writes with a key-value cache, the model passes None instead of a mask that closes nothing. "
-            "From the second piece on, decoder self-attention gets no mask, because there is only one new query, "
-            "which may see everything so far. No source here is padded, so cross-attention gets None as well."
+            "When the model generates with a key-value cache, it uses None instead of any mask that would close "
+            "nothing. From the second piece on, decoder self-attention gets no mask: each step has only one new "
+            "query, and it may see everything so far. No source in this batch is padded, so cross-attention gets "
+            "None as well."
         )
     return say(
-        "While it writes with a key-value cache, the model passes None instead of a mask that closes nothing. From "
-        "the second piece on, decoder self-attention gets no mask, because there is only one new query, which may "
-        "see everything so far. This batch has padded sources, so cross-attention gets its mask at every step."
+        "When the model generates with a key-value cache, it uses None instead of any mask that would close "
+        "nothing. From the second piece on, decoder self-attention gets no mask: each step has only one new query, "
+        "and it may see everything so far. This batch has padded sources, so cross-attention gets its mask at "
+        "every step."
     )
 
 
@@ -232,8 +241,8 @@ def about_cell(
     query, key = cell
     if np.isnan(scores[key]):
         return say(
-            "Query {query} has no score with key {key}: with this change, each query is computed only from the "
-            "pieces up to its own position, and key {key} comes later.",
+            "Query {query} has no score for key {key}: with this change to the model, each query is computed only "
+            "from the pieces up to its own position, and key {key} comes later.",
             query=query + 1,
             key=key + 1,
         )
@@ -242,8 +251,8 @@ def about_cell(
     weight = float(weights[key])
     if not allowed[key] and filled != MINUS_INFINITY:
         said = say(
-            "The key is closed, but its score is replaced with {fill} and still goes into the softmax: the weight "
-            "is {weight:.4f}.",
+            "The key is closed: its score is replaced with {fill}, which still goes into the softmax, so the "
+            "weight is {weight:.4f}.",
             fill=filled,
             weight=weight,
         )
@@ -256,13 +265,13 @@ def about_cell(
     total = float(np.exp(opened - largest).sum())
     if not np.isclose(np.exp(float(scores[key]) - largest) / total, weight, atol=ROUNDING):
         said = say(
-            "The weight is {weight:.4f}. This is not simply the softmax over the scores of the open keys.",
+            "The weight is {weight:.4f}, which is not simply the softmax of the open keys' scores.",
             weight=weight,
         )
         return joined(" ", [start, said])
     summed = say(
-        "The mask adds 0. With the largest open score {largest} and Σ exp(score − {taken_away}) = {total:.4f} over "
-        "the {keys}, the weight is exp({score} − {taken_away}) / {total:.4f} = {weight:.4f}.",
+        "The mask adds 0. The largest score of an open key is {largest}, and Σ exp(score − {taken_away}) = "
+        "{total:.4f} over the {keys}, so the weight is exp({score} − {taken_away}) / {total:.4f} = {weight:.4f}.",
         largest=_signed(largest),
         taken_away=_bracketed(largest),
         total=total,
@@ -287,21 +296,22 @@ def about_rounding(moved: Movement, *, logits: bool) -> str:
     spacing, rounding = (written(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
     largest = (
         say(
-            "The largest logit here is {largest:.2f}; neighbouring float32 numbers of that size are {spacing} apart.",
+            "The largest logit in this check is {largest:.2f}; neighbouring float32 numbers of that size are "
+            "{spacing} apart.",
             largest=moved.largest,
             spacing=spacing,
         )
         if logits
         else say(
-            "The largest number here is {largest:.2f}; neighbouring float32 numbers of that size are {spacing} "
-            "apart.",
+            "The largest number in this check is {largest:.2f}; neighbouring float32 numbers of that size are "
+            "{spacing} apart.",
             largest=moved.largest,
             spacing=spacing,
         )
     )
     steps = say(
-        "Sums computed in a different order differ by a few such spacings, so differences of up to 16 spacings, "
-        "{rounding}, count as rounding.",
+        "When a sum is computed in a different order, the result changes by a few such spacings. Differences of up "
+        "to 16 spacings ({rounding}) therefore count as rounding error.",
         rounding=rounding,
     )
     return joined(" ", [largest, steps])
@@ -310,25 +320,26 @@ def about_rounding(moved: Movement, *, logits: bool) -> str:
 def nothing_later(batch: Batch) -> str:
     """Why there is no later piece to change."""
     if not batch.parts.writes:
-        return say("This is an encoder-only model: it has no causal mask, and every row may see what comes later.")
+        return say("This encoder-only model has no causal mask, so every row may see what comes later.")
     if not batch.parts.reads:
         return say(
-            "There is no later piece to change: the prompt is one piece, and the model reads nothing after it."
+            "There is no later piece to change, because the prompt is a single piece and the model reads nothing "
+            "after it."
         )
-    return say("There is no later piece to change: the decoder reads only the start mark.")
+    return say("There is no later piece to change, because the decoder reads only the start mark.")
 
 
 def no_pad_fits(batch: Batch, most: int) -> str:
     """Why no pad can be added to what has `most` pieces."""
     if not batch.parts.reads:
         return say(
-            "There is no room for a pad: the model reads at most {most} pieces, and prompt and output fill them "
-            "all. Let the model write fewer.",
+            "There is no room for a pad: the model reads at most {most} pieces, and the prompt and output already "
+            "use them all. Let the model write fewer pieces.",
             most=most,
         )
     return say(
-        "There is no room for a pad: the model reads at most {most} pieces, and this sentence fills them all. "
-        "Choose a shorter one.",
+        "There is no room for a pad: the model reads at most {most} pieces, and this sentence already uses them "
+        "all. Choose a shorter sentence.",
         most=most,
     )
 
@@ -349,11 +360,11 @@ def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: 
     if n_sentences > 1:
         said.append(say("Rows of the other sentences changed by {amount}.", amount=amount(moved.elsewhere)))
     if not held:
-        said.append(say("That is more than rounding: earlier rows see what comes later."))
+        said.append(say("That is more than rounding error, so earlier rows can see what comes later."))
     elif before == 0:
-        said.append(say("No earlier row is affected: the mask hides what comes later."))
+        said.append(say("No earlier row changes, so the mask does hide what comes later."))
     else:
-        said.append(say("That is rounding: the mask hides what comes later."))
+        said.append(say("That is only rounding error, so the mask does hide what comes later."))
     said.append(
         say(
             "Without the causal mask, {earlier} would change by up to {amount}.",
@@ -399,9 +410,9 @@ def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bo
         how_far = say("With {pads} added, vectors change by at most {amount}.", pads=pads, amount=amount(most))
     said = [how_far]
     if most and held:
-        said.append(say("That is rounding: pads change only the order of summation."))
+        said.append(say("That is only rounding error: pads change nothing but the order of summation."))
     elif most:
-        said.append(say("That is more than rounding: the model reads the pads."))
+        said.append(say("That is more than rounding error, so the model reads the pads."))
     return held, joined(" ", [*said, _without_padding_mask(moved, side=side, of_source=of_source)])
 
 

@@ -28,14 +28,14 @@ from ui.state.click import Click, cell_of
 from words import Sentence, joined, say
 
 WHAT_IT_SAYS: Final = say(
-    "Each head was set to 0 on its own, with all other heads unchanged, while the model read the output that it "
-    "had written (Michel et al., 2019, section 3.2). This shows how much the output depends on a head, not what "
-    "the head is for. If another part can take over, a head seems to matter little (McGrath et al., 2023, for "
-    "whole layers). Effects of single heads do not add up. The layers above were never trained with a head that "
+    "One head at a time was set to 0, with all other heads unchanged, while the model read the output that it had "
+    "written (Michel et al., 2019, section 3.2). This shows how much the output depends on a head, not what the "
+    "head is for. If another part can take over, a head seems to matter little (McGrath et al., 2023, for whole "
+    "layers). The effects of single heads do not add up, and later layers were never trained with a head that "
     "writes only 0."
 )
-HOW_TO_READ_STEPS: Final = say("Each bar is one step; the dotted line is the mean over the steps.")
-HOW_TO_READ_TOKENS: Final = say("Each bar is one token; the dotted line is the mean over the tokens.")
+HOW_TO_READ_STEPS: Final = say("Each bar shows one step; the dotted line is the mean over the steps.")
+HOW_TO_READ_TOKENS: Final = say("Each bar shows one token; the dotted line is the mean over the tokens.")
 HOW_TO_READ_MAP: Final = say(
     "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."
 )
@@ -70,7 +70,7 @@ def measure(run: Seen) -> Measured:
 HEADS = MATTERS.part("heads", say("Heads"), measure, asks=True)
 
 
-@HEADS.picture("matters_effects", say("Output without each head: log-probability"))
+@HEADS.picture("matters_effects", say("Log-probability of the output with each head removed in turn"))
 def effects(scene: Measured) -> Plot | None:
     """All heads; a click looks at one."""
     run, found = scene.run, scene.found
@@ -88,7 +88,7 @@ def effects(scene: Measured) -> Plot | None:
             blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group
         ),
         alt=say(
-            "{title}, by layer and head, one block per attention. The table below has the same numbers.",
+            "{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
             title=words.title,
         ),
         how_to_read=joined(" ", [*read, say("Click a cell to look at its head."), WHAT_IT_SAYS]),
@@ -136,15 +136,15 @@ def steps(scene: Measured) -> Plot | None:
         spec=charts.row_measure_spec(
             numbers[: len(labels)],
             labels,
-            title=say("Step by step without {head}", head=head_name(layer, head))
+            title=say("Change at each step without {head}", head=head_name(layer, head))
             if now is not None
-            else say("Token by token without {head}", head=head_name(layer, head)),
+            else say("Change at each token without {head}", head=head_name(layer, head)),
             value_name=capitalised(words.unit),
             query_axis=axis,
             marked_row=now,
             colour="target" if now is not None else "source",
         ),
-        alt=say("{title}: one bar per step or token, for {head}.", title=words.title, head=name),
+        alt=say("{title}, for {head}: one bar per step or token.", title=words.title, head=name),
         how_to_read=joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning]),
     )
 

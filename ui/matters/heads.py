@@ -47,7 +47,7 @@ MEASURE, STOP, REVEAL = "matters_measure", "matters_stop", "matters_heads_reveal
 VERDICT, TABLE, CSV = "matters_verdict", "matters_table", "matters_csv"
 LOOK_SECONDS: Final = 0.5
 CHOOSE: Final = say(
-    "Click a cell of either chart to look at one head: its weights, and what it changes step by step."
+    "Click a cell of either chart to look at one head: its weights, and what it changes at each step."
 )
 
 
@@ -165,7 +165,7 @@ def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentenc
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
     return say(
-        "{head}: {effect}. By size, this effect ranks {rank} among all {n} heads.",
+        "{head}: {effect}. Ordered by the size of this effect, the head ranks {rank} among all {n} heads.",
         head=name_of(run.view.kind, layer, head),
         effect=written(own, measure),
         rank=int((sizes > abs(own)).sum()) + 1,

@@ -51,55 +51,55 @@ class Words:
 
 WORDS: Final[dict[tuple[Shown, bool], Words]] = {
     ("log_prob", False): Words(
-        say("Output without each head: log-probability"),
+        say("Log-probability of the output with each head removed in turn"),
         say("change, nats"),
         say("The output's log-probability without the head, minus its log-probability with the head. A value below "
             "0 means that the output needs the head."),
     ),
     ("log_prob", True): Words(
-        say("This step without each head: log-probability"),
+        say("Log-probability at this step with each head removed in turn"),
         say("change, nats"),
         say("The piece's log-probability without the head, minus its log-probability with the head. A value below "
             "0 means that the piece needs the head."),
     ),
     ("probability", False): Words(
-        say("Output without each head: probability"),
+        say("Mean probability of the output's pieces with each head removed in turn"),
         say("mean change"),
         say("Each piece's probability without the head, minus its probability with the head, averaged over the "
             "steps."),
     ),
     ("probability", True): Words(
-        say("This step without each head: probability"),
+        say("Probability at this step with each head removed in turn"),
         say("change"),
         say("The probability of this step's piece without the head, minus its probability with the head."),
     ),
     ("kl", False): Words(
-        say("Output without each head: KL divergence"),
+        say("Mean KL divergence with each head removed in turn"),
         say("KL, nats"),
-        say("How much the distribution of the next piece changes: Σ p ln(p/p′), averaged over the steps. p is the "
-            "probability with the head, p′ without it."),
+        say("How much the distribution of the next piece changes: Σ p ln(p/p′), averaged over the steps. Here p is "
+            "the probability with the head, and p′ the probability without it."),
     ),
     ("kl", True): Words(
-        say("This step without each head: KL divergence"),
+        say("KL divergence at this step with each head removed in turn"),
         say("KL, nats"),
-        say("How much the distribution of the next piece changes: Σ p ln(p/p′). p is the probability with the "
-            "head, p′ without it."),
+        say("How much the distribution of the next piece changes: Σ p ln(p/p′). Here p is the probability with the "
+            "head, and p′ the probability without it."),
     ),
     ("pieces", False): Words(
-        say("Output without each head: changed choices"),
+        say("Number of changed choices with each head removed in turn"),
         say("steps"),
         say("The number of steps at which removing the head changes the most probable piece."),
     ),
     ("pieces", True): Words(
-        say("This step without each head: whether the choice changes"),
+        say("Whether the choice at this step changes with each head removed in turn"),
         say("changed"),
         say("1 if removing the head changes the most probable piece, otherwise 0."),
     ),
     ("vectors", False): Words(
-        say("Final vectors without each head"),
-        say("share of the length"),
-        say("This encoder-only model generates no output. So this measures how much the final vectors change, as a "
-            "share of their length, averaged over the tokens."),
+        say("Change of the final vectors with each head removed in turn"),
+        say("change relative to length"),
+        say("This encoder-only model generates no output, so this number is how much the final vectors change, as "
+            "a share of their length, averaged over the tokens."),
     ),
 }  # fmt: skip
 
@@ -155,7 +155,7 @@ def written(value: float, measure: Shown) -> Sentence:
             return say("a KL divergence of {value} nats", value=f"{value:.4f}")
         case "pieces":
             return say_n("{n} changed choice", "{n} changed choices", round(value))
-    return say("{value} of their length", value=f"{value:.3f}")
+    return say("{value} of the vectors' length", value=f"{value:.3f}")
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
 _WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
     "log_prob": (say("the log-probability of the output"), say("the log-probability of this step's piece")),
     "probability": (say("the mean probability of the pieces"), say("the probability of this step's piece")),
-    "kl": (say("the distributions of the steps, on average"), say("the distribution of this step")),
+    "kl": (say("the average step's distribution"), say("the distribution of this step")),
     "vectors": (say("the final vectors"), say("the final vectors")),
 }
 
@@ -205,14 +205,14 @@ def said(
     by_row = step is not None and EVERY_PART.attention(kind).stack == "decoder"
     rows = say("in this step's row") if by_row else say("on average over all rows")
     first = say(
-        "{attention}: of its {n} heads, {head} has the most concentrated weights (the largest weight of a row is "
+        "{attention}: among its {n} heads, {head} has the most concentrated weights (its largest weight is "
         "{weight:.2f} {rows}).",
         attention=KIND_NAMES[kind], n=one.n_heads, head=seen, weight=sharp[one.seen], rows=rows,
     )  # fmt: skip
     if one.outcome == "nothing":
         then = say(
-            "No head of this attention matters much on its own: even removing {head}, which has the largest "
-            "effect, changes {what} by only {effect}.",
+            "No head of this kind of attention matters much on its own: even removing {head}, which has the "
+            "largest effect, changes {what} by only {effect}.",
             head=owed, what=whole, effect=written(effects[one.owed], measure),
         )  # fmt: skip
     elif one.outcome == "agree":
@@ -222,9 +222,9 @@ def said(
         )  # fmt: skip
     else:
         then = say(
-            "Attention and effect disagree here: removing that head changes {what} by {effect}. The largest "
-            "effect, {most}, comes from removing {other}, whose weights rank {rank} of {n} by concentration "
-            "({weight:.2f}).",
+            "Attention and effect disagree here: removing the head with the most concentrated weights changes "
+            "{what} by {effect}, but the largest effect, {most}, comes from removing {other}. Its weights rank "
+            "{rank} of {n} by concentration ({weight:.2f}).",
             what=whole, effect=written(effects[one.seen], measure), other=owed,
             most=written(effects[one.owed], measure), rank=one.rank, n=one.n_heads, weight=sharp[one.owed],
         )  # fmt: skip

@@ -27,8 +27,8 @@ _OUTSIDE: Final[dict[str, Sentence]] = {
     "positions": say("Its position"),
     "embedding_norm": say("β of the embedding's norm"),
     "final_norm": say("β of the final norm"),
-    "output_bias": say("Bias of the output"),
-    "changed": say("Added to the stream by a change"),
+    "output_bias": say("Bias of the output layer"),
+    "changed": say("Added to the stream by a change to the model"),
 }
 
 
@@ -72,7 +72,7 @@ def part_name(part: Part) -> str:
         case "norm", _:
             return say("Layer {layer}, β of the feed-forward norm", layer=layer)
         case _:
-            return say("Layer {layer}, added by a change", layer=layer)
+            return say("Layer {layer}, added by a change to the model", layer=layer)
 
 
 def short_name(part: Part) -> str:
@@ -220,11 +220,13 @@ def _remainder(left: float, capped: float, size: float) -> str:
         return say("The remainder, {left:.1e}, is rounding error.", left=left)
     if capped and abs(left - capped) < small:
         return say(
-            "The remainder, {left:+.4f}, comes from the cap on the logits, which cannot be split among the parts.",
+            "The remainder, {left:+.4f}, comes from the cap on the logits, because the effect of a cap cannot be "
+            "split among the parts.",
             left=left,
         )
     return say(
-        "The remainder is {left:+.4f}: this run changes values in places that this chart does not show.", left=left
+        "The remainder is {left:+.4f}, because this run changes values in places that the chart does not show.",
+        left=left,
     )
 
 
@@ -238,11 +240,23 @@ def _by_kind(found: Contributions, values: np.ndarray) -> str:
     cross = total(lambda p: p.sublayer == "cross_attn" and p.kind in ("head", "attention"))
     rest = float(values.sum()) - attention - ffn - embedding - cross
     if not any(part.sublayer == "cross_attn" for part in found.parts):
-        return say("Embedding {embedding:+.2f}, self-attention {attention:+.2f}, feed-forward {ffn:+.2f}, biases and "
-                   "norms {rest:+.2f}.", embedding=embedding, attention=attention, ffn=ffn, rest=rest)  # fmt: skip
-    return say("Embedding {embedding:+.2f}, self-attention {attention:+.2f}, cross-attention {cross:+.2f}, "
-               "feed-forward {ffn:+.2f}, biases and norms {rest:+.2f}.", embedding=embedding, attention=attention,
-               cross=cross, ffn=ffn, rest=rest)  # fmt: skip
+        return say(
+            "By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, feed-forward "
+            "{ffn:+.2f}, biases and norms {rest:+.2f}.",
+            embedding=embedding,
+            attention=attention,
+            ffn=ffn,
+            rest=rest,
+        )
+    return say(
+        "By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, cross-attention "
+        "{cross:+.2f}, feed-forward {ffn:+.2f}, biases and norms {rest:+.2f}.",
+        embedding=embedding,
+        attention=attention,
+        cross=cross,
+        ffn=ffn,
+        rest=rest,
+    )
 
 
 def what_it_is(run: Seen) -> str:
@@ -251,26 +265,27 @@ def what_it_is(run: Seen) -> str:
     if config.norm_kind == "none":
         how = say(
             "Each part's contribution is the dot product of its vector with the piece's row in the output layer's "
-            "table. The logit is computed from the stream in the same way."
+            "matrix. The logit is computed from the stream in the same way."
         )
     elif config.norm == "post":
         how = say(
-            "Each part's vector goes through the norms after it; each norm divides by the same number as in this "
-            "run. The contribution is the dot product with the piece's row in the output layer's table."
+            "Each part's vector goes through the norms after it, and each norm divides by the same number as in "
+            "this run. The contribution is the dot product of the result with the piece's row in the output "
+            "layer's matrix."
         )
     else:
         how = say(
             "Each part's vector goes through the final norm, which divides by the same number as in this run. The "
-            "contribution is the dot product with the piece's row in the output layer's table."
+            "contribution is the dot product of the result with the piece's row in the output layer's matrix."
         )
     said = [
         how,
-        say("Direct contributions do not show indirect paths. Later layers also read what a part writes, so a part "
-            "that adds nothing here may still decide the output."),
+        say("Direct contributions do not show indirect paths. Later layers also read what a part writes, so even a "
+            "part whose direct contribution is 0 may decide the output."),
     ]  # fmt: skip
     if "encoder" in run.trace.kinds:
         said.append(say("The encoder contributes only through cross-attention."))
     if not config.residual:
-        said.append(say("This model has no residual stream: only its last sub-layer contributes directly."))
+        said.append(say("This model has no residual stream, so only its last sub-layer contributes directly."))
     said.append(say("Elhage et al. (2021), “Handling Layer Normalization”."))
     return joined(" ", said)

@@ -29,37 +29,39 @@ NAMES: Final = {
     "rollout": say("Rollout"),
 }
 BASELINES: Final[dict[Baseline, str]] = {
-    "zero": say("Integrated from zero embeddings"),
-    "mean": say("Integrated from the mean embedding"),
+    "zero": say("Integrated gradients: zero baseline"),
+    "mean": say("Integrated gradients: mean baseline"),
 }
 
 MEANINGS: Final = {
     "attention": say(
-        "Attention: the weights of the step's row. They show where the row looks, not what it takes from there or "
-        "whether the output needs it. Vaswani et al. (2017), section 3.2."
+        "Attention: the weights in this step's row of the attention map (Vaswani et al., 2017, section 3.2). They "
+        "show where the row looks, but not what it takes from there or whether the output needs it."
     ),
     "hidden": say(
-        "Lost if hidden: the probability of the piece written, minus its probability while no other token may "
-        "attend to this piece. Of the measures here, only this one is an experiment. But pieces that can replace "
-        "each other show no effect when hidden one by one, and no model was trained on sentences with missing "
-        "pieces. Zeiler and Fergus (2014), section 4.2; Li et al. (2016)."
+        "Lost if hidden: how much the probability of the written piece drops when no other token may attend to the "
+        "piece in question (Zeiler and Fergus, 2014, section 4.2; Li et al., 2016). Of these measures, only this "
+        "one is an experiment. But pieces that can replace each other show no effect when hidden one by one, and "
+        "no model was trained on sentences with missing pieces."
     ),
     "gradient": say(
-        "Input × gradient: what the embedding would add to ln p if the model were linear near this embedding. This "
-        "holds only for small changes and is near 0 wherever the model is sure. Denil et al. (2014)."
+        "Input × gradient: what a piece's embedding would add to ln p of the written piece if the model were "
+        "linear near this embedding (Denil et al., 2014). The estimate holds only for small changes and is near 0 "
+        "wherever the model is sure."
     ),
     "integrated": say(
-        "Integrated: the mean gradient along the way from a baseline to the embedding, times the difference "
-        "between embedding and baseline. The numbers add up to the difference in ln p. A different baseline gives "
-        "different numbers. Sundararajan et al. (2017), sections 3 and 5."
+        "Integrated: the mean gradient along the straight line from a baseline to the embedding, times the "
+        "embedding minus the baseline (Sundararajan et al., 2017, sections 3 and 5). The numbers add up to the "
+        "difference in ln p between input and baseline. A different baseline gives different numbers."
     ),
     "moved": say(
-        "‖α·v·W_O‖: the length of what the heads take from the piece. A long vector may point in a direction that "
-        "no later part of the model reads. Kobayashi et al. (2020), section 2."
+        "‖α·v·W_O‖: the length of the vector that the heads take from the piece (Kobayashi et al., 2020, section "
+        "2). Even a long vector may point in a direction that no later part of the model reads."
     ),
     "rollout": say(
-        "Rollout: weights traced back through all layers; in each layer, half of the weight stays in the residual "
-        "stream. It ignores values and feed-forward networks. Abnar and Zuidema (2020), section 3."
+        "Rollout: attention weights traced back through all layers, with half of the weight kept by the residual "
+        "stream in each layer (Abnar and Zuidema, 2020, section 3). Rollout ignores values and feed-forward "
+        "networks."
     ),
 }
 
@@ -69,11 +71,11 @@ def how_to_read(run: Seen, weighed: Weighed) -> str:
     lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
         lines.append(
-            say("This model is decoder-only, so the pieces shown are everything it had read. The row of this step "
-                "begins at the last piece; this piece cannot be hidden.")
+            say("This model is decoder-only, so the pieces shown are everything that it had read by this step. The "
+                "last piece cannot be hidden, because this step's row starts from it.")
         )  # fmt: skip
     if run.trace.query.interventions:
-        lines.append(say("Everything is measured in the changed run: the changes above stay active."))
+        lines.append(say("Everything is measured in the changed run, so the changes above stay active."))
     return joined("\n", lines)
 
 
@@ -89,15 +91,18 @@ def completeness(found: Integrated, baseline: Baseline) -> str:
     total, whole = float(found.credit.sum()), found.value - found.baseline
     numbers = say(
         "Integrated gradients add up to {total:+.3f}. From the baseline to the input, ln p goes from {low:.3f} to "
-        "{high:.3f}, a change of {whole:+.3f}. The error is {error:.4f} with {n} points.",
+        "{high:.3f}, a change of {whole:+.3f}. With {n} points along the way, the error is {error:.4f}.",
         total=total, low=found.baseline, high=found.value, whole=whole, error=abs(found.error), n=found.n_points,
     )  # fmt: skip
     if found.is_complete:
         return numbers
     if baseline == "zero":
-        advice = say("This error is too large to trust single numbers. The mean embedding may be a better baseline.")
+        advice = say(
+            "With an error this large, the single numbers cannot be trusted. The mean embedding may be a better "
+            "baseline."
+        )
     else:
-        advice = say("This error is too large to trust single numbers.")
+        advice = say("With an error this large, the single numbers cannot be trusted.")
     return joined(" ", [numbers, advice])
 
 
@@ -166,15 +171,15 @@ def in_words(step: StepView, target: str) -> str:
             return say("This step has not read any piece that can be hidden.")
         case "none":
             return say(
-                "No piece alone decides this step: hiding {hand} changes the probability of “{target}” most, but "
-                "only from {plain:.3f} to {after:.3f}. The largest weight, {weight:.2f}, is on {eye}.",
+                "No single piece decides this step: hiding {hand} changes the probability of “{target}” most, but "
+                "only from {plain:.3f} to {after:.3f}. The largest attention weight, {weight:.2f}, is on {eye}.",
                 hand=hand, target=target, plain=plain, after=after_needed, weight=weight, eye=eye,
             )  # fmt: skip
         case "own":
             return say(
-                "The largest weight, {weight:.2f}, is on {eye}, which this step read last, so it cannot be hidden. "
-                "Of the other pieces, hiding {hand} (weight {other:.2f}) changes the probability of “{target}” "
-                "most, from {plain:.3f} to {after:.3f}.",
+                "The largest attention weight, {weight:.2f}, is on {eye}. This piece cannot be hidden, because "
+                "this step read it last. Of the other pieces, hiding {hand} (weight {other:.2f}) changes the "
+                "probability of “{target}” most, from {plain:.3f} to {after:.3f}.",
                 weight=weight, eye=eye, hand=hand, other=other_weight, target=target, plain=plain, after=after_needed,
             )  # fmt: skip
         case "same":
@@ -186,8 +191,8 @@ def in_words(step: StepView, target: str) -> str:
         case "differ":
             return say(
                 "Attention and effect disagree here: {eye} has the largest weight, {weight:.2f}, and hiding it "
-                "changes the probability of “{target}” from {plain:.3f} to {after:.3f}. Hiding {hand} (weight "
-                "{other:.2f}) changes it most, to {most:.3f}.",
+                "changes the probability of “{target}” from {plain:.3f} to {after:.3f}. But hiding {hand} (weight "
+                "{other:.2f}) changes this probability most, to {most:.3f}.",
                 eye=eye, weight=weight, target=target, plain=plain, after=after, hand=hand, other=other_weight,
                 most=after_needed,
             )  # fmt: skip
@@ -214,8 +219,8 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
         )
         said.append(
             say_n(
-                "Attention and hiding differ at step {listed}.",
-                "Attention and hiding differ at steps {listed}.",
+                "Attention and hiding point to different pieces at step {listed}.",
+                "Attention and hiding point to different pieces at steps {listed}.",
                 len(differ),
                 listed=listed,
             )
@@ -223,8 +228,8 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
     if n_none:
         said.append(
             say_n(
-                "At {n} step, no piece alone changes the probability by {least} or more.",
-                "At {n} steps, no piece alone changes the probability by {least} or more.",
+                "At {n} step, hiding any single piece changes the probability by less than {least}.",
+                "At {n} steps, hiding any single piece changes the probability by less than {least}.",
                 n_none,
                 least=DECIDES,
             )

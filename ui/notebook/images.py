@@ -44,7 +44,7 @@ def images(
             )  # fmt: skip
     if not CSS_DPI <= dpi <= MOST_DPI:
         raise GlassformerError(
-            "{dpi} dpi is out of range; use {least} to {most}.", dpi=shown(dpi), least=CSS_DPI, most=MOST_DPI
+            "{dpi} dpi is out of range; use {least} to {most} dpi.", dpi=shown(dpi), least=CSS_DPI, most=MOST_DPI
         )
     pixels = round(width / MM_PER_INCH * CSS_DPI)
     tall = [height / MM_PER_INCH * CSS_DPI if height else spec["layout"]["height"] for spec in specs]

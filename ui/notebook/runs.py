@@ -57,7 +57,9 @@ def pictures_named(name: str) -> list[Picture[Any]]:
             return [found]
     known = [f"{one.part.page.path}.{key}" for key, one in PICTURES.items()]
     near = get_close_matches(name, known, n=3, cutoff=0.4) or known
-    raise QueryError("{name} is not a picture; choose from {known}.", name=shown(name), known=", ".join(near))
+    raise QueryError(
+        "{name} is not the name of a picture; choose from {known}.", name=shown(name), known=", ".join(near)
+    )
 
 
 def looked_at(view: Mapping[str, object]) -> View:
@@ -183,9 +185,7 @@ def picture_file(
     for word in parameters:
         if word not in ADDRESS_WORDS:
             near = ", ".join(get_close_matches(word, ADDRESS_WORDS, n=3) or ADDRESS_WORDS)
-            raise QueryError(
-                "{word} is not a parameter of an address; choose from {known}.", word=shown(word), known=near
-            )
+            raise QueryError("{word} is not an address parameter; choose from {known}.", word=shown(word), known=near)
     link, notes = read_link({**parameters, "src": (source,)})
     checkpoint = load(folder)
     trace = checkpoint.run(link.query(checkpoint.content_hash))

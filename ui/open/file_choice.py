@@ -34,7 +34,7 @@ def source(chosen: Entry) -> Entry | None:
         on_change=_take,
         accept_new_options=True,
         format_func=lambda name: found[name].title if handed_in.is_name(name) and name in found else name,
-        placeholder=say("Or choose a file or folder on this server, or type its path"),
+        placeholder=say("Choose a file or folder on this server, or type its path"),
         width=620,
     )
     refused = st.session_state.pop(REFUSED, None)
@@ -77,7 +77,7 @@ def _take() -> None:
 
 def _nowhere(path: str) -> str:
     return say(
-        "The folders of checkpoints contain no model from another program at “{path}”. Expected a folder with a "
+        "There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder with a "
         "config.json, or a file that ends in {suffixes}. A path can have at most {most} characters.",
         most=MAX_NAME,
         path=path[:80],

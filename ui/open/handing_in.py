@@ -95,8 +95,8 @@ def _zone() -> None:
 
 def _what_is_taken() -> str:
     pickles = say(
-        "`.pt` files are unpacked in an isolated process that can do nothing else. Files that contain more than "
-        "weights are rejected."
+        "`.pt` files are unpacked in an isolated process that can do nothing else. Files that contain anything "
+        "besides weights are rejected."
     )
     if switch.mode() == "no-pickles":
         pickles = say("This server does not accept `torch.save` files (`.pt`, `.pth`, `.bin`, `.ckpt`).")
@@ -210,16 +210,17 @@ def _why_off() -> str:
     said = switch.said()
     if said is not None and said not in switch.MODES:
         return say(
-            "Nothing can be uploaded here: the upload setting is “{found}”; expected one of {modes}.",
+            "This server accepts no uploads, because its upload setting is “{found}”. The setting must be one of "
+            "{modes}.",
             found=drawing.plain(said[:40]),
             modes=", ".join(switch.MODES),
         )
     if not can_limit():
         return say(
-            "Nothing can be uploaded here because this system cannot limit the resources used to read a file. Put "
-            "files into a folder of checkpoints instead."
+            "This server accepts no uploads, because its system cannot limit the resources used to read a file. "
+            "Put files into a folder of checkpoints instead."
         )
     return say(
-        "Nothing can be uploaded on this server. Its operator can allow uploads with `-- {option} on`.",
+        "This server accepts no uploads. Its operator can allow them with `-- {option} on`.",
         option=switch.OPTION,
     )

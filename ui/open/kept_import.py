@@ -39,7 +39,7 @@ _ONE_AT_A_TIME = threading.Lock()
 def going_on(entry: Entry) -> None:
     """Draw the links to the pages, and the form that writes a folder."""
     links(entry)
-    st.caption(say("The address of every page contains your answers, so a link to the page opens the same model."))
+    st.caption(say("The address of every page contains your answers, so a link to any page opens the same model."))
     if switch.is_local() or not handed_in.is_name(entry.name):  # a server's disk is not every visitor's
         _form(entry)
 
@@ -50,8 +50,8 @@ def links(entry: Entry) -> None:
     link = replace(session.asked(), revision="", model=entry.name, source=_tried())
     with st.container(horizontal=True):
         menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
-        menu.link("attention", say("Look at its attention"), link, icon=":material/grid_on:")
-        menu.link("checkpoints", say("Its features and tensors"), link, icon=":material/list:")
+        menu.link("attention", say("Look at the model's attention"), link, icon=":material/grid_on:")
+        menu.link("checkpoints", say("The model's features and tensors"), link, icon=":material/list:")
         to_the_doctor(link)
 
 
@@ -60,8 +60,8 @@ def _form(entry: Entry) -> None:
     if not folders:
         st.caption(
             say(
-                "There is no writable folder of checkpoints here. To keep the answers, copy the address of this "
-                "page, or run `python -m transformer import` on your own machine."
+                "This server cannot write to any folder of checkpoints. To keep the answers, copy the address of "
+                "this page, or run `python -m transformer import` on your own machine."
             )
         )
         return
@@ -76,7 +76,9 @@ def _form(entry: Entry) -> None:
                 st.session_state[KEPT] = None if written is None else (entry.name, written.name)
     of, kept = st.session_state.get(KEPT) or ("", "")
     if of == entry.name:
-        st.success(drawing.plain(say("Saved as “{name}”. It now opens without asking anything.", name=kept)))
+        st.success(
+            drawing.plain(say("Saved as “{name}”. From now on, this model opens without any questions.", name=kept))
+        )
         there = replace(session.asked(), revision="", model=kept, answers=(), source=_tried())
         menu.link("step", say("Open “{name}”", name=drawing.plain(kept)), there, icon=":material/play_arrow:")
 
@@ -102,8 +104,8 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
             free = shutil.disk_usage(parent).free
             if free < _MARGIN * needed:
                 raise CheckpointError(
-                    "“{folder}”: has only {free:,} bytes free. The model needs {needed:,} bytes; free up at least "
-                    "twice as much.",
+                    "“{folder}”: has only {free:,} bytes free. The model takes {needed:,} bytes, and at least "
+                    "twice as many must be free.",
                     folder=parent.name,
                     free=free,
                     needed=needed,

@@ -35,7 +35,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "append_source_eos": say("Sources end with the end mark"),
     "tie_output": say("The output layer shares the embeddings"),
     "shared_vocab": say("One vocabulary for both sides"),
-    "pad_id": say("Id of the padding"),
+    "pad_id": say("Id of the padding piece"),
     "unk_id": say("Id of the unknown piece"),
     "bos_id": say("Id of the start mark"),
     "eos_id": say("Id of the end mark"),
@@ -64,7 +64,7 @@ def choice(field: Field, one: Choice) -> str:
     if one.output is None:
         return say("{answer} · loss {score:.3f}", answer=said, score=one.score)
     output = one.output if len(one.output) <= MOST_OUTPUT else f"{one.output[:MOST_OUTPUT]}…"
-    return say("{answer} · loss {score:.3f} · writes “{output}”", answer=said, score=one.score, output=output)
+    return say("{answer} · loss {score:.3f} · output “{output}”", answer=said, score=one.score, output=output)
 
 
 def value(name: str, found: Any) -> str:
@@ -74,7 +74,7 @@ def value(name: str, found: Any) -> str:
     if (name, found) in _VALUES:
         return _VALUES[name, found]
     if name == "score_scale" and found == 1:
-        return say("none: q·k unchanged (1)")
+        return say("none: q·k is not scaled (factor 1)")
     if name == "score_scale":
         return as_told(name, found)
     if isinstance(found, bool):

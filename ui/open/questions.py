@@ -40,7 +40,7 @@ def questions(entry: Entry, report: ImportReport) -> None:
         _tokenizers(entry, report)
     if not any(map(_is_question, report.fields)):
         return
-    st.subheader(say("What the files do not say"))
+    st.subheader(say("Questions that the files leave open"))
     said = say_n("{n} question still needs an answer.", "{n} questions still need an answer.", len(report.asked))
     st.caption(said if report.asked else say("Every question is answered."))
     if any(one.name not in NOT_TRIED for one in report.tried):
@@ -57,7 +57,9 @@ def questions(entry: Entry, report: ImportReport) -> None:
             disabled=not best,
             on_click=_answer_all,
             args=(entry.name, best),
-            help=say("Compare the choices first. This button then uses the combination with the lowest loss."),
+            help=say(
+                "Compare the choices first. This button then selects the combination of answers with the lowest loss."
+            ),
         )
         forget(entry)
     found = [one for one in report.fields if _is_question(one)]
@@ -135,7 +137,7 @@ def _typed(entry: Entry, field: Field) -> None:
     st.text_input(
         naming.label(field),
         key=key,
-        placeholder=say("a number; “null” for none"),
+        placeholder=say("Type a number, or “null” for none"),
         on_change=_take,
         args=(entry.name, field.name, key, value_of),
     )
@@ -149,8 +151,8 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     st.subheader(say("How texts are split into pieces"))
     st.caption(
         say(
-            "The tokenizer is usually next to the weights. You can also type the path of another one, starting "
-            "from the folder of checkpoints."
+            "The tokenizer is usually next to the weights. You can also type the path of a different tokenizer, "
+            "starting from the folder of checkpoints."
         )
     )
     for column, name in zip(st.columns(2, gap="medium"), names, strict=False):

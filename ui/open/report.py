@@ -37,7 +37,7 @@ def examined(entry: Entry) -> ImportReport | None:
             bare = attempt(lambda: foreign_models.preview(entry))
     if bare is None:
         return None
-    st.caption(say("Below is what the files say without your answers."))
+    st.caption(say("The report below uses only the files, not your answers."))
     forget(entry, key="forget_impossible")
     return bare.report
 
@@ -99,13 +99,15 @@ def details(report: ImportReport) -> None:
     with st.expander(_counted_tensors(report)):
         _table(
             TENSORS,
-            [say("Tensor"), say("Type and shape"), say("What became of it"), say("How, or why")],
+            [say("Tensor"), say("Type and shape"), say("What became of the tensor"), say("How, or why")],
             report.rows(),
-            say("Every tensor in the file and what became of it. Tensors that all layers have are in one row."),
+            say("Every tensor in the file and what became of it. Tensors that occur in every layer share one row."),
         )
         filled = [say("“{name}”: {how}", name=one.name, how=one.filled) for one in report.model_tensors if one.filled]
         if filled:
-            said = say("Not in the file, but filled in: {names}.", names=joined("; ", filled[:MOST_NAMES]))
+            said = say(
+                "Filled in, because the file does not contain them: {names}.", names=joined("; ", filled[:MOST_NAMES])
+            )
             st.caption(drawing.plain(said))
 
 
@@ -126,7 +128,7 @@ def _names(names: Sequence[str], said: Sentence) -> None:
 def _counted_fields(report: ImportReport) -> Sentence:
     counts = Counter(one.how for one in report.fields)
     return say(
-        "Fields: {read} read, {inferred} inferred, {answered} answered, {asked} asked",
+        "Config fields: {read} read, {inferred} inferred, {answered} answered, {asked} still to be answered",
         read=counts["read"],
         inferred=counts["inferred"],
         answered=counts["answered"],
@@ -140,8 +142,8 @@ def _counted_tensors(report: ImportReport) -> Sentence:
         for one in report.file_tensors
     )
     return say(
-        "Tensors: {renamed} renamed, {reshaped} of them reshaped, {ignored} ignored, {missing} missing, "
-        "{left} left over",
+        "Tensors: {renamed} renamed ({reshaped} of them also reshaped), {ignored} ignored, {missing} missing, "
+        "{left} not recognised",
         renamed=fates["kept"] + fates["reshaped"],
         reshaped=fates["reshaped"],
         ignored=fates["ignored"],

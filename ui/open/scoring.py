@@ -38,7 +38,9 @@ def _score(entry: Entry, report: ImportReport, texts: str) -> None:
     bar = st.progress(0.0, text=say("Trying…"))
 
     def show(done: int, most: int) -> None:
-        bar.progress(min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most}", n=done, most=most))
+        bar.progress(
+            min(done / max(most, 1), 1.0), text=say("Tried {n} of at most {most} combinations", n=done, most=most)
+        )
 
     found = attempt(
         lambda: foreign_models.scored(entry, session.answers_of(entry.name), report, pairs.with_tabs(texts), show)

@@ -36,7 +36,7 @@ def trying(entry: Entry) -> Checkpoint | None:
         label_visibility="collapsed",
         placeholder=say("Type ids, such as 5 17 3, then press Enter")
         if isinstance(checkpoint.src_tokenizer, RawIds)
-        else say("Type, then press Enter"),
+        else say("Type a text, then press Enter"),
     )
     if text.strip():
         trace = attempt(
@@ -58,7 +58,7 @@ def _result(checkpoint: Checkpoint, trace: Trace) -> None:
     elif not parts.writes:
         st.info(
             say(
-                "This encoder-only model generates no output. The other pages show what the model does with the "
+                "This encoder-only model generates no output. The other pages show how the model processes the "
                 "sentence."
             )
         )

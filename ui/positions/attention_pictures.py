@@ -28,14 +28,15 @@ from words import joined, say, say_n
 
 MOST_ON_CIRCLE = 128
 HOW_TO_READ_BIAS_CURVES = say(
-    "Each line is one head: the bias it adds to the score q·k of a query and a key at that distance. If the bias "
-    "is lower by 1, the key's weight is divided by about 2.7 (the number e). Left of 0, the key comes before the "
-    "query."
+    "Each line shows the bias that one head adds to the score q·k of a query and a key at that distance. If the "
+    "bias is lower by 1, the key's weight is divided by about 2.7 (the number e). To the left of 0, the key comes "
+    "before the query."
 )
 HOW_TO_READ_EVEN = say(
-    "Each point is the dot product q·k of a query and an identical key at that distance, assuming that all pairs "
-    "of dimensions have the same length. It is the mean of cos(d·wᵢ) over the pairs: 1 at distance 0, and lower as "
-    "the pairs get out of step. In a real head, queries and keys are long in some pairs and short in others."
+    "Each point shows the dot product q·k of a query and an identical key at that distance, assuming that all "
+    "pairs of dimensions have the same length. This is the mean of cos(d·wᵢ) over the pairs: 1 at distance 0, and "
+    "lower as the pairs get out of step. In a real head, queries and keys are long in some pairs and short in "
+    "others."
 )
 
 
@@ -147,7 +148,7 @@ def rotations(shown: Shown) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
 
-@ROTATIONS.picture("rotary_waves", say("How many positions a turn takes"), follows="still")
+@ROTATIONS.picture("rotary_waves", say("How many positions each pair needs for one full turn"), follows="still")
 def waves(shown: Shown) -> Plot | None:
     """How many positions each pair takes to turn once, in all layers; a click means a pair."""
     turning = shown.turns
@@ -162,7 +163,7 @@ def waves(shown: Shown) -> Plot | None:
     if turning.scaled and rotary is not None and rotary.original_len:
         limits.append((say("longest text before the scaling"), rotary.original_len))
     spec = charts.turning_waves_spec(lines, limits=limits, pair=shown.pair, title=waves.title)
-    alt = say("How many positions each pair takes to turn once, on a logarithmic axis.")
+    alt = say("How many positions each pair needs for one full turn, on a logarithmic axis.")
     return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(turning.n_pairs))
 
 
@@ -170,7 +171,7 @@ def _line_name(turning: Turning) -> str:
     return say_n("layer {numbers}", "layers {numbers}", len(turning.layers), numbers=layers_said(turning))
 
 
-@PAIR.picture("rotary_circle", say("How each position turns a pair"), follows="still")
+@PAIR.picture("rotary_circle", say("How each position turns a pair of dimensions"), follows="still")
 def circle(shown: Shown) -> Plot | None:
     """Where the chosen pair is turned to at each position."""
     turning, pair = shown.turns, shown.pair
@@ -179,14 +180,14 @@ def circle(shown: Shown) -> Plot | None:
     count, note = min(shown.count, MOST_ON_CIRCLE), ""
     if count < shown.config.max_len:
         note = say(
-            "Drawn: positions p from 0 to {last}, out of 0 to {end}.", last=count - 1, end=shown.config.max_len - 1
+            "Only positions p from 0 to {last} are drawn, out of 0 to {end}.",
+            last=count - 1,
+            end=shown.config.max_len - 1,
         )
     spec = charts.turning_circle_spec(
-        float(turning.speeds[pair]), count, title=say("Pair {pair}: how each position turns it", pair=pair), note=note
+        float(turning.speeds[pair]), count, title=say("How each position turns pair {pair}", pair=pair), note=note
     )
-    alt = say(
-        "The first unit vector of pair {pair}, as turned by each position, drawn as points on a circle.", pair=pair
-    )
+    alt = say("Points on a circle: where each position turns the first unit vector of pair {pair}.", pair=pair)
     return Plot(spec=spec, alt=alt, fit=True)
 
 
@@ -204,7 +205,7 @@ def product(shown: Shown) -> Plot | None:
         value_name=say("dot product of equal unit vectors"),
     )
     alt = say("The cosine of the angle between query and key, by the distance between them.")
-    read = say("Two equal unit vectors turned apart by the angle d·wᵢ have the dot product cos(d·wᵢ).")
+    read = say("If two equal unit vectors are turned apart by the angle d·wᵢ, their dot product is cos(d·wᵢ).")
     return Plot(spec=spec, alt=alt, how_to_read=read, fit=True)
 
 

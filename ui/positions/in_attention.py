@@ -32,10 +32,10 @@ def draw(shown: Shown) -> None:
     elif not turning.n_pairs:
         st.info(
             say_n(
-                "Layer {numbers} ignores positions: queries and keys are not rotated, and only the mask shows "
-                "which tokens came before.",
-                "Layers {numbers} ignore positions: queries and keys are not rotated, and only the mask shows "
-                "which tokens came before.",
+                "Layer {numbers} ignores positions: queries and keys are not rotated, so only the mask makes a "
+                "difference between earlier and later tokens.",
+                "Layers {numbers} ignore positions: queries and keys are not rotated, so only the mask makes a "
+                "difference between earlier and later tokens.",
                 len(turning.layers),
                 numbers=layers_said(turning),
             ),
@@ -54,12 +54,13 @@ def take_head(slot: Slot, head: int) -> None:
 def _about_bias(shown: Shown) -> Iterator[str]:
     found, head = shown.bias, shown.head
     if anatomy(shown.config).stack(shown.stack).n_layers > 1:
-        yield say("All layers of the stack have the same bias.")
+        yield say("Within the encoder or decoder, all layers have the same bias.")
     if found.slopes is not None:
         slope = found.slopes[head]
         yield say(
-            "Head {head} subtracts {slope:.4g} from the score for every token of distance: being {tokens:.3g} "
-            "tokens further away divides a key's weight by e ≈ 2.7. These slopes are fixed, not learned.",
+            "Head {head} subtracts {slope:.4g} from the score for each token of distance, so the weight of a key "
+            "that is {tokens:.3g} tokens further away is divided by e ≈ 2.7. The slopes of all heads are fixed, "
+            "not learned.",
             head=head + 1,
             slope=slope,
             tokens=1 / slope,
@@ -69,8 +70,8 @@ def _about_bias(shown: Shown) -> Iterator[str]:
     values, n_buckets = found.bias[head], len(found.edges()) + 1
     best = int(values.argmax())
     yield say(
-        "Head {head} has learned one number for each of the {n} distance buckets here. The number is largest at "
-        "distance {distance} ({value:.3f}) and smallest at distance {least}.",
+        "Head {head} has learned one number for each of the {n} buckets of distances shown. The number is largest "
+        "at distance {distance} ({value:.3f}) and smallest at distance {least}.",
         head=head + 1,
         n=n_buckets,
         distance=int(found.distances[best]),
@@ -96,8 +97,8 @@ def _about(shown: Shown, turning: Turning) -> Iterator[str]:
     """What turns, how fast, and how a scaling changed it."""
     waves, rest = turning.wavelengths, turning.d_head - 2 * turning.n_pairs
     yield say(
-        "Pair 0 turns once in {fast} positions, the last pair once in {slow}. Without scaling, pair i turns by "
-        "{base:,g} to the power of −i/{n} radians per position.",
+        "Pair 0 makes one full turn in {fast} positions, the last pair in {slow}. Without scaling, pair i turns by "
+        "{base:,g}^(−i/{n}) radians per position.",
         fast=short(waves[0]),
         slow=short(waves[-1]),
         base=turning.base,
@@ -177,5 +178,5 @@ def _distance(shown: Shown, turning: Turning) -> None:
         n=max(1, n - apart),
         error=digits(error),
     )
-    more = say("The “Sentence” part shows the same for a query and a key of your text.")
+    more = say("The “Sentence” part shows the same for a query and a key from your text.")
     st.markdown(drawing.plain(joined(" ", [said, more])))

@@ -17,7 +17,8 @@ def instead_of_a_table(config: ModelConfig) -> str:
         return config.placing.of(config)
     if anatomy(config).writes:
         return say(
-            "This model has no positional encoding: only the causal mask tells its decoder which tokens came before."
+            "This model has no positional encoding: its decoder knows the order of its tokens only through the "
+            "causal mask."
         )
     return say("This model has no positional encoding: it does not see the order of its tokens.")
 
@@ -26,17 +27,18 @@ def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:
     """Why a part that was asked for has no meaning for a model, and another is shown."""
     if panel in ("similarity", "shift"):
         return say(
-            "The “{part}” part compares rows of a table of positions, which this model does not have; the first "
-            "part is shown instead.",
+            "The “{part}” part compares rows of a table of positions, which this model does not have, so the first "
+            "part of the page is shown instead.",
             part={"similarity": say("Similarity"), "shift": say("Shift")}[panel],
         )
     if config.rotary is None and panel in ("rotations", "pair"):
         return say(
-            "The chosen part is for rotary positions, which this model does not use; the first part is shown instead."
+            "The chosen part is for rotary positions, which this model does not use, so the first part of the page "
+            "is shown instead."
         )
     return say(
-        "This model adds a position vector to each embedding, so it has no score or bias by distance; the first "
-        "part is shown instead."
+        "The chosen part shows what distance adds to scores, but this model adds a position vector to each "
+        "embedding instead, so the first part of the page is shown."
     )
 
 
@@ -45,19 +47,20 @@ def about_layout(config: ModelConfig) -> str:
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
         return ""
     halves = say(
-        "In this model, all sines come before all cosines. Here they alternate, as in the paper, to make the "
-        "numbers comparable with the formula; dimensions are numbered in this order."
+        "In this model, all sines come before all cosines. On this page, they alternate as in the paper, so the "
+        "numbers can be compared with the formula; dimensions are numbered in that order."
     )
     if config.sinusoid_layout == "halves":
         return halves
     if config.sinusoid_layout == "tensor2tensor":
         slow = say(
-            "Its wavelengths differ slightly from the formula's: the shortest is 2π and the longest 10000 · 2π."
+            "This model's wavelengths differ slightly from the formula's: the shortest is 2π and the longest 10000 "
+            "· 2π."
         )
         return joined(" ", [halves, slow])
     fairseq = say(
-        "Its wavelengths differ slightly from the formula's (fairseq's shortest is 2π and its longest 10000 · 2π), "
-        "and its first row belongs to p = {first}.",
+        "This model's wavelengths differ slightly from the formula's (fairseq's shortest is 2π and its longest "
+        "10000 · 2π), and the first row of its table belongs to p = {first}.",
         first=config.fill_id + 1,
     )
     return joined(" ", [halves, fairseq])

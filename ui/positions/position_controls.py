@@ -132,7 +132,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     if any(dim >= d_model for dim in view.dims):
         session.add_note(
             say(
-                "{name} has only the dimensions 0 to {last}; dimensions from {first} on do not exist.",
+                "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
                 first=d_model,
                 name=checkpoint.name,
                 last=d_model - 1,

@@ -48,14 +48,13 @@ def _table(table: Table) -> None:
 def _waves(table: Table) -> None:
     found, n = table.waves, min(len(table.values), pictures.MOST_MEASURED)
     if found is None:
-        st.caption(
-            say_n("{n} position is too few to look for a wave.", "{n} positions are too few to look for a wave.", n)
-        )
+        st.caption(say_n("{n} position is too few to find a wave.", "{n} positions are too few to find a wave.", n))
         return
     show(pictures.waves, table)
     said = say(
-        "On average, the strongest wave explains {share:.0%} of a dimension's variance. In pure noise it would "
-        "still explain {noise:.0%}, because {n} positions are enough to distinguish only {waves} different waves.",
+        "On average, the strongest wave explains {share:.0%} of a dimension's variance. Even in pure noise, the "
+        "strongest wave would explain {noise:.0%}, because {n} positions are enough to distinguish only {waves} "
+        "different waves.",
         share=float(found.share.mean()),
         noise=found.noise,
         n=n,
@@ -74,10 +73,10 @@ def _origin(table: Table) -> str:
         owner = say("the decoder of {name}", name=table.checkpoint.name)
     if not table.checkpoint.config.placing.parameters:
         return say(
-            "The table of {owner} is computed, not learned: {size}, without parameters.", owner=owner, size=size
+            "The table of {owner} is computed, not learned. It has {size} and no parameters.", owner=owner, size=size
         )
     return say(
-        "The table of {owner} is learned: {size} = {n:,} parameters, trained like all other parameters.",
+        "The table of {owner} is learned. It has {size} = {n:,} parameters, trained like all other parameters.",
         owner=owner,
         size=size,
         n=n_positions * d_model,
@@ -90,7 +89,7 @@ def _who_has_it(table: Table) -> str:
     if table.only:
         return say("The model has no other table of positions, because it is decoder-only.")
     if table.alone:
-        return say("The other stack has its own table of positions.")
+        return say("Encoder and decoder have different tables of positions.")
     return say("Encoder and decoder have the same table of positions.")
 
 
@@ -98,20 +97,20 @@ def _meaning(table: Table) -> str:
     gap = digits(table.difference)
     if table.follows:
         return say(
-            "The values in this table differ from the formula by at most {gap}, which is rounding: the table "
-            "follows the formula.",
+            "The values in this table differ from the formula by at most {gap}. That is rounding error, so the "
+            "table follows the formula.",
             gap=gap,
         )
     if not table.checkpoint.config.placing.parameters:
         return say(
             "The values in this table differ from the paper's formula by at most {gap}: they are also sinusoids, "
-            "but computed with a different formula.",
+            "but from a different formula.",
             gap=gap,
         )
     return say(
-        "The values in this table differ from the formula by up to {gap}, and their own size is up to "
-        "{largest:.2f}: the table does not follow the formula. That is not a fault. Position vectors only need to "
-        "distinguish positions, in whatever way training found.",
+        "The values in this table differ from the formula by up to {gap}, while the values themselves are as large "
+        "as {largest:.2f}, so the table does not follow the formula. That is not a fault: position vectors only "
+        "need to distinguish positions, and training decides how.",
         gap=gap,
         largest=float(np.abs(table.values).max()),
     )
@@ -132,26 +131,30 @@ def _what_resembles(table: Table) -> str:
     by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
     said = [
         say(
-            "Between pairs of positions at the same distance, {name} differs by at most {most}: only the distance "
-            "between two positions matters, not where they are.",
+            "For all pairs of positions at the same distance, {name} differs by at most {most}: what matters is "
+            "only the distance between two positions, not the positions themselves.",
             name=name,
             most=most,
         )
         if by_distance
         else say(
-            "Between pairs of positions at the same distance, {name} differs by at most {most}, so it depends not "
-            "only on the distance but also on where the two positions are.",
+            "For pairs of positions at the same distance, {name} differs by up to {most}, so it depends not only "
+            "on the distance but also on the positions themselves.",
             name=name,
             most=most,
         )
     ]
     if np.ptp(lengths) <= 0.01:
-        said.append(say("All vectors have length {length:.2f}.", length=lengths.mean()))
+        said.append(say("All position vectors have length {length:.2f}.", length=lengths.mean()))
     else:
         said.append(
-            say("The vectors' lengths range from {least:.2f} to {most:.2f}.", least=lengths.min(), most=lengths.max())
+            say(
+                "The lengths of the position vectors range from {least:.2f} to {most:.2f}.",
+                least=lengths.min(),
+                most=lengths.max(),
+            )
         )
-        said += [] if by_distance or cosine else [say("The cosine ignores the lengths.")]
+        said += [] if by_distance or cosine else [say("The cosine ignores the lengths of the vectors.")]
     return joined(" ", said)
 
 
@@ -172,7 +175,8 @@ def _what_turns(table: Table) -> Iterator[str]:
     """How a shift turns the pair, how exactly it turns all pairs, and what has no pair."""
     shift, angle = table.shift, pictures.angle(table)
     yield say(
-        "A shift by {shift} turns this pair by k·wᵢ = {radians:.4g} rad = {degrees:,.4g}°, for every p.",
+        "A shift by k = {shift} turns this pair of dimensions by k·wᵢ = {radians:.4g} rad = {degrees:,.4g}°, "
+        "whatever the position p.",
         shift=shift,
         radians=angle,
         degrees=np.degrees(angle),
@@ -181,8 +185,8 @@ def _what_turns(table: Table) -> Iterator[str]:
     n, n_pairs = len(table.measured) - shift, table.d_model // 2
     if n + shift == len(table.values):
         yield say(
-            "Rₖ turns all {pairs} pairs, each by its own angle. Over all {n} positions p, Rₖ·PE(p) differs from "
-            "PE(p+{shift}) by at most {error}.",
+            "The rotation Rₖ turns all {pairs} pairs of dimensions, each by its own angle. Over all {n} positions "
+            "p, Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
             pairs=n_pairs,
             n=n,
             shift=shift,
@@ -190,8 +194,8 @@ def _what_turns(table: Table) -> Iterator[str]:
         )
     else:
         yield say(
-            "Rₖ turns all {pairs} pairs, each by its own angle. Over the first {n} of {all:,} positions p, "
-            "Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
+            "The rotation Rₖ turns all {pairs} pairs of dimensions, each by its own angle. Over the first {n} of "
+            "{all:,} positions p, Rₖ·PE(p) differs from PE(p+{shift}) by at most {error}.",
             pairs=n_pairs,
             n=n,
             all=len(table.values) - shift,
@@ -209,7 +213,8 @@ def _what_fits(table: Table) -> Iterator[str]:
     """How far a rotation and the best linear map miss the table."""
     fit, d_model = table.fit, table.d_model
     yield say(
-        "The formula's rotation does not shift this table: Rₖ·PE(p) differs from PE(p+{shift}) by up to {error:.2f}.",
+        "In this table, the formula's rotation Rₖ is not the same as a shift: Rₖ·PE(p) differs from PE(p+{shift}) "
+        "by up to {error:.2f}.",
         shift=table.shift,
         error=float(study.rotation_errors(table.measured, table.shift).max()),
     )
@@ -217,8 +222,8 @@ def _what_fits(table: Table) -> Iterator[str]:
     if n_fitted > d_model:
         yield say(
             "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
-            "positions is {error:.0%}. On the {n_held_out} held-out positions, its error is {held_out:.0%}; always "
-            "predicting the mean of the fitted positions has an error of {mean:.0%}.",
+            "positions is {error:.0%}. On the {n_held_out} held-out positions, its error is {held_out:.0%}. For "
+            "comparison, always predicting the mean of the fitted positions gives an error of {mean:.0%}.",
             n_fitted=n_fitted,
             error=fit.fitted_error,
             n_held_out=n_held_out,
@@ -229,8 +234,8 @@ def _what_fits(table: Table) -> Iterator[str]:
     yield say(
         "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
         "positions is {error:.0%} (with {n_fitted} positions in {dimensions} dimensions, such a map always "
-        "exists). On the {n_held_out} held-out positions, its error is {held_out:.0%}; always predicting the mean "
-        "of the fitted positions has an error of {mean:.0%}.",
+        "exists). On the {n_held_out} held-out positions, its error is {held_out:.0%}. For comparison, always "
+        "predicting the mean of the fitted positions gives an error of {mean:.0%}.",
         n_fitted=n_fitted,
         error=fit.fitted_error,
         dimensions=d_model,

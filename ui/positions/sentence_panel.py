@@ -62,7 +62,8 @@ def _who_drowns_whom(start: Start) -> str:
     if start.scale == 1:
         sizes = say(
             "Root mean square, averaged over these tokens: {raw:.3f} for the embedding (this model does not "
-            "multiply it by √{d_model} = {factor:.4g}); {position:.3f} for the position; {total:.3f} for their sum.",
+            "multiply it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and {total:.3f} for "
+            "their sum.",
             raw=raw,
             d_model=d_model,
             factor=np.sqrt(d_model),
@@ -71,8 +72,8 @@ def _who_drowns_whom(start: Start) -> str:
         )
         return joined(" ", [sizes, _compared(token, position)])
     sizes = say(
-        "Root mean square, averaged over these tokens: {raw:.3f} for the embedding, or {token:.3f} after "
-        "multiplying it by √{d_model} = {factor:.4g}; {position:.3f} for the position; {total:.3f} for their sum.",
+        "Root mean square, averaged over these tokens: {raw:.3f} for the embedding ({token:.3f} after multiplying "
+        "it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and {total:.3f} for their sum.",
         raw=raw,
         d_model=d_model,
         factor=np.sqrt(d_model),
@@ -85,22 +86,27 @@ def _who_drowns_whom(start: Start) -> str:
 
 def _compared(token: float, position: float) -> str:
     if min(token, position) <= 0:
-        return say("In the sum, either the embedding or the position is 0.")
+        return say("In the sum, the embedding or the position vector is 0.")
     if token >= position:
-        return say("In the sum, the embedding is {times:.1f} times as large as the position.", times=token / position)
-    return say("In the sum, the position is {times:.1f} times as large as the embedding.", times=position / token)
+        return say(
+            "In the sum, the embedding is {times:.1f} times as large as the position vector.", times=token / position
+        )
+    return say(
+        "In the sum, the position vector is {times:.1f} times as large as the embedding.", times=position / token
+    )
 
 
 def _compared_without(token: float, position: float) -> str:
     if min(token, position) <= 0:
-        return say("Without the factor, either the embedding or the position would be 0.")
+        return say("Without the factor for the embedding, the embedding or the position vector would be 0.")
     if token >= position:
         return say(
-            "Without the factor, the embedding would be {times:.1f} times as large as the position.",
+            "Without its factor, the embedding would be {times:.1f} times as large as the position vector.",
             times=token / position,
         )
     return say(
-        "Without the factor, the position would be {times:.1f} times as large as the embedding.",
+        "Without the factor for the embedding, the position vector would be {times:.1f} times as large as the "
+        "embedding.",
         times=position / token,
     )
 
@@ -117,8 +123,8 @@ def _biased(o: InScores) -> None:
     show(pictures.bias_spreads, o, take=partial(in_attention.take_head, o.slot))
     more = int((found.bias[o.layer] > found.content[o.layer]).sum())
     said = say(
-        "Nothing is added to the embeddings, so there is no sum of embedding and position to show. In layer "
-        "{layer}, for this sentence, scores depend more on distance than on content in {more} of {n} heads.",
+        "Nothing is added to the embeddings, so there is no sum of embedding and position to show. In {more} of "
+        "the {n} heads of layer {layer}, this sentence's scores depend more on distance than on content.",
         layer=o.layer + 1,
         more=more,
         n=o.shape[1],

@@ -27,8 +27,8 @@ from words import joined, say
 
 _AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
 HOW_TO_READ_SCORES = say(
-    "Each point is the score that this query and key would have at that distance, in tokens; the ring marks their "
-    "actual distance. Left of 0, the key comes before the query."
+    "Each point shows the score that this query and key would have at that distance, in tokens; the ring marks "
+    "their actual distance. To the left of 0, the key comes before the query."
 )
 PLACES: dict[Side, str] = {"source": "key", "target": "query"}
 """The field of the view that says which token of a side is looked at."""
@@ -196,7 +196,7 @@ def strengths(o: Start | InScores) -> Plot | None:
     return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
 
-@SENTENCE.picture("embedding_rows", say("What a token starts from"), follows="still")
+@SENTENCE.picture("embedding_rows", say("Initial vector of a token"), follows="still")
 def rows(o: Start | InScores) -> Plot | None:
     """Embedding, position and sum of the chosen token."""
     if not isinstance(o, Start):
@@ -206,7 +206,7 @@ def rows(o: Start | InScores) -> Plot | None:
     spec = charts.embedding_rows_spec(
         np.stack([values[o.chosen] for _, values in vectors]),
         [name for name, _ in vectors],
-        title=say("What token {n}, {piece}, starts from", piece=piece, n=o.chosen + 1),
+        title=say("Initial vector of token {n}, {piece}", piece=piece, n=o.chosen + 1),
     )
     alt = say("Embedding, position and sum of token {piece}, one column per dimension.", piece=piece)
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS)
@@ -220,7 +220,7 @@ def scores(o: Start | InScores) -> Plot | None:
     distances, found, _ = o.score
     spec = charts.distance_curves_spec(
         distances,
-        [Curve(say("the same query and key"), found)],
+        [Curve(say("same query, same key"), found)],
         title=say("Layer {layer}, head {head}: score by distance", layer=o.layer + 1, head=o.head + 1),
         value_name=say("score"),
         marked=o.key - o.query,
@@ -234,15 +234,14 @@ def scores(o: Start | InScores) -> Plot | None:
 def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
     if not turning.n_pairs:
         return say(
-            "This layer does not rotate queries and keys: the score is {own:.3f} wherever the two are, and "
-            "positions have no effect on it.",
+            "This layer does not rotate queries and keys, so their score is {own:.3f} wherever they are in the text.",
             own=own,
         )
     best, worst = int(scores.argmax()), int(scores.argmin())
     return say(
         "At their actual distance, the query and the key have the score {own:.3f}. Over all distances shown, the "
         "score of the same two vectors would range from {least:.3f} (distance {worst}) to {most:.3f} (distance "
-        "{best}). This range is due to position; the rest depends on the pieces themselves.",
+        "{best}). This range is due to position; the rest of the score depends on the pieces themselves.",
         own=own,
         least=scores[worst],
         worst=int(distances[worst]),
@@ -256,7 +255,7 @@ def _capped(cap: float | None, own: float) -> list[str]:
         return []
     return [
         say(
-            "The soft cap then turns this score into {own:.3f}; no score exceeds ±{cap:g}.",
+            "The soft cap, which keeps every score within ±{cap:g}, then turns this score into {own:.3f}.",
             own=cap * np.tanh(own / cap),
             cap=cap,
         )

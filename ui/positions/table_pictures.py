@@ -189,7 +189,7 @@ def whole(table: Table) -> Plot:
         n_sines=n_sines,
     )
     alt = say(
-        "The table of positions of {whose} as a heat map, one row per position, one column per dimension.",
+        "Heat map of the table of positions ({whose}), one row per position, one column per dimension.",
         whose=table.whose,
     )
     return Plot(spec=spec, alt=alt, fit=True)
@@ -243,8 +243,8 @@ def waves(table: Table) -> Plot | None:
         study.wavelengths(table.d_model), found.period, found.share, n_positions=n, title=waves.title
     )
     alt = say(
-        "Wavelength of each dimension on a logarithmic axis: the wavelength in the formula, and the strongest one "
-        "in {whose}.",
+        "Wavelength of each dimension on a logarithmic axis: the formula's, and that of the strongest wave in "
+        "{whose}.",
         whose=table.whose,
     )
     return Plot(spec=spec, alt=alt)
@@ -262,7 +262,7 @@ def similarity(table: Table) -> Plot:
         positions=range(0, table.count, step),
         title=say("Similarity of positions: {whose}", whose=table.whose),
         value_name=table.measure,
-        note="" if step == 1 else say("Drawn: only 1 in {step} positions.", step=step),
+        note="" if step == 1 else say("Only 1 in {step} positions is drawn.", step=step),
     )
     alt = say("Similarity ({name}) of each pair of positions, {whose}.", name=table.measure,
               whose=table.whose)  # fmt: skip
@@ -277,7 +277,7 @@ def distance(table: Table) -> Plot:
         found.mean, found.low, found.high, title=distance.title, value_name=table.measure
     )
     alt = say(
-        "Mean, minimum and maximum of {name} between two positions, by their distance, {whose}.",
+        "Mean, minimum and maximum of {name} between two positions at each distance, {whose}.",
         name=table.measure,
         whose=table.whose,
     )
@@ -299,14 +299,16 @@ def points(table: Table) -> Plot | None:
     made = study.rotate(values[:-shift], shift) if table.follows else table.fit.predicted
     note = ""
     if len(made) > MOST_DRAWN:
-        note = say("Drawn: positions p from 0 to {last}, out of 0 to {end}.", last=MOST_DRAWN - 1, end=len(made) - 1)
+        note = say(
+            "Only positions p from 0 to {last} are drawn, out of 0 to {end}.", last=MOST_DRAWN - 1, end=len(made) - 1
+        )
     if table.follows:
         spec = charts.shift_points_spec(
             after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
         )
         alt = say(
-            "The values of dimensions {sine} and {cosine} after a shift by {shift}, and the rotated values from "
-            "before the shift.",
+            "The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values from before the "
+            "shift, rotated.",
             sine=sine,
             cosine=cosine,
             shift=shift,
@@ -350,7 +352,8 @@ def errors(table: Table) -> Plot | None:
         y_title=say("Largest difference (log)") if turns else say("Relative error"),
     )  # fmt: skip
     alt = say(
-        "Relative error of the best linear map by shift, on fitted positions and on held-out positions, {whose}.",
+        "Relative error of the best linear map for each shift, on fitted positions and on held-out positions, "
+        "{whose}.",
         whose=table.whose,
     )
     if turns:
@@ -368,7 +371,9 @@ def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> list[ErrorLine]:
         ErrorLine(say("fitted positions"), [fit.fitted_error for fit in own]),
         ErrorLine(say("held-out positions"), [fit.held_out_error for fit in own]),
         ErrorLine(say("held-out positions, predicting the mean"), [fit.constant_error for fit in own]),
-        ErrorLine(say("held-out positions, sinusoids of this size"), [fit.held_out_error for fit in formula]),
+        ErrorLine(
+            say("held-out positions, sinusoid table of the same size"), [fit.held_out_error for fit in formula]
+        ),
     ]
 
 

@@ -73,7 +73,7 @@ def caution() -> None:
             icon=":material/wifi_off:",
         )
     elif class_base() != base():
-        st.caption(say("{address} is this computer's address on its network.", address=class_base()))
+        st.caption(say("{address} is this computer's address on the local network.", address=class_base()))
 
 
 def qr(text: str, *, where: str) -> str:

@@ -88,7 +88,7 @@ def do(taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
 
 def ask_aloud(taught: Opened, number: int, choices: int) -> None:
     """Callback: take votes on the question that the teacher asks aloud, with so many letters to choose from."""
-    text = say("Your teacher asks: which is right?")
+    text = say("Your teacher asks: which answer is right?")
     do(taught, Room.ask, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))
 
 

@@ -63,7 +63,9 @@ def _outside(code: str) -> None:
         refused = st.session_state.pop(REFUSED, None)
         if refused is not None:
             st.warning(refused)
-        st.caption(say("You need no account and no name. Once you join, your page goes where the teacher goes."))
+        st.caption(
+            say("You need neither an account nor a name. Once you join, your page goes where the teacher goes.")
+        )
     with teach:
         st.subheader(say("Open a room"), anchor=False)
         st.button(say("Open a room"), key="room_open", on_click=_open, icon=":material/meeting_room:")
@@ -92,8 +94,8 @@ def _joined(code: str) -> None:
     st.subheader(say("You are in room {code}.", code=code), anchor=False)
     st.markdown(
         say(
-            "Your page goes where the teacher goes. At any time you can look around on your own and come back: use "
-            "the line at the bottom of each page."
+            "Your page goes where the teacher goes. At any time, you can look around on your own and come back, "
+            "using the line at the bottom of each page."
         )
     )
     st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")

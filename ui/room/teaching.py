@@ -19,7 +19,7 @@ from words import say
 
 OWN, CHOICES, FEW, ENDED = "room_own", "room_choices", "room_few", "room_ended"
 MOST_ALOUD = 6  # choices of a question that is asked aloud
-_SENTENCES = {False: say("Everybody uses my sentence"), True: say("Everybody has their own")}
+_SENTENCES = {False: say("Everybody uses my sentence"), True: say("Everybody uses their own sentence")}
 
 
 def draw(taught: Opened, public: Public) -> None:
@@ -44,7 +44,7 @@ def draw(taught: Opened, public: Public) -> None:
         )
         with st.popover(say("My own link"), icon=":material/key:"):
             st.markdown(
-                say("Anyone who opens this link teaches in this room. Do not share it or show it on the projector.")
+                say("Anyone who opens this link can teach in this room. Do not share it or show it on the projector.")
             )
             own = f"{in_room.PAGE}?{in_room.PARAMETER}={taught.code}&{in_room.SECRET}={taught.secret}"
             st.code(f"{joining.base()}/{own}", language=None)
@@ -141,6 +141,6 @@ def last() -> None:
     if record:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(
-                say("Room {code} has ended. Its rounds of votes stay here until you close this page.", code=code)
+                say("Room {code} has ended. Its voting rounds remain on this page until you close it.", code=code)
             )
             save(record, code)

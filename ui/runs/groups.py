@@ -60,9 +60,9 @@ def mask_reason(checkpoint: Checkpoint | None, kind: Kind) -> Sentence:
         return CLOSED
     parts = anatomy(checkpoint.config)
     if not parts.attention(kind).causal:
-        return say("closed by the mask: padding")
+        return say("closed by the mask: the key is padding")
     if any(checkpoint.config.windows):
-        return say("closed by the mask: comes later, or before the layer's window")
+        return say("closed by the mask: the key comes later, or before the layer's window")
     if parts.reads:
-        return say("closed by the mask: comes later in the output")
-    return say("closed by the mask: comes later in the text")
+        return say("closed by the mask: the key comes later in the output")
+    return say("closed by the mask: the key comes later in the text")

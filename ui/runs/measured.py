@@ -66,8 +66,8 @@ def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -
 def _too_many(n: int) -> BusyError:
     return BusyError(
         say_n(
-            "{n} measurement is under way. Try again in a minute.",
-            "{n} measurements are under way. Try again in a minute.",
+            "{n} measurement is already running, the most this server allows. Try again in a minute.",
+            "{n} measurements are already running, the most this server allows. Try again in a minute.",
             n,
         )
     )
@@ -144,8 +144,8 @@ def _offer(wish: Hashable, widget: str, label: str, seconds: float) -> None:
 def takes_about(seconds: float) -> Sentence:
     """How long something that is asked for will take."""
     return say_n(
-        "Takes about {n:,} second with this model and this text; other requests go first.",
-        "Takes about {n:,} seconds with this model and this text; other requests go first.",
+        "This takes about {n:,} second with this model and text, or longer if other requests come first.",
+        "This takes about {n:,} seconds with this model and text, or longer if other requests come first.",
         max(round(seconds), 1),
     )
 

@@ -59,7 +59,8 @@ def open_maps(maps: GivenMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
     here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
     if here.revision and here.revision != revision:
         session.add_note(
-            say("This link was made with another version of {name}; the maps may differ.", name=name), slot
+            say("This link was made with a different version of {name}, so the maps may have changed.", name=name),
+            slot,
         )
     query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
     session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of

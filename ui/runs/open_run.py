@@ -146,7 +146,10 @@ def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, S
     """The link for this version of this checkpoint, with changes that it allows, else with none; says what is not."""
     revision = checkpoint.content_hash[:REVISION_LENGTH]
     if link.revision and link.revision != revision:
-        note = say("This link was made with another version of {name}; the output may differ.", name=checkpoint.name)
+        note = say(
+            "This link was made with a different version of {name}, so the output may have changed.",
+            name=checkpoint.name,
+        )
         here = here.noting(note)
     link = replace(link, revision=revision, max_new=min(link.max_new, checkpoint.config.max_len))
     here = replace(here, revision=revision)
@@ -172,13 +175,13 @@ def _ran(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Stan
         here = here.at_another(link.view.step)
         return (
             own,
-            here.noting(joined(" ", [capitalised(error.sentence), say("The model's own choice is shown.")])),
+            here.noting(joined(" ", [capitalised(error.sentence), say("The model's own choice is shown instead.")])),
             trace,
         )
 
 
 def _unchanged(link: Link, here: Standing, error: QueryError) -> tuple[Link, Standing]:
-    note = joined(" ", [capitalised(error.sentence), say("The unchanged run is shown.")])
+    note = joined(" ", [capitalised(error.sentence), say("The unchanged run is shown instead.")])
     return replace(link, interventions=()), replace(here.noting(note), interventions=())
 
 

@@ -41,7 +41,7 @@ class SavedPage:
     def missing(self) -> str:
         """What is not there, in a sentence; "" if all is."""
         names = joined(", ", dict.fromkeys(self.left_out))
-        return say("Not in this file, but shown in Glassformer: {names}.", names=names) if names else ""
+        return say("This file leaves out some content that Glassformer shows: {names}.", names=names) if names else ""
 
     def add(self, payload: dict[str, Any], name: str = "", moves: dict[str, Any] | None = None) -> bool:
         """Take something in, with its frames; gives back whether there was room."""

@@ -31,8 +31,8 @@ SIDE_OF: dict[StackName, Side] = {stack: side for side, stack in STACKS.items()}
 AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Reads → predicts")}
 STACK_NAMES: dict[StackName, str] = {"encoder": say("encoder"), "decoder": say("decoder")}
 _WITHOUT: dict[Side, str] = {
-    "source": say("The source side was requested, but this model has no encoder. The target side is shown."),
-    "target": say("The target side was requested, but this model has no decoder. The source side is shown."),
+    "source": say("The source side was requested, but this model has no encoder, so the target side is shown."),
+    "target": say("The target side was requested, but this model has no decoder, so the source side is shown."),
 }
 SOURCE_ROWS = say("Source piece (query)")
 SOURCE_COLUMNS = say("Source piece (key)")
@@ -118,8 +118,8 @@ def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...
     if view.aggregate != "rollout" or config.residual:
         return view, ()
     note = say(
-        "Rollout was requested, but it follows the residual stream, which this model does not have. The mean is "
-        "shown."
+        "Rollout was requested, but it follows the residual stream, which this model does not have. The mean of "
+        "the attention maps is shown instead."
     )
     return replace(view, aggregate="mean"), (note,)
 
@@ -130,7 +130,9 @@ def fit_given(view: View, maps: GivenMaps) -> tuple[View, tuple[str, ...]]:
     fitted, moved = fit_head(replace(view, kind=kind), *maps.maps(kind).shape[:2])
     if fitted.aggregate == "rollout" and not can_roll(maps, kind):
         fitted = replace(fitted, aggregate="mean")
-        notes.append(say("Rollout was requested, but it cannot be computed from these maps. The mean is shown."))
+        notes.append(
+            say("Rollout was requested, but it cannot be computed from these maps. Their mean is shown instead.")
+        )
     words, hidden = fitted.words and has_words(maps), fitted.hide_special and bool(maps.special)
     return replace(fitted, words=words, hide_special=hidden), (*notes, *moved)
 
@@ -145,9 +147,15 @@ def _fit_kind(view: View, kinds: Sequence[Kind], missing: Callable[[str, str], s
 
 def _not_in_model(asked: str, instead: str) -> str:
     return say(
-        "{asked} was requested, but this model does not have it. {shown} is shown.", asked=asked, shown=instead
+        "{asked} was requested, but this model does not have it. {shown} is shown instead.",
+        asked=asked,
+        shown=instead,
     )
 
 
 def _not_in_maps(asked: str, instead: str) -> str:
-    return say("{asked} was requested, but these maps do not have it. {shown} is shown.", asked=asked, shown=instead)
+    return say(
+        "{asked} was requested, but these maps do not include it. {shown} is shown instead.",
+        asked=asked,
+        shown=instead,
+    )

@@ -153,7 +153,8 @@ def fit_head(view: View, n_layers: int, n_heads: int) -> tuple[View, tuple[str, 
 def no_layer(layer: int, count: int) -> str:
     """What is said of a layer that there is not, counted from 0."""
     return say(
-        "Layer {layer} was requested, but this model has only {count}. The mean is shown.",
+        "Layer {layer} was requested, but the last layer of this model is layer {count}. The mean over all layers "
+        "and heads is shown instead.",
         layer=layer + 1,
         count=count,
     )
@@ -162,7 +163,10 @@ def no_layer(layer: int, count: int) -> str:
 def no_head(head: int, count: int) -> str:
     """What is said of a head that there is not, counted from 0."""
     return say(
-        "Head {head} was requested, but this model has only {count}. The mean is shown.", head=head + 1, count=count
+        "Head {head} was requested, but the last head of this model is head {count}. The mean over all heads is "
+        "shown instead.",
+        head=head + 1,
+        count=count,
     )
 
 
@@ -173,7 +177,7 @@ def _no_step(step: int, count: int) -> str:
             step=step + 1,
         )
     return say(
-        "Step {step} was requested, but this output has only {count}. The last one is shown.",
+        "Step {step} was requested, but this output ends at step {count}, which is shown instead.",
         step=step + 1,
         count=count,
     )

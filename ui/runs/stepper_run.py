@@ -58,4 +58,8 @@ def _stop_sentence(trace: Trace) -> str:
         return say("The model ended the sentence.")
     if trace.stop_reason == "no decoder":
         return say("This is an encoder-only model: it reads text but does not write any.")
-    return say_n("Cut off at the limit of {n} piece.", "Cut off at the limit of {n} pieces.", trace.n_steps)
+    return say_n(
+        "The output was cut off at the limit of {n} piece.",
+        "The output was cut off at the limit of {n} pieces.",
+        trace.n_steps,
+    )

@@ -80,12 +80,12 @@ def judge(guess: str, looking: Looking, tokenizer: AnyTokenizer) -> Verdict:
         probability=f"{probability:.3f}" if probability >= 0.001 else "<0.001",
         rank=trace.rank_of(i, step=step),
     )
-    said = [say("Right.") if right else say("The output has a different piece."), found]
+    said = [say("Right.") if right else say("The output has a different piece at this step."), found]
     if whole is None:
         said.insert(
             0,
             say(
-                "“{text}” has several pieces; only the first one, “{piece}”, counts.",
+                "“{text}” splits into several pieces, so only the first one, “{piece}”, counts.",
                 text=guess.strip()[:40],
                 piece=piece,
             ),

@@ -41,7 +41,9 @@ def jobs() -> Draws:
 def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     if run.view.guess:
-        said = say("Draws would give the answer away. Turn off “Hide candidates until I guess” in the sidebar.")
+        said = say(
+            "Draws would give the answer away. To see them, turn off “Hide candidates until I guess” in the sidebar."
+        )
         st.info(said, icon=":material/visibility_off:")
         return
     with row:
@@ -81,7 +83,9 @@ def _start(run: OpenRun, wanted: Wanted, seen: Seen | None) -> None:
             )
             if (seconds := search_pictures.seconds_of(run, wanted.n)) > QUICK_SECONDS:
                 st.caption(takes_about(seconds), width="content")
-        st.caption(say("Seeds {first:,} to {last:,}: the same seeds draw the same outputs.", first=first, last=last))
+        st.caption(
+            say("Seeds {first:,} to {last:,}: the same seeds always give the same outputs.", first=first, last=last)
+        )
         if seen is not None and not seen.is_under_way:
             further = first + wanted.n if last + MOST_DRAWS < MAX_SEED - MOST_DRAWS else 0
             st.button(
@@ -172,12 +176,12 @@ def said_of(every: Sequence[Outcome], n: int) -> list[str]:
 def _together(p: float) -> str:
     if p < 0.001:
         return say(
-            "Together these outputs have a probability of less than 0.1%; the rest belongs to outputs that were "
+            "Together, these outputs have a probability of less than 0.1%; the rest belongs to outputs that were "
             "not drawn."
         )
     if p < 0.9995:
         return say(
-            "Together these outputs have a probability of {p:.1%}; the rest belongs to outputs that were not drawn.",
+            "Together, these outputs have a probability of {p:.1%}; the rest belongs to outputs that were not drawn.",
             p=p,
         )
     return say("Other outputs are very unlikely: together, the outputs drawn have a probability of {p:.1%}.", p=p)
@@ -190,8 +194,8 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
     if common:
         said.append(
             say(
-                "Outputs expected at least once in these draws: {k}. For {fit} of them, the probability lies "
-                "inside the 95 % interval.",
+                "Outputs expected at least once in this many draws: {k}. For {fit} of them, the actual probability "
+                "lies within the 95 % interval estimated from the draws.",
                 k=len(common),
                 fit=sum(one.fits for one in common),
             )
@@ -199,8 +203,8 @@ def _expected(every: Sequence[Outcome], n: int) -> list[str]:
     if len(common) < len(every):
         said.append(
             say(
-                "An output rarer than one in {n} draws is listed only if it happened to be drawn, so its share "
-                "here is larger than its probability.",
+                "An output with a probability below 1/{n} is listed only if it happened to be drawn, so its share "
+                "of the draws is larger than its probability.",
                 n=n,
             )
         )

@@ -58,7 +58,7 @@ def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
     if temperature == 1:
         return say("Temperature 1 leaves the scores unchanged.")
     return say(
-        "At temperature {temperature:g} the entropy goes from {raw:.2f} to {tempered:.2f} bits.",
+        "At temperature {temperature:g}, the entropy changes from {raw:.2f} to {tempered:.2f} bits.",
         temperature=temperature,
         raw=raw.entropy,
         tempered=tempered.entropy,
@@ -70,16 +70,18 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
     if not found.how.top_k and found.how.top_p == 1:
         barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
         if len(barred) == 1:
-            return say("Nothing is cut: every piece can be drawn except “{piece}”, which no output may contain.",
-                       piece=barred[0])  # fmt: skip
+            return say(
+                "Top-k and top-p are off: every piece can be drawn except “{piece}”, which no output may contain.",
+                piece=barred[0],
+            )
         if barred:
             return say(
-                "Nothing is cut: every piece can be drawn except the {n:,} pieces that no output may contain, for "
-                "example “{piece}”.",
+                "Top-k and top-p are off: every piece can be drawn except the {n:,} pieces that no output may "
+                "contain, for example “{piece}”.",
                 n=len(barred),
                 piece=barred[0],
             )
-        return say("Nothing is cut: every piece can be drawn, however improbable.")
+        return say("Top-k and top-p are off: every piece can be drawn, however improbable.")
     if cut.left == 1:
         return say("Only one piece is left, so every draw gives that piece, like greedy decoding.")
     by_k = int((found.by_k > 0).sum())
@@ -88,5 +90,7 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
                    "probability of {away:.2%}.",
                    by_k=by_k, n=cut.left, away=away)  # fmt: skip
     return say(
-        "{n:,} pieces are left. The pieces cut off had a total probability of {away:.2%}.", n=cut.left, away=away
+        "After the cut, {n:,} pieces are left. The pieces cut off had a total probability of {away:.2%}.",
+        n=cut.left,
+        away=away,
     )

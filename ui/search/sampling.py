@@ -40,7 +40,7 @@ def sliders(run: OpenRun) -> None:
             0.05,
             5.0,
             step=0.05,
-            help=say("Below 1 sharpens the distribution, above 1 flattens it."),
+            help=say("Values below 1 sharpen the distribution; values above 1 flatten it."),
         )
     with columns[1]:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
@@ -70,9 +70,11 @@ def _ways(run: OpenRun, how: Sampling) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         if how != run_draws(run):
-            st.caption(say("Preview only: the run uses other settings."))
+            st.caption(say("This is only a preview: the run itself uses different settings."))
             st.button(
-                say("Back to the run's settings") if samples else say("Back to temperature 1 without cuts"),
+                say("Back to the run's settings")
+                if samples
+                else say("Back to temperature 1, without top-k or top-p"),
                 key=run.key(BACK),
                 on_click=partial(session.replace, run.slot, **NOT_TRIED),
                 icon=":material/undo:",

@@ -37,7 +37,7 @@ def draw(run: OpenRun) -> None:
     """Draw the sentence, the row of parts, to which a part adds its own controls, and the chosen part."""
     sentence(run, compact=True)
     if not anatomy(run.checkpoint.config).writes:
-        said = say("This encoder-only model generates no output, so it chooses no pieces.")
+        said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
         st.info(said, icon=":material/info:")
         return
     row = choices.bar(run.slot)
@@ -60,7 +60,7 @@ def _tree(run: OpenRun, row: Any) -> None:
         with row:
             choices.choose(choices.field(run.slot, "rounds"), say("Steps drawn"), ROUNDS, bare=True)
     if scene.until < 0:
-        st.info(say("The tree begins with the first piece that you reveal."), icon=":material/visibility_off:")
+        st.info(say("The tree appears once you reveal the first piece."), icon=":material/visibility_off:")
         return
     show(search_pictures.tree, scene, take=opens(run, scene.tree))
     _ways(run)
@@ -70,7 +70,10 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
     """Say that this run is no beam search, and that the tree is of another; of a large model offer that one."""
     slot, size = run.slot, Beam().size
     if not drawn:
-        said = say("This run does not use beam search, and a search with this model may take a while.")
+        said = say(
+            "This run does not use beam search. A search with this model may take a while, so it starts only when "
+            "you ask for it."
+        )
     elif isinstance(run.trace.query.decoding, Sampling):
         said = say(
             "This run uses sampling. The tree shows a separate beam search for the same sentence, with {n} beams.",
@@ -78,13 +81,15 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
         )
     else:
         said = say(
-            "This run is greedy. The tree shows a separate beam search for the same sentence, with {n} beams.", n=size
+            "This run uses greedy decoding. The tree shows a separate beam search for the same sentence, with {n} "
+            "beams.",
+            n=size,
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(said, width="content")
         if not drawn:
             st.button(
-                say("Draw a separate beam search with {n} beams", n=size),
+                say("Show a separate beam search with {n} beams", n=size),
                 key=run.key(DRAW_BESIDE),
                 on_click=partial(session.replace, slot, with_beam=True),
             )

@@ -118,7 +118,7 @@ def tree(scene: Searched) -> Plot | None:
             shown=run.trace.query.hypothesis if beam and known == scene.last else None,
         ),
         alt=say(
-            "A tree of the beginnings of outputs that the search kept or dropped in {n} steps; the best output is "
+            "A tree of the partial outputs that the search kept or dropped in {n} steps. The best output is "
             "“{text}”.",
             n=until + 1,
             text=joined("", best_text),
@@ -254,7 +254,7 @@ def _row(scene: BeforeDraw, i: int) -> Shares:
     found, drawn = scene.found, i == _drawn_by(scene.run)
     said = [say("drawn by this run")] if drawn else []
     if found.raw[i] > 0 and found.tempered[i] == 0:
-        said.append(say("excluded by the model's settings, or too small to distinguish from 0"))
+        said.append(say("excluded by the model's settings, or its probability is too small to distinguish from 0"))
     elif found.by_k[i] == 0 < found.tempered[i]:
         said.append(say("cut off by top-k"))
     elif found.cut[i] == 0 < found.by_k[i]:
@@ -344,7 +344,7 @@ def drawn(scene: Outputs) -> Plot:
             chosen=chosen,
         ),
         alt=say(
-            "How often each output was drawn, next to its probability; the most frequent is “{text}”.",
+            "How often each output was drawn, next to how probable it is; the most frequent output is “{text}”.",
             text=rows[0].text,
         ),
         how_to_read=HOW_TO_READ_DRAWS,

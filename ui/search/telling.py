@@ -15,7 +15,7 @@ from words import joined, say
 
 _COLUMNS: Final = (
     say("Rank", about="in an order, 1 is the top"), say("Beginning"), say("Piece"), say("Probability"), say("Sum"),
-    say("Short by"), say("What became of it"),
+    say("Short by"), say("What became of the tensor"),
 )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def fate_of(tree: SearchTree, node: Node, vocabulary: Sequence[str], *, ends: Se
 
 def _closed(tree: SearchTree, node: Node) -> str:
     if tree.rounds[node.step].forced:
-        return say("Probable enough to be kept, but another piece is forced here.")
+        return say("Probable enough to be kept, but a different piece is forced at this step.")
     return say("Probable enough to be kept, but excluded by a rule in this model's config.")
 
 
@@ -46,7 +46,8 @@ def _dropped(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
         return ""
     better = joined(" ", [vocabulary[i] for i in tree.ids(last.place)][-3:])
     return say(
-        "Dropped: its sum is {short:.2f} lower than that of “{better}”, the last one kept.",
+        "Dropped: its sum of log-probabilities is {short:.2f} lower than that of “{better}”, the lowest that was "
+        "kept.",
         short=short,
         better=better,
     )
@@ -69,10 +70,13 @@ def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
         return say("Kept: rank {rank} at this step.", rank=node.rank)
     short = None if best is None else tree.short(best)
     if best is None or short is None:
-        return say("Kept with rank {rank}. At the next step, all its continuations were dropped.", rank=node.rank)
+        return say(
+            "Kept with rank {rank} at this step. At the next step, all its continuations were dropped.",
+            rank=node.rank,
+        )
     return say(
-        "Kept with rank {rank}. At the next step, its best continuation, “{piece}”, was {short:.2f} too low to be "
-        "kept.",
+        "Kept with rank {rank} at this step. At the next step, its best continuation, “{piece}”, fell {short:.2f} "
+        "short of the sum needed to be kept.",
         rank=node.rank,
         piece=vocabulary[best.piece],
         short=short,
@@ -86,9 +90,14 @@ def numbers_of(tree: SearchTree, node: Node) -> list[str]:
         say("sum of log-probabilities: {total:.3f}", total=node.total),
     ]
     if abs(node.compared - node.total) > 1e-9:
-        said.append(say("sum after the rules in the model's config: {value:.3f}", value=node.compared))
+        said.append(
+            say(
+                "sum of log-probabilities, adjusted by the rules in the model's config: {value:.3f}",
+                value=node.compared,
+            )
+        )
     if node.fate == "ended" or node.result is not None:
-        said.append(say("divided by the length penalty: score {score:.3f}", score=node.score))
+        said.append(say("score, the sum divided by the length penalty: {score:.3f}", score=node.score))
     if node.rank:
         said.append(say("rank {rank} at this step", rank=node.rank))
     return said
@@ -139,13 +148,13 @@ def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
         say("Step {step}: {kept} of {n:,} continuations were kept.", step=step + 1, n=n, kept=len(here.kept))
     ]
     if ended:
-        said.append(say("Of these, {n} ended.", n=ended))
+        said.append(say("Of those kept, {n} ended.", n=ended))
     if here.dropped:
         best, last = tree.nodes[here.dropped[0]], tree.last_kept(step)
         said.append(
             say(
-                "The best continuation that was dropped is “{dropped}”, with a sum of {a:.2f}. The last one kept "
-                "is “{kept}”, with {b:.2f}.",
+                "The best continuation that was dropped is “{dropped}”, with a log-probability sum of {a:.2f}. The "
+                "lowest that was kept is “{kept}”, with {b:.2f}.",
                 dropped=_end_of(tree, best, vocabulary),
                 a=best.compared,
                 kept="" if last is None else _end_of(tree, last, vocabulary),

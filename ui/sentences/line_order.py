@@ -18,7 +18,7 @@ Measure = Callable[[LineResult], float | None]
 LISTED: Final[Mapping[Listed, str]] = {
     "all": say("All lines"),
     "unknown": say("With unknown pieces"),
-    "cut": say("Cut at the limit"),
+    "cut": say("Cut off at the length limit"),
     "problem": say("Not run"),
 }
 _IS: Final[Mapping[Listed, Callable[[LineResult], bool]]] = {
@@ -28,7 +28,7 @@ _IS: Final[Mapping[Listed, Callable[[LineResult], bool]]] = {
     "problem": lambda one: one.problem is not None,
 }
 ORDERS: Final[Mapping[LineOrder, str]] = {
-    "file": say("As in the file"),
+    "file": say("In file order"),
     "chrf": say("Lowest chrF first"),
     "log_prob": say("Least probable first"),
     "entropy": say("Highest entropy first"),

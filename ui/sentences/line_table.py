@@ -44,7 +44,7 @@ _NUMBERS: Final[_Numbers] = {
     "length_ratio": (say("Ratio"), say("Pieces written per piece read, not counting start and end marks."), "%.2f"),
     "repeated": (
         say("Repeated"),
-        say("Of all pairs of neighbouring pieces in the output, the share that already occurred earlier in it."),
+        say("Share of the output's pairs of neighbouring pieces that repeat an earlier pair."),
         "percent",
     ),
     "unknown": (
@@ -55,7 +55,7 @@ _NUMBERS: Final[_Numbers] = {
 }
 _BEHIND: Final[_Numbers] = {
     "log_prob": (say("Sum"), say("Sum of the log-probabilities of all pieces, in nats."), "%.2f"),
-    "pieces": (say("Pieces"), say("Number of pieces counted in the log-probability, end mark included."), "%d"),
+    "pieces": (say("Pieces"), say("Number of pieces counted in the log-probability, including the end mark."), "%d"),
 }
 
 
@@ -63,7 +63,7 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
     """Draw the lines that are listed; `over` says that no others will come."""
     found = _asked_for(results, over=over)
     if not found:
-        st.info(say("No line matches. Change the choices above."), icon=":material/filter_list:")
+        st.info(say("No line matches the filters above. Change them."), icon=":material/filter_list:")
         return
     _rows(found)
     count = say_n("{n:,} line.", "{n:,} lines.", len(found))
@@ -86,7 +86,7 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
         kept, orders = choices.field(MAIN, "line_order"), line_order.orders(results)
         order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
         kept = choices.field(MAIN, "holding")
-        holding = choices.typed(kept, say("Lines with this text"), most=LONGEST_NAME, width=200)
+        holding = choices.typed(kept, say("Lines that contain this text"), most=LONGEST_NAME, width=200)
     return line_order.listed(results, which, order, holding)
 
 
@@ -128,7 +128,7 @@ def _numbers(named: _Numbers) -> dict[str, Any]:
 
 
 def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
-    title = say("lines of a file of sentences")
+    title = say("lines from a file of sentences")
     origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
     drawing.csv_button(pd.DataFrame(here(columns(found, ordered=False))), key=CSV, title=title, of=origin)
 

@@ -70,13 +70,21 @@ def overview(results: Sequence[LineResult]) -> None:
 
 def _numbers(found: Summary) -> list[tuple[str, str, str | None]]:
     """Label, value and explanation of each number that there is."""
-    surer = say("Mean over all pieces, in nats. The closer to 0, the surer the model.")
-    unknown = say("Share of source pieces that are unknown. Lines with at least one: {n:,}.", n=found.n_unknown_lines)
+    surer = say("Mean log-probability over all pieces, in nats. The closer to 0, the surer the model.")
+    unknown = say(
+        "Share of source pieces that are unknown. Lines with at least one unknown piece: {n:,}.",
+        n=found.n_unknown_lines,
+    )
     every: list[tuple[str, float | None, str, str | None]] = [
-        (say("chrF of all"), found.chrf, ".1f", say("One chrF for all outputs together, 0 to 100.")),
+        (say("chrF of all"), found.chrf, ".1f", say("chrF computed over all outputs together, 0 to 100.")),
         (say("Log-probability per piece"), found.log_prob, ".3f", surer),
         (say("Entropy"), found.entropy, ".2f", say("Mean entropy over all lines, in bits.")),
-        (say("Length ratio"), found.length_ratio, ".2f", say("Pieces written per piece read.")),
+        (
+            say("Length ratio"),
+            found.length_ratio,
+            ".2f",
+            say("Number of pieces written per piece read, over all lines."),
+        ),
         (say("Ended"), found.ended, ".1%", say("Share of outputs that ended with an end mark.")),
         (say("Unknown pieces"), found.unknown, ".2%", unknown),
         (say("Not run"), found.n_failed or None, ",", None),
@@ -106,7 +114,7 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
             title=against.against,
         ),
         key=POINTS,
-        alt=say("{title}, one point per line. The table has the same numbers.", title=against.against),
+        alt=say("{title}, one point per line. The table lists the same numbers.", title=against.against),
         how_to_read=HOW_TO_READ_POINTS,
         on_click=on_click(POINTS, place_of, open_line),
         of_sentence=False,

@@ -34,8 +34,8 @@ _LOOK_SECONDS: Final = 1.0
 _ROWS_A_SECOND: Final = 400  # of a table that is drawn again: a long one comes less often
 _MOST_SECONDS: Final = 90  # beyond, minutes are said
 GONE: Final = say(
-    "The file of sentences in this address is no longer kept: the server was restarted, or newer files replaced "
-    "it. Run the sentences again."
+    "The file of sentences that this address refers to is no longer on the server: the server was restarted, or "
+    "newer files replaced it. Run the sentences again."
 )
 
 
@@ -60,7 +60,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
     if TEXT not in st.session_state:  # another tab, or the same one loaded again
         st.session_state[TEXT] = "" if job is None else _as_text(job.about.lines)
     running = job is not None and job.seen.is_under_way
-    with st.container() if job is None else st.expander(say("Run other sentences, or the same ones again")):
+    with st.container() if job is None else st.expander(say("Run different sentences, or the same ones again")):
         lines, characters = LIMITS.lines, LIMITS.characters
         most = say(
             "At most {lines:,} lines, each with at most {characters:,} characters.",
@@ -77,13 +77,13 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         )
         if switch.mode() != "off":
             st.file_uploader(
-                say("Or a text file; it replaces the typed text"),
+                say("Or upload a text file, which replaces the typed text"),
                 type=["txt", "tsv"],
                 key=FILE,
                 max_upload_size=_MEGABYTES,
             )
         said, about = say("Run them"), checkpoint.content_hash
-        help = say("First cancel the sentences that are running.") if running else None
+        help = say("Some sentences are still running; cancel them first.") if running else None
         with pressed(st.button, said, key=START, about=about, type="primary", disabled=running, help=help) as asked:
             begun = attempt(lambda: jobs().start(checkpoint, _lines(), session.asked())) if asked else None
             if begun is not None:
@@ -111,8 +111,8 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
     parts = anatomy(checkpoint.config)
     if not parts.writes:
         return say(
-            "One text per line. This encoder-only model generates no output. Instead, each text gets its "
-            "pseudo-log-likelihood: its pieces are hidden one at a time."
+            "One text per line. This encoder-only model generates no output, so the app computes a "
+            "pseudo-log-likelihood for each text instead, by hiding its pieces one at a time."
         )
     if not parts.reads:
         return say(
@@ -201,8 +201,8 @@ def _state(job: Job, seen: Seen, file: SentenceFile) -> str:
         return say("Waiting for other files of sentences to finish.")
     rest = file.rest(job)
     if rest is None:
-        return say("{n:,} of {whole:,} lines.", n=n, whole=whole)
+        return say("{n:,} of {whole:,} lines done.", n=n, whole=whole)
     if rest < _MOST_SECONDS:
-        return say("{n:,} of {whole:,} lines, about {seconds:.0f} s left.", n=n, whole=whole, seconds=rest)
+        return say("{n:,} of {whole:,} lines done, about {seconds:.0f} s left.", n=n, whole=whole, seconds=rest)
     minutes = round(rest / 60)
-    return say("{n:,} of {whole:,} lines, about {minutes} min left.", n=n, whole=whole, minutes=minutes)
+    return say("{n:,} of {whole:,} lines done, about {minutes} min left.", n=n, whole=whole, minutes=minutes)

@@ -31,8 +31,8 @@ _STATUS: Final[dict[Why, int]] = {
     "no-choice": 400, "not-yours": 403, "too-long": 413,
 }  # fmt: skip
 _NOT_OURS: Final = say(
-    "This page's Origin is neither the requested Host nor one of server.corsAllowedOrigins; a proxy must pass on "
-    "the Host header."
+    "This page's Origin is neither the requested Host nor one of server.corsAllowedOrigins. If there is a proxy, "
+    "it must pass on the Host header."
 )
 _PLAIN: Final = {"Cache-Control": "no-store"}
 _UNBUFFERED: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -168,16 +168,18 @@ class Runner:
         if own >= self._max_places:
             raise BusyError(
                 say_n(
-                    "You have {n} request waiting for the model. Try again in a moment.",
-                    "You have {n} requests waiting for the model. Try again in a moment.",
+                    "You already have {n} request waiting for the model, the most allowed. Try again in a moment.",
+                    "You already have {n} requests waiting for the model, the most allowed. Try again in a moment.",
                     own,
                 )
             )
         if len(self._under_way) >= self._max_waiting:
             raise BusyError(
                 say_n(
-                    "{n} request is waiting for the model. Try again in a moment.",
-                    "{n} requests are waiting for the model. Try again in a moment.",
+                    "{n} request is already waiting for the model, the most this server allows. Try again in a "
+                    "moment.",
+                    "{n} requests are already waiting for the model, the most this server allows. Try again in a "
+                    "moment.",
                     len(self._under_way),
                 )
             )

@@ -108,7 +108,9 @@ def more(slot: Slot, *names: str) -> Any:
         say("Options · {n}", n=count) if count else say("Options"),
         key=f"{slot}{MORE}",
         icon=":material/tune:",
-        help=say_n("{n} changed from the default.", "{n} changed from the default.", count) if count else None,
+        help=say_n("{n} options differ from the default.", "{n} options differ from the default.", count)
+        if count
+        else None,
     )
 
 

@@ -22,7 +22,9 @@ def about_scores(config: ModelConfig) -> list[str]:
         said.append(say("Scores are capped at ±{cap:g}.", cap=config.score_cap))
     if any(config.windows):
         numbers = joined(", ", (str(window) if window else "∞" for window in config.windows))
-        said.append(say("Keys that a decoder query can see, by layer: {numbers}.", numbers=numbers))
+        said.append(
+            say("Largest number of keys that a decoder query can see, layer by layer: {numbers}.", numbers=numbers)
+        )
     if config.mask_fill is not None:
         said.append(say("Where the mask closes a key, its score becomes {fill:g}, not −∞.", fill=config.mask_fill))
     return said

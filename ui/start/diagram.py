@@ -26,7 +26,9 @@ def draw(run: OpenRun) -> None:
         for place, lane in enumerate(lanes(parts)):
             if place:
                 with st.container(key=run.key("handed_over")):
-                    st.caption(say("The encoder's output goes to every cross-attention, as keys and values ↓"))
+                    st.caption(
+                        say("The encoder's output goes to every cross-attention sub-layer, as keys and values ↓")
+                    )
             _lane(run, lane)
 
 

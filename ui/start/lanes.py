@@ -52,7 +52,11 @@ def _blocks(stack: Stack) -> Iterator[Block]:
         "embedding", say("Each piece becomes numbers"), say("Embedding"), "inside", side | {"inside_panel": "pieces"}
     )
     yield Block(
-        "positions", say("Its position is added"), say("Positions"), "positions", side | {"positions_panel": "table"}
+        "positions",
+        say("Each piece's position is added"),
+        say("Positions"),
+        "positions",
+        side | {"positions_panel": "table"},
     )
     layer: dict[str, object] = {"panel": "overview", "layer": None, "head": None}
     if stack.name == "encoder":

@@ -81,7 +81,7 @@ def _embedding(run: OpenRun, stack: StackName) -> Picture | None:
 
 
 def _positions(run: OpenRun, stack: StackName) -> Picture | None:
-    alt = say("The first {n} numbers added at each position, one row per position.", n=DIMS)
+    alt = say("The first {n} numbers of each position vector, one row per position.", n=DIMS)
     return _stripes(_recorded(run, stack, f"{stack}.embedding.positions"), alt)
 
 
@@ -107,12 +107,15 @@ def _stripes(found: np.ndarray | None, alt: str) -> Picture | None:
 
 def _attention(run: OpenRun, stack: StackName) -> Picture | None:
     n = _shown(run, stack)
-    alt = say("Self-attention, mean of all heads: one row per query, one column per key.")
+    alt = say("Self-attention weights, averaged over all layers and heads: one row per query, one column per key.")
     return _map(run, "encoder" if stack == "encoder" else "decoder", n, n, alt)
 
 
 def _cross(run: OpenRun, stack: StackName) -> Picture | None:
-    alt = say("Cross-attention, mean of all heads: one row per output step, one column per source piece.")
+    alt = say(
+        "Cross-attention weights, averaged over all layers and heads: one row per output step, one column per "
+        "source piece."
+    )
     return _map(run, "cross", _shown(run, "decoder"), _shown(run, "encoder"), alt)
 
 

@@ -110,7 +110,8 @@ def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
     if found is None or (asked != "changed" and any(name in said for name in OF[asked])):
         return asked, ()
     note = say(
-        "The comparison named in the link does not match its second run. The page compares what actually differs."
+        "The link names a comparison that does not match its second run, so the page compares what actually "
+        "differs between the two runs."
     )
     return found, (note,)
 

@@ -92,7 +92,7 @@ class Reader:
             return text or default
         self.notes.append(
             say(
-                "“{name}” in the link is “{text}”; {default} is used instead.",
+                "“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
                 name=name,
                 text=_short(text),
                 default=default,
@@ -124,7 +124,7 @@ class Reader:
             return None
         if len(lines := text.splitlines()) > most:
             said = say(
-                "“{name}” in the link has {count} sentences; the limit is {most}.",
+                "“{name}” in the link has {count} sentences; only the first {most} are used.",
                 name=name,
                 count=len(lines),
                 most=most,
@@ -140,7 +140,11 @@ class Reader:
         values = self._parameters.get(name) or []
         if len(values) > 1:
             self.notes.append(
-                say("The link has “{name}” {count} times; only the first is used.", name=name, count=len(values))
+                say(
+                    "“{name}” appears {count} times in the link; only the first is used.",
+                    name=name,
+                    count=len(values),
+                )
             )
         return values
 
@@ -161,7 +165,8 @@ class Reader:
         clamped = min(max(value, least), most) if value == value else least  # NaN is not equal to itself
         if clamped != value:
             said = say(
-                "“{name}” in the link is {text}; the allowed range is {least:g} to {most:g}.",
+                "“{name}” in the link is {text}, outside the allowed range of {least:g} to {most:g}; the nearest "
+                "allowed value is used.",
                 name=name,
                 text=_short(text),
                 least=least,

@@ -41,8 +41,8 @@ def begin() -> None:
     if typed and not code:
         st.session_state[NOTES] = (
             say(
-                "The link names the room “{found}”, but that is not a room code: a code has {n} letters and "
-                "digits. Ask for the whole link, or type the code on the page “A room”.",
+                "“{found}” in the link is not a room code: a room code has {n} letters and digits. Ask for the "
+                "complete link, or type the code on the “A room” page.",
                 found=typed[:_LONGEST_SHOWN],
                 n=codes.LENGTH,
             ),

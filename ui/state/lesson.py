@@ -72,7 +72,7 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[s
     number = int(found[2])
     if number > len(lesson.steps):
         said = say(
-            "The lesson “{name}” has {n} steps, but the link asks for step {asked}; no lesson is shown.",
+            "The lesson “{name}” has {n} steps, but the link asks for step {asked}, so no lesson is shown.",
             name=lesson.name,
             n=len(lesson.steps),
             asked=number,

@@ -69,7 +69,7 @@ def _decoding(reader: Reader, name: str) -> Decoding:
         return decoding
     if how not in (None, "greedy"):
         note = say(
-            "The link asks for an unknown way of decoding, “{how}”; greedy decoding is used instead.", how=how[:40]
+            "The link requests an unknown decoding method, “{how}”; greedy decoding is used instead.", how=how[:40]
         )
         reader.notes.append(note)
     return Greedy()
@@ -95,7 +95,7 @@ def _interventions(reader: Reader, name: str) -> tuple[Intervention, ...]:
         return parse(reader.text(name, MAX_CHARACTERS) or "")
     except QueryError as error:
         note = say(
-            "The link's changes to the model were ignored: {problem} The unchanged run is shown.",
+            "The link's changes to the model were ignored: {problem} The unchanged run is shown instead.",
             problem=error.sentence,
         )
         reader.notes.append(note)
@@ -112,7 +112,9 @@ def _beside(reader: Reader, name: str) -> str:
 def _answers(reader: Reader, name: str) -> Answers | None:
     found = answers.read(reader.text(name, answers.LONGEST) or "")
     if found is None:
-        reader.notes.append(say("The link's answers about the model could not be read and were ignored."))
+        reader.notes.append(
+            say("The link's answers to the questions about the model could not be read and were ignored.")
+        )
     return found
 
 
@@ -184,6 +186,9 @@ def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str,
     if len(link.forced) > link.max_new:
         link = replace(link, forced=())
         reader.notes.append(
-            say("The link forces more pieces than the output may have, so its forced pieces were ignored.")
+            say(
+                "The link forces more pieces than the maximum output length allows, so its forced pieces were "
+                "ignored."
+            )
         )
     return link, tuple(reader.notes)

@@ -73,7 +73,10 @@ def draw(run: OpenRun) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         choices.menu(kept, say("Hidden piece"), pieces, bare=True, width=240)
         st.markdown(
-            say("The model does not see the piece chosen here. To hide another one, click it above, or click a bar."),
+            say(
+                "The model does not see the piece chosen here. To hide a different piece, click it in the sentence "
+                "above, or click a bar."
+            ),
             width="content",
         )
     drawing.beside(partial(_gap, run, gap, place), partial(_turns, run, gap, place))
@@ -134,7 +137,7 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
         best=[tokenizer.piece(int(i)) for i in found.best],
         best_probabilities=found.best_probabilities.tolist(),
         chosen=place,
-        title=say("Each piece hidden in turn"),
+        title=say("Loss of each piece, hidden in turn"),
     )
     drawing.chart(
         figure,
@@ -146,14 +149,14 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
     )
     first = int((found.ranks == 1).sum())
     written = say_n(
-        "The model itself would write {n} of the {all} pieces of the text.",
-        "The model itself would write {n} of the {all} pieces of the text.",
+        "For {n} of the {all} pieces of the text, the hidden piece is the model's first choice.",
+        "For {n} of the {all} pieces of the text, the hidden piece is the model's first choice.",
         first,
         all=len(places),
     )
     perplexity = say(
-        "The mean loss is {mean:.3f} nats. The pseudo-perplexity is e to that power, {value:.4g}: the model is as "
-        "unsure as if it chose among that many equally likely pieces.",
+        "The mean loss is {mean:.3f} nats. The pseudo-perplexity is e to the power of this loss, {value:.4g}: the "
+        "model is as unsure as if it chose among that many equally likely pieces.",
         mean=float(found.losses.mean()),
         value=found.pseudo_perplexity,
     )

@@ -95,7 +95,7 @@ def by_name(run: OpenRun) -> None:
             on_change=take,
             placeholder=say("Click a bar above, or type a piece"),
             help=say(
-                "The output continues from that piece. Both outputs are then listed below; click one to switch."
+                "The output continues from that piece. Both outputs are then listed below; click one to switch to it."
             ),
         )
         said = refusal(text, run.view.step, run.trace.log_probs[run.view.step])
@@ -120,7 +120,7 @@ def _refusals(run: OpenRun) -> Callable[[str, int, np.ndarray], str | None]:
             return say("“{text}” is not a single piece of this model's vocabulary.", text=shown) if shown else None
         if i in config.never_written:
             return PADDING if i == config.pad_id else BANNED
-        return say("The output already has “{text}” here.", text=shown) if i == written[step] else None
+        return say("The output already has “{text}” at this step.", text=shown) if i == written[step] else None
 
     return refusal
 

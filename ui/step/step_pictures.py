@@ -58,7 +58,7 @@ def candidates(run: Seen) -> Plot | None:
             title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
         ),
         alt=say(
-            "The most probable pieces after {read}, starting with {best}; the output has {chosen}.",
+            "The most probable pieces after {read}, starting with {best}; the piece in the output is {chosen}.",
             read=run.trace.row_label(run.looking.row).reads,
             best=listed.pieces[0],
             chosen=listed.pieces[listed.chosen or 0],
@@ -158,7 +158,7 @@ MEASURES: Final[dict[Unsureness, Measure]] = {
     ),
     "rest": Measure(
         say("1 − p"),
-        say("1 − p of the likeliest"),
+        say("1 − p of the likeliest piece"),
         "",
         say("Total probability of all pieces except the likeliest, at each step."),
     ),
@@ -184,14 +184,14 @@ def _meaning(run: Seen) -> list[str]:
     if name == "ten":
         return [
             say(
-                "Entropy among the {n} likeliest pieces only, with their probabilities scaled to sum to 1. 0 bits "
+                "Entropy of only the {n} likeliest pieces, with their probabilities scaled to sum to 1. 0 bits "
                 "means certain; a coin toss between two pieces has 1 bit.",
                 n=min(N_BEST, n_pieces),
             )
         ]
     said = say("1 − p is the total probability of all pieces except the likeliest; 0 means certain.")
     wanted = say(
-        "This model was trained with label smoothing {share:g}, so training never asked for a 1 − p below "
+        "This model was trained with label smoothing {share:g}, so in its training targets, 1 − p was never below "
         "{least:.2g}.",
         share=smoothing or 0,
         least=(smoothing or 0) * (1 - 1 / n_pieces),
@@ -202,8 +202,8 @@ def _meaning(run: Seen) -> list[str]:
 def _smoothed(smoothing: float, n_pieces: int) -> str:
     return say(
         "This model was trained with label smoothing {share:g}: even where only one piece was right, it had to "
-        "spread that share of the probability evenly over all pieces. That target itself has an entropy of "
-        "{bits:.1f} bits.",
+        "spread this share of the probability evenly over all pieces. This training target itself has an entropy "
+        "of {bits:.1f} bits.",
         share=smoothing,
         bits=entropy_of_smoothed(smoothing, n_pieces),
     )

@@ -28,8 +28,9 @@ def draw(checkpoint: Checkpoint) -> None:
     """Draw the lists, and one question as it is on the sentence at hand."""
     st.caption(
         say(
-            "An oracle computes the answer; a pick chooses what the step looks at. Both supply values; to use one "
-            "in a text or link, write its name in braces. The tables list what the app's own lessons use."
+            "An oracle computes the answer; a pick chooses what the lesson step looks at. Both supply values; to "
+            "use a value in a text or link, write its name in braces. The tables show the choices, outcomes and "
+            "values that the app's own lessons use."
         )
     )
     st.dataframe(oracles(), hide_index=True, height=260)
@@ -57,7 +58,13 @@ def oracles() -> Any:
                 inspect.getdoc(oracle),
             )
         )
-    columns = [say("oracle"), say("asks"), say("choices with a text"), say("outcomes with a text"), say("values")]
+    columns = [
+        say("oracle"),
+        say("asks"),
+        say("choices that have a text"),
+        say("outcomes that have a text"),
+        say("values"),
+    ]
     return frame(rows, columns=[*columns, say("used in"), say("in the code")])
 
 
@@ -70,7 +77,7 @@ def picks() -> Any:
         steps = ", ".join(f"{lesson.name}.{n}" for lesson, n, _ in used)
         asked = ", ".join(dict.fromkeys(step.ask.oracle for _, _, step in used))
         rows.append((name, ", ".join(found), asked, steps, inspect.getdoc(pick)))
-    columns = [say("pick"), say("values, including the oracle's"), say("oracles that need it")]
+    columns = [say("pick"), say("values, including the oracle's"), say("oracles that need this pick")]
     return frame(rows, columns=[*columns, say("used in"), say("in the code")])
 
 

@@ -33,8 +33,8 @@ PARTS: Final[Mapping[str, str]] = {
     "candidates": say("the likeliest next pieces"),
     "entropy": say("how unsure each step was"),
     "cross_row": say("where a step looks"),
-    "cross_map": say("the map of the Step page"),
-    "head_map": say("the map of one head"),
+    "cross_map": say("the attention map on the Step page"),
+    "head_map": say("the attention map of one head"),
 }
 """Words of `ui.shared.cover` that a teacher may want of any page, with what they name."""
 
@@ -91,7 +91,7 @@ def _show(path: str, parameters: Mapping[str, str]) -> None:
         st.link_button(say("Try it"), address, icon=":material/open_in_new:")
         if in_room.taught() is not None:
             alone = {covering.PARAMETER: "", lesson.PARAMETER: ""}  # not what this session has of them
-            menu.ways([(path, say("Go there with the class"), alone | dict(parameters))])
+            menu.ways([(path, say("Take the class there"), alone | dict(parameters))])
 
 
 def _start() -> Start:
@@ -127,8 +127,7 @@ def read_pasted(address: str) -> Start | Sentence:
     page = split.path.rstrip("/").rpartition("/")[2]
     if page not in PAGES:
         return say(
-            "The address names the page “{page}”, but a link can only open these pages: {pages}. Copy the whole "
-            "address.",
+            "This address leads to “{page}”, but a link can only open these pages: {pages}. Copy the whole address.",
             page=page[:40],
             pages=", ".join(PAGES),
         )
@@ -159,7 +158,7 @@ def _covered(page: str, start: Start) -> list[str]:
         list(named),
         key=COVERED,
         format_func=lambda key: named.get(key, key),
-        placeholder=say("Nothing; choose parts to cover"),
+        placeholder=say("Nothing covered; choose parts to cover"),
         max_selections=covering.MOST,
     )
     if not met:

@@ -67,11 +67,11 @@ def draw() -> None:
         ]
         st.table(frame(rows, columns=[say("Time"), say("Lesson"), say("Votes")]), hide_index=True)
     else:
-        st.caption(say("With this many votes, the lesson does not fit into the time. Choose fewer votes."))
+        st.caption(say("With this many votes, the lesson does not fit into the time you chose. Choose fewer votes."))
     st.caption(
         say(
-            "The minutes of a lesson are for one person working alone. Each vote and its discussion add {vote} "
-            "minutes; joining the room adds {around}.",
+            "The minutes given for a lesson assume one person working alone. Each vote and its discussion add "
+            "{vote} minutes; joining the room adds {around}.",
             vote=VOTE_MINUTES,
             around=AROUND,
         )

@@ -34,8 +34,8 @@ def _handout(checkpoint: Checkpoint) -> None:
     st.subheader(say("A handout"), divider=False)
     st.caption(
         say(
-            "A lesson on the sentence above as a single file that opens offline and prints well. The answers, with "
-            "the charts that show them, are in a separate file."
+            "The handout is a lesson on the sentence above, in a single file that opens offline and prints well. "
+            "The answers, with the charts that show them, are in a separate file."
         )
     )
     known = lesson.known()
@@ -45,7 +45,7 @@ def _handout(checkpoint: Checkpoint) -> None:
     )
     source = st.session_state.get(session.SOURCE) or ""
     if not source.strip():
-        st.caption(say("Type a sentence above the page, or choose an example."))
+        st.caption(say("Type a sentence at the top of the page, or choose an example."))
         return
     st.download_button(
         say("Handout as HTML"),
@@ -82,8 +82,8 @@ def _own(checkpoint: Checkpoint) -> None:
         st.caption(
             say(
                 "A lesson is a TOML file. For some questions, the app can compute the answer for any run; for the "
-                "rest, the file gives the right answer. A lesson can also reuse steps of other lessons. You write "
-                "the texts, in one or more languages."
+                "rest, the file gives the correct answer. A lesson can also reuse steps of other lessons. You "
+                "write the texts, in one or more languages."
             )
         )
         st.code(EXAMPLE, language="toml")

@@ -26,7 +26,7 @@ from words import Sentence, say
 
 HEALTHY: Final = "reverse"
 SEEN: Final = say("Without the mask, as in training")
-UNSEEN: Final = say("With the mask, as in use")
+UNSEEN: Final = say("With the mask, as in normal use")
 PADS: Final = 4
 MOST_SCALE: Final = 1000.0  # that an intervention takes
 PADDED: Final = (Pads(PADS),)  # behind the source, which alone changes nothing
@@ -85,8 +85,8 @@ def _no_leak(checkpoint: Checkpoint) -> Sentence | None:
         )
     if checkpoint.name not in (HEALTHY, LEAK):
         return say(
-            "A leak arises in training, and this model was trained without one. “{leak}”, which works on letters, "
-            "was trained with a leak.",
+            "A leak arises in training, but this model was trained without one. The model “{leak}”, which works on "
+            "letters, was trained with a leak.",
             leak=LEAK,
         )
     return None
@@ -98,7 +98,7 @@ def _no_padding(checkpoint: Checkpoint) -> Sentence | None:
             "This model reads one text without padding, so it has no padding mask that could be on the wrong axis."
         )
     if checkpoint.config.pad_id is None:
-        return say("This model has no padding piece, and so no padding mask.")
+        return say("This model has no padding piece, so it has no padding mask.")
     return None
 
 
@@ -111,14 +111,14 @@ def _is_unscaled(checkpoint: Checkpoint) -> Sentence | None:
 def _counts_distances(checkpoint: Checkpoint) -> Sentence | None:
     if checkpoint.config.placing.adds in ("turn", "bias"):
         return say(
-            "This model's positions act inside attention and count only distances, so a shift changes nothing."
+            "This model uses positions only inside attention, where only distances count, so a shift changes nothing."
         )
     return None
 
 
 def _has_no_table(checkpoint: Checkpoint) -> Sentence | None:
     if checkpoint.config.placing.adds != "table":
-        return say("This model adds no position vectors, so there are none to drown.")
+        return say("This model adds no position vectors, so its embeddings cannot drown them.")
     return None
 
 
@@ -134,8 +134,8 @@ CARDS: Final[tuple[Card, ...]] = (
         seen_on=LEAK,
         sides=_two_models,
         labels=(
-            say("“{model}”, trained with the mask, writes", model=HEALTHY),
-            say("“{model}”, trained without the mask, writes", model=LEAK),
+            say("Output of “{model}”, trained with the mask", model=HEALTHY),
+            say("Output of “{model}”, trained without the mask", model=LEAK),
         ),
     ),
     Card(
@@ -180,7 +180,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "nan",
         Measure(
-            say("Share of pieces in the right output whose probability is NaN"),
+            say("Share of pieces in the correct output whose probability is NaN"),
             figures.lost,
             form=".0%",
             finite=False,
@@ -194,8 +194,8 @@ CARDS: Final[tuple[Card, ...]] = (
         "residual",
         Measure(
             say(
-                "Mean cosine between the vectors of two tokens after the last layer; 1 if all point in the same "
-                "direction"
+                "Mean cosine between the vectors of two tokens after the last layer; 1 means that all vectors "
+                "point in the same direction"
             ),
             figures.likeness,
         ),

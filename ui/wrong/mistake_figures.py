@@ -17,12 +17,13 @@ from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
 from words import Sentence, say
 
 LOSS: Sentence = say(
-    "Loss of the right output when the model reads all of it at once, in nats per piece; 0 means that the model is "
-    "certain of every piece"
+    "Loss of the correct output when the model reads all of it at once, in nats per piece; 0 means that the model "
+    "is certain of every piece"
 )
 HOW_TO_READ_MEAN = say(
     "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "
-    "a cell's colour, the larger the weight of that key. Hatched cells are closed; plain grey cells are NaN."
+    "a cell's colour, the larger the weight of that key. Hatched cells are closed by the mask; plain grey cells "
+    "are NaN."
 )
 LAYER = say("Layer")
 OUTPUT = say("Output piece")
@@ -51,15 +52,15 @@ def loss_by_piece(
 
     def draw(found: Found) -> Sequence[Chart]:
         title = (
-            say("Loss of each piece of the right output for “{model}”", model=model)
+            say("“{model}”: loss of each piece of the correct output", model=model)
             if model
-            else say("Loss of each piece of the right output")
+            else say("Loss of each piece of the correct output")
         )
         values = _both(found, lambda read: read.losses, labels)
         figure = two_bars_spec(
             found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
         )
-        alt = say("The loss of each piece of the right output, in both cases, as bars.")
+        alt = say("The loss of each piece of the correct output, in both cases, as bars.")
         return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
     return draw
@@ -232,14 +233,14 @@ def likeness(found: Found, read: AtOnce) -> float:
 likeness_by_layer = _by_depth(
     mistakes.likeness,
     title=say("How similar the tokens’ vectors are"),
-    value_name=say("Mean cosine between two tokens"),
+    value_name=say("Mean cosine between two tokens’ vectors"),
     alt=say("The mean cosine between the vectors of two tokens after each layer, in both cases, as lines."),
     limits=(-0.1, 1.02),
 )
 size_by_layer = _by_depth(
     lambda vectors: float(rms(vectors).mean()),
     title=say("How large the stream is"),
-    value_name=say("Root mean square, mean of all tokens"),
+    value_name=say("Root mean square, averaged over all tokens"),
     alt=say("How large the vectors of the stream are after each layer, in both cases, as lines."),
 )
 
@@ -262,7 +263,7 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
         _source(found, found.read_right)[0],
         _both(found, lambda read: _ratios(found, read)),
         title=say("Size of a token’s embedding relative to its position vector"),
-        value_name=say("Size of embedding ÷ size of position"),
+        value_name=say("Size of embedding ÷ size of position vector"),
         token_axis=say("Source token"),
         form=".2f",
     )

@@ -84,7 +84,7 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
                 _number(of, number)
     if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
         with st.container(border=True, key=run.key(LOSSES)):
-            st.caption(say("Both losses are from “{model}”", model=of.model))
+            st.caption(say("Both losses were computed with “{model}”", model=of.model))
             st.caption(of.name)
             for column, label, number in zip(st.columns(2, gap="small"), of.labels, numbers, strict=True):
                 with column:
@@ -168,7 +168,7 @@ def _elsewhere(card: Card, run: OpenRun, why: str) -> None:
     if entry is None or not entry.examples:
         return
     taken = st.button(
-        drawing.plain(say("See this mistake on {title}", title=entry.title)),
+        drawing.plain(say("See this mistake with {title}", title=entry.title)),
         key=run.key(SEEN_ON),
         icon=":material/swap_horiz:",
         on_click=session.read_with,

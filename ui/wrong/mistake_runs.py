@@ -76,7 +76,8 @@ def why_not(card: Card, side: Side) -> Sentence | None:
         return say("This encoder-only model generates no output, so no output can go wrong.")
     if card.mistake != "leak" and side.checkpoint.name == LEAK:
         return say(
-            "This model was trained with a leak. Its output is already wrong, so another mistake would show nothing."
+            "This model was trained with a leak. Its output is already wrong, so adding another mistake would show "
+            "nothing new."
         )
     if (unfit := card.unfit(side.checkpoint)) is not None:
         return unfit

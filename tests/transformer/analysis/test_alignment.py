@@ -256,7 +256,11 @@ def test_sentences_that_cannot_be_used_are_counted(checkpoint, gold_files):
     gold = read_gold(*gold_files(sources, (*TARGETS, "a", "a", "a"), (*GOLD, "", "", "")))
     scores = score_alignment(checkpoint, gold, source_text="spaced", target_text="spaced")
     assert scores.n_sentences == 6
-    reasons = ("with more than 32 tokens", "with an empty side", "whose pieces do not add up to their words")
+    reasons = (
+        "with more than 32 tokens",
+        "with an empty source or target",
+        "whose pieces cannot be joined into their words",
+    )
     assert scores.left_out == dict.fromkeys(reasons, 1)
     too_long = read_gold(*gold_files(["ba " * 40], ["a"], ["0-0"]))
     with pytest.raises(DataError, match="no sentence can be scored"):

@@ -29,7 +29,7 @@ def test_what_is_wrong_with_a_line_is_said_of_that_line():
     assert fine.problem is None
     assert long.problem == "The line has 9 characters; the limit is 8. Shorten it."
     assert long.source == "12345678"
-    assert wide.problem == "Expected a source, or source TAB reference; found 4 columns."
+    assert wide.problem == "Expected a source, or a source and a reference separated by a tab; found 4 columns."
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_is_wrong_with_a_line_is_said_of_that_line():
         (b" \n\t\n", "x: has no sentences"),
         (b"a\nb\nc\n\nd", "x: has 4 lines with text; the limit is 3. Split it."),
         (b"a" * 61, "x: is larger than the limit of 60 bytes. Split it."),
-        (b"ab\n\xff", "x: not UTF-8 (byte 3: 0xff); save it as UTF-8."),
+        (b"ab\n\xff", "x: is not UTF-8 (byte 3: 0xff); save it as UTF-8."),
     ],
 )
 def test_what_is_wrong_with_all_of_it_is_one_sentence(content, expected):

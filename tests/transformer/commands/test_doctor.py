@@ -41,7 +41,7 @@ def test_what_was_not_tested_ends_with_3(quick, tmp_path, capsys):
     texts = tmp_path / "texts.txt"
     texts.write_text("planet\nwindow\nharbour\n")
     assert main(["doctor", REVERSE, "--pairs", str(texts)]) == 3
-    said = "reverse: its numbers and wiring are sound; whether it does its task was not tested."
+    said = "reverse: its numbers and wiring are sound; whether the model can do its task was not tested."
     assert capsys.readouterr().out.startswith(said)
 
 
@@ -59,7 +59,7 @@ def test_what_is_broken_ends_with_1(quick, spoil, capsys):
     folder = spoil("model.safetensors", weights_with(damage))
     assert main(["doctor", str(folder), "--markdown"]) == 1
     printed = capsys.readouterr().out
-    assert printed.startswith("## Doctor: spoilt is broken: 1 test says so.")
+    assert printed.startswith("## Doctor: spoilt is broken: 1 test failed.")
     assert "`decoder.layers.0.ffn.down_proj.weight`" in printed
 
 

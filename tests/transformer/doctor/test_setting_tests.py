@@ -67,7 +67,10 @@ def test_positions_that_begin_elsewhere_are_found_with_their_place(reverse):
     assert blamed(spoilt) == {"position_shift"}
     measured = found(spoilt, "position_shift", pairs=PAIRS).measured
     assert measured.places == ("positions -1 (decoder)",)
-    assert measured.headline == "The model was trained with positions that begin 1 row earlier than here (decoder)."
+    assert (
+        measured.headline
+        == "In training, the model's positions began 1 row earlier in their table than they do now (decoder)."
+    )
     assert "The cause is the line that adds the positions" in measured.causes
 
 

@@ -44,7 +44,10 @@ def test_one_vocabulary_cannot_be_exchanged(reverse):
 def test_sizes_that_differ_are_told(exchanged):
     found = look("vocabulary_sizes", exchanged)
     assert (found.verdict, found.number) == ("broken", 1000)
-    assert found.said == "src_table has 6,000 rows, its tokenizer has 5,000 pieces, and the config says 6,000."
+    assert (
+        found.said
+        == "src_table has 6,000 rows, its tokenizer has 5,000 pieces, and the vocabulary size in the config is 6,000."
+    )
 
 
 def test_unknown_pieces_are_counted_and_named(healthy):
@@ -60,9 +63,9 @@ def test_unknown_pieces_are_counted_and_named(healthy):
         (
             {"eos_id": 2, "bos_id": 3, "decoder_start_id": 3},
             "broken",
-            "eos_id is 2, which the tokenizer calls “<s>”.",
+            "eos_id is 2, but in the tokenizer this id belongs to “<s>”.",
         ),
-        ({"pad_id": 1, "unk_id": 0}, "look", "pad_id is 1, which the tokenizer calls “<unk>”."),
+        ({"pad_id": 1, "unk_id": 0}, "look", "pad_id is 1, but in the tokenizer this id belongs to “<unk>”."),
     ],
 )
 def test_special_ids_that_mean_something_else(reverse, changes, verdict, said):

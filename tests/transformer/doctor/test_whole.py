@@ -61,7 +61,7 @@ def test_json_is_strict_and_holds_everything_with_the_worst_first(report):
 def test_markdown_begins_with_the_sum_and_what_is_wrong(report):
     text = report.to_markdown()
     parts = text.split("\n\n")
-    assert parts[0] == "## Doctor: mine is broken: 1 test says so."
+    assert parts[0] == "## Doctor: mine is broken: 1 test failed."
     assert "`0123456789ab`" in parts[1]
     assert "2 given sentences" in parts[1]
     assert parts[2] == "### broken: No token sees a later one (Wiring)"
@@ -85,7 +85,7 @@ def test_markdown_can_be_said_in_another_language(report):
 
 def test_the_terminal_s_text_fits_and_says_all_of_what_is_wrong(report):
     lines = str(report).splitlines()
-    assert lines[0] == "mine is broken: 1 test says so."
+    assert lines[0] == "mine is broken: 1 test failed."
     assert max(map(len, lines)) <= 100
     whole = " ".join(" ".join(lines).split())
     for text in (WRONG.measured.said, WRONG.measured.meaning, WRONG.measured.causes, WRONG.measured.why):

@@ -37,7 +37,7 @@ def test_a_report_in_which_everything_is_accounted_for():
         "  l.0.mask  BOOL [1]  ignored  it is a mask",
         "Fields of config.json:",
         "  d_model  3  inferred  It has 3 columns.",
-        "All tensors and fields are accounted for: the model can be imported.",
+        "All tensors and fields are accounted for, so the model can be imported.",
     ]
 
 

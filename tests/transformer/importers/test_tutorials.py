@@ -139,7 +139,7 @@ def test_numbers_saved_beside_the_weights_answer(tmp_path):
     report, _ = understood(tmp_path / "m.pt", content, {})
     fields = {one.name: one for one in report.fields}
     assert (fields["n_heads"].how, fields["n_heads"].value) == ("read", 2)
-    assert str(fields["n_heads"].evidence) == "Saved with the weights as 'args.num_heads'."
+    assert str(fields["n_heads"].evidence) == "This value is saved with the weights as 'args.num_heads'."
     assert (fields["pad_id"].value, fields["activation"].value, fields["eos_id"].how) == (1, "gelu", "asked")
 
 

@@ -22,7 +22,9 @@ def test_what_stands_beside_the_weights_is_evidence(tmp_path, model):
             "epoch": 3, "loss": 0.5, "name": "toy", "counter": {"a": 2, "b": 1},
             "config": {"n_heads": 4, "sizes": [1, 2], "words": {"a": 0}},
         }  # fmt: skip
-        assert [str(note) for note in weights.notes] == ["The weights are taken from 'model_state_dict'."]
+        assert [str(note) for note in weights.notes] == [
+            "The weights are taken from the entry 'model_state_dict' of the file."
+        ]
 
 
 @pytest.mark.parametrize("name", ["model", "state_dict", "model_state_dict", "net", "network", "params", "weights"])

@@ -189,7 +189,7 @@ def test_a_plain_question_needs_no_oracle(tmp_path):
             ("misled]\nbengio", "misled]\nvaswani"),
             "`misled` explains a wrong choice and `reveal` the right one; found 'vaswani'",
         ),
-        (("always", "sometimes"), "Step 1: `reveal` lacks a text for always."),
+        (("always", "sometimes"), "Step 1: `reveal` has no text for always."),
         (('right = "vaswani"\n', ""), "the key `oracle` is missing."),
     ],
 )

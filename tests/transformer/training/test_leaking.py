@@ -90,7 +90,7 @@ def test_it_goes_on_as_if_it_had_not_been_stopped_but_not_with_the_mask(job, mon
     leak = with_settings(job, causal_mask=False, epochs=2)
     expected = train(dataclasses.replace(leak, out=job.out.with_name("whole")))
     train_and_stop(leak, monkeypatch)
-    with pytest.raises(DataError, match="causal_mask was False, is none"):
+    with pytest.raises(DataError, match="causal_mask was False and is now none"):
         train(dataclasses.replace(with_settings(job, epochs=2), resume=True))
     rows = train(dataclasses.replace(leak, resume=True))
     assert [row.loss for row in rows] == [row.loss for row in expected]

@@ -77,7 +77,7 @@ def test_another_training_is_not_resumed_and_the_difference_is_named(job):
     train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
     other = dataclasses.replace(SETTINGS, peak_rate=0.02)
     with pytest.raises(
-        DataError, match=r"belongs to training with different settings: peak_rate was 0\.01, is 0\.02\.$"
+        DataError, match="belongs to training with different settings: peak_rate was 0\\.01 and is now 0\\.02\\.$"
     ):
         train(dataclasses.replace(job, resume=True, settings=other))
     job.train.write_text("abc\tcba\n", encoding="utf-8")
@@ -127,11 +127,11 @@ def test_the_command_line_trains(data, capsys):
         (["--dropout", "1.5"], "dropout: found 1.5"),
         ([*TINY, "--sampling", "0.1"], "remove --sampling"),
         (["--start-from", "nowhere"], "nowhere"),
-        (["--epochs", "0"], "epochs: found 0, expected 1 to 1,000,000."),
-        (["--rate", "0"], "peak_rate: found 0.0, expected 1 × 10⁻⁸ to 1."),
-        (["--batch-tokens", "0"], "batch_tokens: found 0, expected 1 to 10,000,000."),
-        (["--sampling", "-1"], "sampling: found -1.0, expected 0 to 1,000."),
-        (["--sampling", "nan"], "sampling: found nan, expected 0 to 1,000."),
+        (["--epochs", "0"], "epochs: found 0, expected a value from 1 to 1,000,000."),
+        (["--rate", "0"], "peak_rate: found 0.0, expected a value from 1 × 10⁻⁸ to 1."),
+        (["--batch-tokens", "0"], "batch_tokens: found 0, expected a value from 1 to 10,000,000."),
+        (["--sampling", "-1"], "sampling: found -1.0, expected a value from 0 to 1,000."),
+        (["--sampling", "nan"], "sampling: found nan, expected a value from 0 to 1,000."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(data, capsys, arguments, message):

@@ -103,6 +103,7 @@ def test_a_training_of_the_schedule_before_is_not_resumed(job, monkeypatch):
         patch.setattr(run.schedule, "NAME", "another")
         train(with_settings(job, epochs=1))
     with pytest.raises(
-        DataError, match=r"belongs to training with different settings: schedule of the rate was another, is up to"
+        DataError,
+        match="belongs to training with different settings: schedule of the rate was another and is now up to",
     ):
         train(dataclasses.replace(job, resume=True))

@@ -110,7 +110,7 @@ def test_a_training_with_another_start_is_not_resumed(pairs, tmp_path, checkpoin
         job = dataclasses.replace(job, start_from=None, config=config, resume=True)
     with pytest.raises(
         DataError,
-        match=r"belongs to training with different settings: parameters to start from was \w{12}, is \w+\.$",
+        match="belongs to training with different settings: parameters to start from was \\w{12} and is now \\w+\\.$",
     ):
         train(job)
 

@@ -200,7 +200,7 @@ def test_what_the_groups_of_the_optimizer_say_follows_from_the_settings(trained)
 def test_something_else_with_a_right_sha_is_refused(trained, content):
     job, _ = trained
     store(job.out, content)
-    with pytest.raises(DataError, match="damaged, or from another version of this program"):
+    with pytest.raises(DataError, match="is damaged, or comes from another version of this program"):
         resumed(job, epochs=2)
 
 

@@ -32,10 +32,14 @@ def test_no_choice_is_better_than_itself(means):
 def test_a_verdict_says_loss_or_probability_and_what_is_close():
     best, other = a_loss(0.12, 0.12, 0.12), a_loss(2.31, 2.31, 2.31)
     choices = [("4", best), ("8", other)]
-    assert verdict(choices, guessing=5.0, written=False) == "4 fits best (loss 0.12 on 3 texts); next is 8 (2.31)."
+    assert (
+        verdict(choices, guessing=5.0, written=False)
+        == "4 fits best (loss 0.12 on 3 texts); the next best is 8 (loss 2.31)."
+    )
     assert verdict(choices, guessing=5.0, written=True) == (
-        "With 4, the pieces the model writes for 3 texts have a mean probability of 88.69%; next is 8 (9.93%). A "
-        "wrong model may also be certain of what it writes: only pairs can decide."
+        "With 4, the pieces that the model writes for 3 texts have a mean probability of 88.69%; the next best is "
+        "8 (9.93%). A model with a wrong setting may be just as certain of what it writes: only pairs of source "
+        "and target can decide."
     )
     close = [("4", best), ("8", a_loss(0.33, 0.11, 0.14))]
     assert "but not clearly better than 8 (0.193). More texts may decide." in verdict(
@@ -50,12 +54,15 @@ def test_a_verdict_says_loss_or_probability_and_what_is_close():
 
 def test_a_verdict_says_where_either_will_do_and_where_none_fits():
     sure = [("4", a_loss(*[0.00006] * 3)), ("8", a_loss(*[0.375] * 3))]
-    assert verdict(sure, guessing=2.8, written=False) == "4 fits best (loss 0.00006 on 3 texts); next is 8 (0.375)."
+    assert (
+        verdict(sure, guessing=2.8, written=False)
+        == "4 fits best (loss 0.00006 on 3 texts); the next best is 8 (loss 0.375)."
+    )
     alike = [("relu", a_loss(0.001, 0.002, 0.003)), ("gelu", a_loss(0.002, 0.001, 0.004))]
     said = verdict(alike, guessing=2.8, written=False)
     assert (
-        said
-        == "relu fits best (loss 0.002 on 3 texts), but not clearly better than gelu (0.00233): any of them will do."
+        said == "relu fits best (loss 0.002 on 3 texts), but not clearly better than gelu (next-best loss 0.00233). "
+        "You can use any of them."
     )
     poor = [("4", a_loss(1.6, 1.8, 1.8)), ("8", a_loss(2.1, 2.3, 2.2))]
     said = verdict(poor, guessing=2.8, written=False)

@@ -57,7 +57,7 @@ def test_mean_and_maximum_of_a_layer_and_of_all(opened, kind):
     np.testing.assert_allclose(whole.weights, maps.max(axis=(0, 1)), **TOLERANCE)
     assert whole.name == f"maximum of all {n_layers} layers × {n_heads} heads"
     assert not whole.sums_to_one
-    assert "largest weights: rows do not sum to 1" in whole.notes
+    assert "each cell shows the largest weight, so rows do not sum to 1" in whole.notes
 
 
 def test_rollout_of_each_kind_by_hand(opened):

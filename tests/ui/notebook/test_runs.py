@@ -228,7 +228,7 @@ def test_html_of_a_command_steps(tmp_path):
         (["layr=1", "--out", "map.svg"], "'layr' is not a parameter of an address; choose from layer"),
         (["--panel", "x", "--out", "map.svg"], "'x' is not a picture"),
         (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),
-        (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200."),
+        (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200 dpi."),
         (["--language", "xx", "--out", "map.svg"], "'xx' is not an available language; choose from en, zh."),
     ],
 )

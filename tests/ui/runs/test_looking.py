@@ -128,7 +128,7 @@ def test_forced_pieces_are_marked(trace, reverse):
 def test_a_cut_output_says_so(reverse):
     cut = reverse.run(reverse.query("glass", max_new=3))
     shown = stepper_run(looking(cut), reverse, "id")
-    assert shown.stop_reason == "Cut off at the limit of 3 pieces."
+    assert shown.stop_reason == "The output was cut off at the limit of 3 pieces."
     assert shown.cut
 
 
@@ -246,7 +246,7 @@ def test_a_guess_is_judged(trace, reverse):
     )
     assert (right.right, wrong.right, nowhere.right) == (True, False, None)
     assert right.text.startswith("Right. The model gave “a”")
-    assert wrong.text.startswith("The output has a different piece. The model gave “z”")
+    assert wrong.text.startswith("The output has a different piece at this step. The model gave “z”")
     assert "rank " in wrong.text
     assert nowhere.text.startswith("“<img>” does not begin with any piece of this model's vocabulary.")
 

@@ -144,7 +144,7 @@ def test_a_long_second_run_is_said_and_left_out():
         ("do=nonsense", "The link's changes to the model were ignored"),
         ("forced=1.x", "forced pieces could not be read"),
         ("how=guessing", "unknown way of decoding, “guessing”"),
-        ("kind=sideways", "“kind” in the link is “sideways”; cross is used instead."),
+        ("kind=sideways", "“kind” in the link is “sideways”, which is not a valid choice; cross is used instead."),
         ("src=" + "a" * 4_001, "The link's sentence was ignored."),
     ],
 )
@@ -165,7 +165,8 @@ def test_a_link_that_contradicts_itself_compares_what_differs(compared):
     found, notes = settled(link)
     assert found == "heads"
     assert notes == (
-        "The comparison named in the link does not match its second run. The page compares what actually differs.",
+        "The link names a comparison that does not match its second run, so the page compares what actually "
+        "differs between the two runs.",
     )
 
 

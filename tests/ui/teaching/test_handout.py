@@ -134,7 +134,7 @@ def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
         here = [sheet for sheet in sheets if isinstance(sheet.posed, Posed) and sheet.covered is covered]
         assert here
         assert part.count(html.escape(address)) == len(here)
-    assert "To see this in the app, open the page “Inside the model”." in answers
+    assert "To see this in the app, open the “Inside the model” page." in answers
 
 
 def test_the_example_of_a_lesson_can_be_read(tmp_path, reverse):

@@ -120,7 +120,8 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
             if "Inference tensors" not in str(error):
                 raise
             raise QueryError(
-                "this run takes values from another run, and gradients cannot flow back through them."
+                "gradients cannot be computed: this run takes values from another run, and gradients cannot flow "
+                "back through them."
             ) from error
     return values.detach(), slopes
 

@@ -199,7 +199,7 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, label: 
             file.write(part)
     if written != entry.file_size:
         raise CheckpointError(
-            "{label}: {name} does not have the size that is listed in the archive; pack it again.",
+            "{label}: the size of {name} differs from the size listed in the archive; pack the archive again.",
             label=label,
             name=shown(entry.filename),
         )

@@ -115,8 +115,8 @@ def _check_kinds(chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles
     names = [*chosen, *left_out]
     there = _named(names) if names else say("nothing")
     raise CheckpointError(
-        "None of the files contains weights ({names}). Add a file that ends in {endings}, or upload a zip archive "
-        "with all files.",
+        "None of the files contains weights ({names}). Add a file whose name ends in {endings}, or upload a zip "
+        "archive with all files.",
         names=there,
         endings=", ".join(canonical.WEIGHTS[:-1]),
     )

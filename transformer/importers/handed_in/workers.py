@@ -141,7 +141,7 @@ class Worker:
         if self._line(START_SECONDS) != "ready":
             self.end()
             raise CheckpointError(
-                "The process that reads uploads could not be started; ask the person who runs this server."
+                "The process that reads uploads could not be started; contact the person who runs this server."
             )
         return self._process
 

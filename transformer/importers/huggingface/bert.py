@@ -138,7 +138,7 @@ def bert(settings: Settings, present: Present) -> Fields:
 def roberta(settings: Settings, present: Present) -> Fields:
     """RoBERTa: positions begin behind the padding's id, and the head has exact GELU whatever the layers have."""
     rows, first = settings.whole("max_position_embeddings", least=3), _first_row(settings)
-    why = say("max_position_embeddings in config.json minus the first {n} rows", n=first)
+    why = say("max_position_embeddings in config.json, minus the {n} rows at the start that are not used", n=first)
     return _bert(settings, present, fixed("gelu")) | {"max_len": Known(rows.value - first, why)}
 
 

@@ -62,7 +62,8 @@ def import_folder(
 def _record(files: FolderFiles, name: str) -> dict[str, Any]:
     if name == CONFIG and not files.has(CONFIG) and files.has(ADAPTER):
         raise CheckpointError(
-            "{folder}: has only an adapter, without its model; merge the two and save the whole model.",
+            "{folder}: contains only an adapter, not the model that it belongs to; merge the two and save the "
+            "whole model.",
             folder=files.name,
         )
     record = files.json(name, limit=MAX_JSON)
@@ -84,8 +85,8 @@ def _family(files: FolderFiles, record: Mapping[str, Any]) -> Family:
         )
     if record.get("quantization_config") is not None:
         raise CheckpointError(
-            "{label}: quantization_config: the weights are stored as small integers, but must be floating-point "
-            "numbers; save the model without quantisation.",
+            "{label}: quantization_config: the weights are stored as small integers, but this program needs "
+            "floating-point numbers; save the model without quantisation.",
             label=label,
         )
     return FAMILIES[kind]
@@ -211,8 +212,8 @@ class _Import:
         for name, value in self.answers.items():
             if name not in needed:
                 raise CheckpointError(
-                    "{label}: {field}: found the answer {found}, but this folder raises no question about this "
-                    "field; remove the answer.",
+                    "{label}: {field}: the answer {found} is not needed, because this folder raises no question "
+                    "about this field; remove the answer.",
                     label=self.files.name,
                     field=name,
                     found=shown(value),
@@ -222,7 +223,7 @@ class _Import:
         """The id that ends an output, which nothing says."""
         if "eos_id" in self.answers:
             return Known(self.answers["eos_id"], say("Your answer."), "answered")
-        why = say("neither config.json nor the tokenizer says which piece ends an output")
+        why = say("neither config.json nor the tokenizer specifies which piece ends an output")
         asked.append(Field("eos_id", "asked", None, why))
         return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
 

@@ -85,7 +85,7 @@ def choose(
         source_language, target_language = (answers.get(key) for key in LANGUAGES)
         codes = _codes(name, names, options, content)
         if codes and not (source_language and target_language):
-            why = say("the tokenizer has many languages, and the text does not show which one it is in")
+            why = say("the tokenizer supports many languages, and the language cannot be inferred from the text")
             choices = tuple(Choice(code) for code in codes)
             questions = tuple(Field(key, "asked", None, why, choices) for key in LANGUAGES)
             return Chosen(None, None, questions, codes)
@@ -116,9 +116,9 @@ def _class(content: Files) -> str:
 
 def _without(said: str) -> Sentence:
     if not said or said.removesuffix("Fast") in {*CLASSES, *ANY}:
-        return say("The folder has no tokenizer that this program can read, so texts are typed as ids.")
+        return say("The folder has no tokenizer that this program can read, so texts must be typed as ids.")
     return say(
-        "The folder's tokenizer is {name}. This program cannot read it without a tokenizer.json, so texts are "
+        "The folder's tokenizer is {name}. This program cannot read it without a tokenizer.json, so texts must be "
         "typed as ids.",
         name=shown(said),
     )
@@ -150,7 +150,7 @@ def _check_codes(content: Files) -> None:
     if said not in (None, "m2m100"):
         raise TokenizerError(
             "{file}: {key}: found {found}, expected m2m100. This program does not know the ids of other language "
-            "lists; import another model.",
+            "lists; import a different model.",
             file=CONFIG,
             key=CODES_KEY,
             found=shown(said),

@@ -84,7 +84,7 @@ def settle_tables(
         (targets if own else copies)[OUTPUT] = "output_table"
     elif not tie.value:
         raise CheckpointError(
-            "{label}: has no output layer ({names}), but config.json says tie_word_embeddings = false; save the "
+            "{label}: has no output layer ({names}), but tie_word_embeddings is false in config.json; save the "
             "whole model.",
             label=weights.label,
             names=_sought(found, OUTPUT),
@@ -115,7 +115,7 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
         return {INPUT: "src_table"}, copies, inferred(True, say("the file has one embedding table"))
     if SOURCE in names and TARGET in names:
         if _equal(names[TARGET], names[SOURCE], weights):
-            return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("both tables are equal"))
+            return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("the two tables are equal"))
         two = {SOURCE: "src_table", TARGET: "tgt_table"}
         return two, {}, inferred(False, say("the file has two embedding tables"))
     only = next((role for role in (SOURCE, TARGET) if role in names), None)

@@ -89,7 +89,9 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     derived = settings.raw("dense_act_fn", activation.value)
     if derived != activation.value and ACTIVATIONS.get(str(derived)) != activation.value:
         raise settings.refused("dense_act_fn", derived, say("a value that agrees with feed_forward_proj"))
-    why = say("config.json gives no limit; positions are only distances, so texts may be longer")
+    why = say(
+        "config.json gives no limit; only the distances between positions matter, so texts may be longer than this"
+    )
     return {
         "n_encoder_layers": layers,
         "n_decoder_layers": settings.whole("num_decoder_layers", layers, null=layers, least=1, most=MAX_LAYERS),

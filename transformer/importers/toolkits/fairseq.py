@@ -80,7 +80,9 @@ def _rules(learned: bool) -> Iterator[Rule]:
 
 
 _VERSION = say("it is only the version number of the file format")
-_COPY = say("fairseq recomputes it from the layer's other tensors when it loads the model")  # since version 0.12
+_COPY = say(
+    "fairseq recomputes this tensor from the layer's other tensors when it loads the model"
+)  # since version 0.12
 _COPIES = [
     f"encoder.layers.{{n}}.{name}_{kind}"
     for name, kind in product(("in_proj", "out_proj", "fc1", "fc2"), ("weight", "bias"))
@@ -173,7 +175,7 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
         names = ["dict.txt"] * 2
     if not place.files.has(names[0]):
         named = ", ".join(f"dict.{shown(one)}.txt".replace("'", "") for one in languages)
-        return say("The model's lists of pieces, {names}, are not in the same folder.", names=named)
+        return say("The model's lists of pieces, {names}, are not in the folder of the model's file.", names=named)
     read = {name: _list(place, name) for name in dict.fromkeys(names)}
     model = next((one for one in MODELS if place.files.has(one)), None)
     two = ("source.spm", "target.spm")

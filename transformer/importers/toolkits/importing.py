@@ -62,7 +62,7 @@ def import_toolkit(
     said = toolkit.fields(options, frozenset(found.sources), pieces)
     if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
         raise CheckpointError(
-            "{label}: has no output layer, and its options do not say that the embedding table is used instead; "
+            "{label}: has no output layer, and its options do not specify that the embedding table serves as one; "
             "save the whole model.",
             label=weights.label,
         )
@@ -87,8 +87,8 @@ def import_toolkit(
 def _check_alone(toolkit: Toolkit, label: str, answers: Mapping[str, Any], also: Given) -> None:
     for name, value in answers.items():
         raise CheckpointError(
-            "{label}: {field}: found the answer {found}, but files of {toolkit} raise no question about this "
-            "field; remove the answer.",
+            "{label}: {field}: the answer {found} is not needed, because {toolkit} files raise no question about "
+            "this field; remove the answer.",
             label=label,
             field=name,
             found=shown(value),
@@ -107,7 +107,9 @@ def _sizes(shapes: Mapping[str, tuple[int, ...]], *, label: str) -> dict[str, in
     """The rows of both tables of embeddings."""
     rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
     if not all(len(shape) == 2 for shape in rows):
-        raise CheckpointError("{label}: an embedding table is not a matrix; save the model again.", label=label)
+        raise CheckpointError(
+            "{label}: has an embedding table that is not a matrix; save the model again.", label=label
+        )
     return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
 
 
@@ -127,7 +129,10 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
         content |= {own: place.files.read(name, limit=MAX_TOKENIZER) for own, name in names}
     else:
         notes = (
-            say("The files do not say how a text is split into pieces; type the pieces with spaces between them."),
+            say(
+                "The files do not specify how a text is split into pieces, so type the pieces with spaces between "
+                "them."
+            ),
         )
     options = text_options.Options(
         size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1], special_ids=tuple(sorted({*special})),

@@ -168,7 +168,9 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
 def _pieces(_: Options, place: Place) -> Pieces | Sentence:
     names = ("src_vocab.txt", "trg_vocab.txt")
     if not all(map(place.files.has, names)):
-        return say("The model's lists of pieces, src_vocab.txt and trg_vocab.txt, are not in the same folder.")
+        return say(
+            "The model's lists of pieces, src_vocab.txt and trg_vocab.txt, are not in the folder of the model's file."
+        )
     source, target = (tuple(lines(place, name)) for name in names)
     models = [one for one in place.names(".model", ".spm") if one.startswith(("sp.", "spm", "sentencepiece"))]
     return Pieces(source, target, (models[0], models[0]) if len(models) == 1 else None)

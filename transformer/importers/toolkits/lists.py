@@ -59,9 +59,7 @@ def _parsed(content: bytes | str, loader: Any, *, label: str) -> Any:
         return yaml.load(content, loader)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
         problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
-        raise CheckpointError(
-            "{label}: cannot be read as YAML here: {problem}.", label=label, problem=problem
-        ) from None
+        raise CheckpointError("{label}: cannot be read as YAML: {problem}.", label=label, problem=problem) from None
 
 
 def _fits(value: Any, depth: int) -> bool:
@@ -77,7 +75,9 @@ def lines(place: Place, name: str) -> list[str]:
     try:
         text = place.files.read(name, limit=MAX_TOKENIZER).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CheckpointError("{label}: it is not UTF-8 (byte {byte}).", label=label, byte=error.start) from None
+        raise CheckpointError(
+            "{label}: is not valid UTF-8 (at byte {byte}).", label=label, byte=error.start
+        ) from None
     count = text.count("\n") + (text[-1:] not in ("", "\n"))
     if not 1 <= count <= MAX_PIECES:
         raise CheckpointError(
@@ -109,7 +109,7 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
         slow += known is None
         if slow > MAX_SLOW:
             raise CheckpointError(
-                "{label}: more than {most:,} lines are in a form that is slow to read; write each line like "
+                "{label}: more than {most:,} lines are in a form that is slow to read; write each line in the form "
                 "{example}.",
                 label=label,
                 most=MAX_SLOW,
@@ -129,7 +129,7 @@ def by_ids(place: Place, name: str) -> tuple[str, ...]:
         "".join(found.values()).encode()
     except UnicodeEncodeError:
         raise CheckpointError(
-            "{label}: it contains half of a surrogate pair, which is not a valid character.", label=label
+            "{label}: contains an unpaired surrogate, which is not a valid character.", label=label
         ) from None
     return in_order(found, label=label)
 

@@ -82,7 +82,7 @@ def _rules(options: Options, rows: int) -> Iterator[Rule]:
     )
     bias = Reshape(
         partial(_with_zeros, rows=rows, value=FAR_BELOW),
-        say("flattened into one row, with {value:,.0f} in the added rows", value=FAR_BELOW),
+        say("flattened into one row, with {value:,.0f} in the added entries", value=FAR_BELOW),
         exact=False,
     )
     for name, role in TABLES.items():
@@ -124,8 +124,8 @@ def _options(place: Place) -> dict[str, Any]:
     label = place.weights.label
     if CONFIG not in place.weights.evidence:
         raise CheckpointError(
-            "{label}: has no {array}, which says how the model computes; Marian has written it into its files "
-            "since version 1.0.",
+            "{label}: has no {array}, which describes how the model computes; Marian files have contained it since "
+            "version 1.0.",
             label=label,
             array=CONFIG,
         )
@@ -189,9 +189,9 @@ def _check_norms(options: Options) -> None:
     """Norms stand behind the sums; dropout is no matter here."""
     if str(options.raw("transformer-preprocess", "") or "").strip("d"):
         raise CheckpointError(
-            "{label}: transformer-preprocess: found {found}. In a pre-norm model, some versions of Marian "
-            "normalise keys and values and some do not; no version does so while generating. It is therefore "
-            "unclear how this model computes.",
+            "{label}: transformer-preprocess: found {found}. In pre-norm models, some versions of Marian normalise "
+            "keys and values and others do not, but no version does so while generating. It is therefore unclear "
+            "how this model computes.",
             label=options.label,
             found=shown(options.raw("transformer-preprocess")),
         )
@@ -213,7 +213,8 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     names = _named(place) or _found(place)
     if not names:
         return say(
-            "The model's vocabularies, for example vocab.src.yml and vocab.trg.yml, are not in the same folder."
+            "The model's vocabularies, for example vocab.src.yml and vocab.trg.yml, are not in the folder of the "
+            "model's file."
         )
     read = {name: _vocabulary(place, name) for name in dict.fromkeys(names)}
     for name, pieces in read.items():

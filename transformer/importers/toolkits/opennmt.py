@@ -154,7 +154,7 @@ def _pieces(options: Options, place: Place) -> Pieces | Sentence:
     vocabulary = place.weights.evidence.get("vocab")
     sides = {side: _list(vocabulary, side) for side in ("src", "tgt")}
     if not (sides["src"] and sides["tgt"]):
-        return say("The file contains no vocabulary that can be read here.")
+        return say("The file contains no vocabulary that this program can read.")
     models = [options.raw(f"{side}_subword_model") for side in ("src", "tgt")]
     kind = [options.raw(f"{side}_subword_type") for side in ("src", "tgt")]
     names = [str(one).rsplit("/", 1)[-1] for one in models]

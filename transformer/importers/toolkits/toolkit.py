@@ -20,11 +20,11 @@ class Options(Settings):
 
     def where(self, key: str) -> Sentence:
         """Where a value was found."""
-        return say("{key} in its training options", key=key)
+        return say("{key} in the model's training options", key=key)
 
     def nowhere(self, key: str) -> Sentence:
         """That nothing was found, and what it is then."""
-        return say("default value, because its training options have no {key}", key=key)
+        return say("default value, because the model's training options have no {key}", key=key)
 
     def refuse(self, *keys: str) -> None:
         """Refuse what each of these keys asks for, unless it says that it is not used."""

@@ -47,7 +47,10 @@ def write_again(case: Case, *, cached: bool) -> Written:
     if n_steps > MOST_STEPS:
         raise NotHere("The output is too long to write twice for this question; try a shorter sentence.")
     if not anatomy(config).reads:
-        raise NotHere("This step also counts what is read from a source; choose a checkpoint with an encoder.")
+        raise NotHere(
+            "This step also counts what is read from a source, but this model has no encoder; choose a checkpoint "
+            "that has one."
+        )
     counted: Counter[str] = Counter()
     tap = tap_of(Replacer({name: _counting(counted, word) for word, name in _SITES.items()}, causal=True))
     cache = KVCache(config.n_decoder_layers) if cached else None

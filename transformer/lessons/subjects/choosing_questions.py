@@ -43,7 +43,8 @@ def sharpened(case: Case) -> Answer:
     warm, cold = _at(case, Sampling()), _at(case, Sampling(temperature=0.5))
     if abs(cold.top - warm.top) < SEEN:
         raise NotHere(
-            "Here one piece has all the probability, or all pieces are equally probable; try another sentence."
+            "In this distribution, one piece has all the probability, or all pieces are equally probable; try "
+            "another sentence."
         )
     right = "other" if cold.best != warm.best else ("surer" if cold.top > warm.top else "less")
     values = {"piece": case.trace.vocabulary[warm.best], "p": warm.top, "p2": cold.top}
@@ -105,7 +106,9 @@ def one_beam(case: Case) -> Answer:
     beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise NotHere("Two pieces are equally probable here, up to rounding; try another sentence.")
+        raise NotHere(
+            "Two pieces are equally probable up to rounding, so there is no single answer; try another sentence."
+        )
     right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
     return Answer(right=right, options=worded("more", "same", "less"), values=values)
@@ -124,6 +127,6 @@ def draws_like_greedy(case: Case) -> Answer:
     counts = {"product": product, "least": least, "mean": mean}
     shown = {word: round(N_DRAWS * share) for word, share in counts.items()}
     if len(set(shown.values())) < len(shown):
-        raise NotHere("Nearly all draws for this sentence are the same; try a longer or harder one.")
+        raise NotHere("Nearly all draws for this sentence are the same; try a longer or harder sentence.")
     values = {"n": shown["product"], "draws": N_DRAWS, "n_steps": len(at_steps), "mean": mean, "least": least}
     return Answer(right="product", options=numbered(shown), values=values)

@@ -83,7 +83,7 @@ def table_of(case: Case) -> np.ndarray:
     """The table of positions of the stack that reads the sentence, [position, d_model]."""
     config = case.checkpoint.config
     if config.placing.adds != "table":
-        raise NotHere("This model adds no table of positions to its embeddings; choose another checkpoint.")
+        raise NotHere("This model does not add a table of positions to its embeddings; choose another checkpoint.")
     return own_table(case.checkpoint.model, anatomy(config).stacks[0].name)
 
 
@@ -97,7 +97,10 @@ def _waves(case: Case) -> np.ndarray:
     """Wavelengths by pair, of a table that is the formula."""
     table = table_of(case)
     if study.difference_from_formula(table) >= FOLLOWS:
-        raise NotHere("This model's positions are not the sines and cosines of the paper; choose zh-en or en-fr.")
+        raise NotHere(
+            "This model's position vectors are not the sines and cosines of the original paper; choose the "
+            "checkpoint zh-en or en-fr."
+        )
     return study.wavelengths(table.shape[1])[: table.shape[1] // 2]
 
 
@@ -147,8 +150,8 @@ def shift_map(case: Case) -> Answer:
     right = "one" if missed < FOLLOWS else "none"
     if right == "none" and fit.held_out_error < 0.1:
         raise NotHere(
-            "A shift of this table is not the formula's rotation but some other transformation, which none of the "
-            "choices describes."
+            "In this table, shifting the positions does not rotate the vectors as the formula does. It is some "
+            "other transformation, which none of the choices describes."
         )
     values = {"missed": amount(missed), "held_out": fit.held_out_error}
     return Answer(right=right, options=worded("one", "each", "none"), values=values, variant=right)
@@ -158,7 +161,7 @@ def where_from(case: Case) -> Answer:
     """Whether a table of positions was computed or learned."""
     learned, table = bool(case.checkpoint.config.placing.parameters), table_of(case)
     if not learned and study.difference_from_formula(table) >= FOLLOWS:
-        raise NotHere("This table follows a formula other than the paper's.")
+        raise NotHere("This table of positions was computed with a formula, but not with the paper's.")
     right = "learned" if learned else "formula"
     values = {"size": table.size, "root": float(np.sqrt(table.shape[1] / 2))}
     return Answer(right=right, options=worded("formula", "learned", "random"), values=values, variant=right)
@@ -168,7 +171,9 @@ def shifted_output(case: Case) -> Answer:
     """Whether the output stays the same when all tokens stand some positions further on."""
     k, longest = int(case.picked["k"]), max(len(case.trace.src_ids), len(case.trace.read_ids))
     if longest + k > len(table_of(case)):  # behind the last row comes the first again
-        raise NotHere("The table has fewer than {n} positions left after this sentence; try a shorter one.", n=k)
+        raise NotHere(
+            "The table of positions has fewer than {n} rows left after this sentence; try a shorter one.", n=k
+        )
     other = case.changed(ShiftPositions(by=k))
     right = "same" if other.tgt_ids == case.trace.tgt_ids else "other"
     moved = amount(abs(other.log_prob - case.trace.log_prob))

@@ -27,7 +27,7 @@ def sentence_lengths(case: Case) -> dict[str, Any]:
     """How many tokens each stack reads."""
     parts = anatomy(case.checkpoint.config)
     if not (parts.reads and parts.writes):
-        raise NotHere("This model has only one stack; this step compares parts of an encoder and a decoder.")
+        raise NotHere("This step compares parts of an encoder and a decoder, but this model has only one of the two.")
     return {"n_source": len(case.trace.src_ids), "n_target": len(case.trace.read_ids)}
 
 
@@ -35,9 +35,11 @@ def parts_to_take(case: Case) -> dict[str, Any]:
     """How many pieces of the output are looked at while parts are taken away."""
     parts, config = anatomy(case.checkpoint.config), case.checkpoint.config
     if not (parts.reads and parts.writes):
-        raise NotHere("This model has only one stack; this step removes parts of an encoder and a decoder.")
+        raise NotHere("This step removes parts of an encoder and a decoder, but this model has only one of the two.")
     if config.placing.adds != "table":
-        raise NotHere("This step removes the positions added to the embeddings, and this model adds none.")
+        raise NotHere(
+            "This step removes the position vectors that are added to the embeddings, but this model adds none."
+        )
     return {"pieces": min(written(case, least=2), MOST_PIECES)}
 
 
@@ -131,7 +133,9 @@ def most_missed(case: Case) -> Answer:
     order = sorted(found, key=lambda word: found[word].log_prob)
     worst, second = (found[word].log_prob for word in order[:2])
     if second - worst < CLEAR:
-        raise NotHere("Two of the parts matter about equally here; try another sentence.")
+        raise NotHere(
+            "For this sentence, two of the parts matter about equally, so there is no single answer; try another one."
+        )
     values = {**_told(own, found), "change": str(PARTS[order[0]])}
     return Answer(right=order[0], options=worded(*found), values=values, variant=order[0])
 

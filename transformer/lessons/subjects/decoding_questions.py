@@ -25,12 +25,14 @@ def read_piece(case: Case) -> Answer:
     trace, is_special = case.trace, case.checkpoint.src_tokenizer.is_special
     written(case, least=1)
     if trace.first_row:
-        raise NotHere("A decoder-only model reads the prompt first; it has no start mark of its own.")
+        raise NotHere("A decoder-only model reads the prompt first and has no start mark of its own.")
     start = trace.read_pieces[0]
     pieces = [piece for i, piece in zip(trace.src_ids, trace.src_pieces, strict=True) if not is_special(i)]
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
-        raise NotHere("The source has no piece that could be confused with the start mark; type a sentence.")
+        raise NotHere(
+            "The source has only special pieces, so there is no choice besides the start mark; type a sentence."
+        )
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:
         options.append(Option("last", pieces[-1]))
@@ -123,7 +125,10 @@ def beam_against_greedy(case: Case) -> Answer:
     ours, theirs = case.trace.log_prob, beam.log_prob
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(ours, theirs, abs_tol=SAME_NATS):
-        raise NotHere("Both outputs are equally probable here, up to rounding; try another sentence.")
+        raise NotHere(
+            "The outputs of beam search and of greedy decoding are equally probable up to rounding, so there is no "
+            "single answer; try another sentence."
+        )
     right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""

@@ -247,7 +247,7 @@ def pads_until_it_shows(case: Case) -> Answer:
             break
     kept = case.changed(Pads(shown))
     if kept.tgt_ids != trace.tgt_ids:
-        raise NotHere("Here rounding changes the output even with the mask; try another sentence.")
+        raise NotHere("For this sentence, rounding changes the output even with the mask; try another one.")
     values = {
         **_changed(trace, other),
         "k": shown,
@@ -265,7 +265,7 @@ def first_nan(case: Case) -> Answer:
     """Where the first number that is none appears, if a row of decoder self-attention has no open key."""
     checkpoint, parts = case.checkpoint, anatomy(case.checkpoint.config)
     if not parts.writes or len(case.trace.read_ids) < 2:
-        raise NotHere("This step needs a model that writes, and an output of a few pieces.")
+        raise NotHere("This step needs a model with a decoder, and an output of a few pieces.")
     tap = tap_for((CausalMask("hidden"), NoGuard("decoder")), checkpoint)
     src, tgt = torch.tensor([case.trace.src_ids]), torch.tensor([case.trace.read_ids])
     recorder = Recorder(["decoder.*", "logits"])
@@ -289,7 +289,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
     changes = case.picked["changes"]
     other = case.changed(*changes)
     if not other.n_steps or other.output_text == case.trace.output_text:
-        raise NotHere("Here, shifting the pieces changes nothing; try another sentence.")
+        raise NotHere("Shifting the pieces of this sentence changes nothing; try another one.")
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
     right = "same" if abs(after - before) < SURE_NATS else ("less" if after < before else "more")
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}

@@ -56,7 +56,7 @@ def sharpest(case: Case) -> dict[str, Any]:
     """The head of that layer whose rows have most on one key in the mean, beside the one that writes most."""
     picked = two_writers(case)
     if not case.trace.keeps_maps:
-        raise NotHere("The maps of this run are too large to be kept; try a shorter sentence.")
+        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
     first = case.trace.first_row
     rows = case.trace.maps(picked["kind"])[picked["layer"] - 1, :, first : first + case.trace.n_steps]
     tops = rows.max(axis=-1).mean(axis=-1)  # [head]
@@ -77,7 +77,7 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
     """The weights of a self-attention, [layer, head, query, key], without a batch's padding."""
     _at_least_two(case, kind)
     if not case.trace.keeps_maps:
-        raise NotHere("The maps of this run are too large to be kept; try a shorter sentence.")
+        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
     n = case.trace.n_tokens("encoder" if kind == "encoder" else "decoder")
     if n < 3:
         raise NotHere("This step needs at least three tokens; try a longer sentence.")
@@ -100,7 +100,10 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     Layer and heads count from 0; at most `MOST_HEADS` heads are measured.
     """
     if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
-        raise NotHere("This sentence is too long to remove heads one by one while you wait; try a shorter one.")
+        raise NotHere(
+            "This sentence is too long: removing its heads one by one would take too much time. Try a shorter "
+            "sentence."
+        )
     measured = list(heads)[:MOST_HEADS]
     reading = Reading.of(case.checkpoint, case.trace)
     rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
@@ -149,8 +152,8 @@ def entropy_of_mean(case: Case) -> Answer:
     own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
     if mixed - own < CLEAR_BITS:
         raise NotHere(
-            "The heads of this layer look alike here, so averaging them makes no clear difference; try another "
-            "sentence."
+            "For this sentence, the heads of this layer look alike, so averaging them makes no clear difference; "
+            "try another one."
         )
     values = {"own": own, "mixed": mixed, "more": mixed - own}
     return Answer(right="above", options=worded("above", "same", "below"), values=values)
@@ -161,7 +164,9 @@ def furthest_head(case: Case) -> Answer:
     far = distance(_layer(case)).mean(axis=-1)  # [head]
     order = [int(head) for head in np.argsort(-far, kind="stable")]
     if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
-        raise NotHere("Two heads have nearly the same value here; try another sentence.")
+        raise NotHere(
+            "For this sentence, two heads have nearly the same value, so there is no single answer; try another one."
+        )
     chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
     options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
     values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
@@ -173,7 +178,9 @@ def sharpest_writes_most(case: Case) -> Answer:
     sharp, most = case.at("sharp"), case.at("most")
     shares = written_shares(case, case.picked["kind"], case.at("layer"))
     if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
-        raise NotHere("Two heads have nearly the same value here; try another sentence.")
+        raise NotHere(
+            "For this sentence, two heads have nearly the same value, so there is no single answer; try another one."
+        )
     right = "yes" if sharp == most else "no"
     values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
     return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
@@ -205,7 +212,9 @@ def random_key_bias(case: Case) -> Answer:
     written(case, least=1)
     config, bias = case.checkpoint.config, KeyBias()
     if config.placing.adds == "turn" or config.qk_norm:
-        raise NotHere("This model rotates or normalises its keys after W_K, so a bias there does not cancel.")
+        raise NotHere(
+            "This model rotates or normalises its keys after W_K, so a bias added to them does not cancel out."
+        )
     moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
     values = {"do": str(bias), "size": bias.size, "moved": moved.by}
     return Answer(right=moved.verdict, options=worded("rounding", "visible"), values=values, variant=moved.verdict)

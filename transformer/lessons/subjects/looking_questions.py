@@ -47,9 +47,9 @@ def cross_maps(case: Case) -> np.ndarray:
     """The weights of the cross-attention, [layer, head, step, key], without a batch's padding."""
     trace = case.trace
     if "cross" not in anatomy(case.checkpoint.config).kinds:
-        raise NotHere("This model has no cross-attention; choose one with an encoder and a decoder.")
+        raise NotHere("This model has no cross-attention; choose a model with an encoder and a decoder.")
     if not trace.keeps_maps:
-        raise NotHere("The maps of this run are too large to be kept; try a shorter sentence.")
+        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
     return trace.maps("cross")[:, :, : trace.n_steps, : trace.n_tokens("encoder")]
 
 
@@ -94,7 +94,10 @@ def _strongest(case: Case, row: np.ndarray) -> Answer:
     if len(order) < 3:
         raise NotHere("The source has too few tokens to choose from; try a longer sentence.")
     if row[order[0]] - row[order[1]] < CLEAR:
-        raise NotHere("Two source tokens have nearly the same weight here; try another sentence.")
+        raise NotHere(
+            "For this sentence, two source tokens have nearly the same weight, so there is no single answer; try "
+            "another one."
+        )
     step = case.at("step")
     roles = _roles(own, step, len(row))
     chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
@@ -127,7 +130,7 @@ def weight_on_end(case: Case) -> Answer:
     weights, config = cross_maps(case), case.checkpoint.config
     n_keys = weights.shape[-1]
     if not config.source_end or case.trace.src_ids[n_keys - 1] != config.source_end[-1]:
-        raise NotHere("This model's source has no end mark; choose another checkpoint.")
+        raise NotHere("In this model, the source does not end with an end mark; choose another checkpoint.")
     if n_keys < 3:
         raise NotHere("The source has too few tokens to share the weight among; try a longer sentence.")
     share, even = float(weights[..., -1].mean()), 1 / n_keys

@@ -59,7 +59,9 @@ def pads_that_fit(case: Case) -> dict[str, Any]:
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
     if not (parts.reads and parts.writes):
-        raise NotHere("This model has only one stack; this step needs a source and a target to pad.")
+        raise NotHere(
+            "This step adds padding to a source and a target, but this model has only an encoder or only a decoder."
+        )
     if config.pad_id is None:
         raise NotHere("This model has no padding piece, so its batches are never padded.")
     room = config.max_len - max(len(trace.src_ids), len(trace.read_ids))
@@ -73,7 +75,10 @@ def closed_key(case: Case) -> dict[str, Any]:
     n = positions_read(case)
     config, trace = case.checkpoint.config, case.trace
     if config.mask_fill is not None:
-        raise NotHere("This model replaces closed scores with {fill:g}; it does not add −∞.", fill=config.mask_fill)
+        raise NotHere(
+            "This model replaces the scores of closed keys with {fill:g} instead of adding −∞ to them.",
+            fill=config.mask_fill,
+        )
     found = record_attention(case.checkpoint.model, (trace.src_ids,), (trace.read_ids,), kind="decoder", layer=0)
     scores = found.scores[0]  # [H, T, T]
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True)).astype(np.float64)
@@ -98,8 +103,8 @@ def positions_read(case: Case) -> int:
     if n < LEAST_READ:
         raise NotHere(
             say_n(
-                "The decoder reads {n} token here, and this step needs {least}; try a longer sentence.",
-                "The decoder reads {n} tokens here, and this step needs {least}; try a longer sentence.",
+                "The decoder reads only {n} token, but this step needs {least}; try a longer sentence.",
+                "The decoder reads only {n} tokens, but this step needs {least}; try a longer sentence.",
                 n,
                 least=LEAST_READ,
             )
@@ -126,7 +131,7 @@ def rows_moved(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
     if not beyond[at + 1 :].any():
-        raise NotHere("No later row changes visibly here; try another sentence.")
+        raise NotHere("For this sentence, no row after the replaced token changes visibly; try another one.")
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
     if before > moved.rounding:
@@ -143,7 +148,10 @@ def rows_moved_without_mask(case: Case) -> Answer:
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
     if taken <= moved.rounding:
-        raise NotHere("Even without the mask, no earlier row changes visibly here; try another sentence.")
+        raise NotHere(
+            "For this sentence, no row before the replaced token changes visibly, even without the mask; try "
+            "another one."
+        )
     values = {"taken": amount(taken), "before": at}
     return Answer(right="earlier", options=worded("same", "earlier", "none"), values=values)
 
@@ -167,7 +175,7 @@ def sides_moved_without_mask(case: Case) -> Answer:
     found = _padding(case)
     moves = {side: bool(one.taken.max() > one.rounding) for side, one in found.items()}
     if not moves["source"]:
-        raise NotHere("Even without the mask, the padding has no visible effect here; try another sentence.")
+        raise NotHere("For this sentence, the padding has no visible effect, even without the mask; try another one.")
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
     variant = "source_alone" if found["target"].taken.max() == 0 else right

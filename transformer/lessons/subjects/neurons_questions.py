@@ -120,7 +120,7 @@ def pushes(case: Case) -> Answer:
 def without_ffn(case: Case) -> Answer:
     """What becomes of the output if the last layer's feed-forward writes nothing."""
     if case.picked["side"] != "target":
-        raise NotHere("This model writes nothing, so no output can change.")
+        raise NotHere("This model writes nothing, so it has no output that could change.")
     change, trace = NoFeedForward(stack="decoder", layer=case.at("layer")), case.trace
     other = case.changed(change)
     same = sum(a == b for a, b in zip(trace.tgt_ids, other.tgt_ids, strict=False))
@@ -141,7 +141,8 @@ def nearest_piece(case: Case) -> Answer:
     own, found, piece = _near(case)
     if found.cosine[0] - found.cosine[1] < CLEAR:
         raise NotHere(
-            "The embeddings of two pieces are about equally close to that of the given piece; try another sentence."
+            "Two pieces have embeddings that are about equally close to the given piece, so there is no single "
+            "answer; try another sentence."
         )
     nearest = int(found.ids[0])
     beside = [case.trace.src_ids[place] for place in own_pieces(case)]
@@ -172,5 +173,5 @@ def _near(case: Case) -> tuple[int, neighbours.Neighbours, Callable[[int], str]]
     norms = neighbours.row_norms(table)
     found = neighbours.nearest(table, norms, own, count=FAR, by="cosine", allowed=allowed)
     if len(found.ids) < FAR:
-        raise NotHere("This table has too few pieces with a non-zero vector to compare.")
+        raise NotHere("This embedding table has too few non-zero vectors to compare.")
     return own, found, tokenizer.piece

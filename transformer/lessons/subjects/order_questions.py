@@ -34,7 +34,7 @@ def added_positions(case: Case) -> dict[str, Any]:
     """The stack that reads the sentence, where vectors of positions are added to it."""
     config = case.checkpoint.config
     if config.placing.adds != "table":
-        raise NotHere("This model adds no position vectors to its embeddings; choose another checkpoint.")
+        raise NotHere("This model does not add position vectors to its embeddings; choose another checkpoint.")
     stack = anatomy(config).stacks[0].name
     return {"stack": stack, "side": "source" if stack == "encoder" else "target"}
 
@@ -95,7 +95,7 @@ def _bag_of_words(case: Case) -> None:
             "A decoder-only model also knows the order from its causal mask; choose a checkpoint with an encoder."
         )
     if NoPositions.unfit(config) is not None:
-        raise NotHere("This model has no positions to remove; choose another checkpoint.")
+        raise NotHere("This model has no positional encoding that could be removed; choose another checkpoint.")
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -115,9 +115,7 @@ def embedding_and_position(case: Case) -> Answer:
         float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions")
     )
     if min(tokens, positions) <= 0:
-        raise NotHere(
-            "In this model, either the embedding or the position vector is 0, so there is nothing to compare."
-        )
+        raise NotHere("In this model, the embeddings or the position vectors are 0, so there is nothing to compare.")
     times = tokens / positions
     words = "position", "equal", "token", "token_much"
     right = words[bisect((1 / NEARLY, NEARLY, MUCH), times)]

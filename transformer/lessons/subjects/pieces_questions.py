@@ -41,7 +41,7 @@ def marked_piece(case: Case) -> dict[str, Any]:
     pieces = [case.trace.src_pieces[place] for place in own_pieces(case)]
     marked = [piece for piece in pieces if piece.startswith(SPACE_MARK)]
     if not marked:
-        raise NotHere("No piece of this sentence begins with the mark {mark}; try another one.", mark=SPACE_MARK)
+        raise NotHere("No piece of this sentence begins with the mark {mark}; try another sentence.", mark=SPACE_MARK)
     return {"piece": max(marked, key=len), "mark": SPACE_MARK}
 
 
@@ -66,7 +66,7 @@ def new_word(case: Case) -> Answer:
     tokenizer = case.checkpoint.src_tokenizer
     found = tokenizer.encode(str(case.picked["made"]))
     if any(tokenizer.is_special(i) for i in found.ids):
-        raise NotHere("This vocabulary lacks a letter of the sentence; try another one.")
+        raise NotHere("One of the letters in this sentence is not in the vocabulary; try another sentence.")
     right = "smaller" if len(found.ids) > 1 else "left_out"
     values = {"cut": " · ".join(found.pieces), "k": len(found.ids)}
     return Answer(right=right, options=worded("smaller", "unknown", "error", "left_out"), values=values)

@@ -22,7 +22,7 @@ def rate_at_the_end(case: Case) -> Answer:
     rates = _column(case, "learning_rate")
     first, last = float(rates[0]), float(rates[-1])
     if not 0 < last < NEARLY_NOTHING * float(rates.max()):
-        raise NotHere("None of the choices describes how the learning rate changed in this training.")
+        raise NotHere("None of the choices describes how the learning rate changed when this checkpoint was trained.")
     middle = float(rates[len(rates) // 2])
     values = {"first": f"{first:.6f}", "middle": f"{middle:.6f}", "last": f"{last:.6f}", "epochs": len(rates)}
     return Answer(right="falls", options=worded("stays", "falls", "rises", "waves"), values=values)
@@ -45,7 +45,9 @@ def training_above_dev(case: Case) -> Answer:
     loss, dev = (float(_column(case, name)[_kept(case)]) for name in ("loss", "dev_loss"))
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     if loss <= dev:
-        raise NotHere("In this training, the loss on the training file was lower than on the dev file.")
+        raise NotHere(
+            "When this checkpoint was trained, its loss was lower on the training file than on the dev file."
+        )
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
     options = worded("recipe", "seen", "easy", "overfitting")
     return Answer(right="recipe", options=options, values=values, variant="both" if dropout else "smoothing")

@@ -41,12 +41,12 @@ def written(case: Case, *, least: int) -> int:
     """How many pieces the model wrote, if these are as many as a step needs."""
     n_steps = case.trace.n_steps
     if not anatomy(case.checkpoint.config).writes:
-        raise NotHere("This encoder-only model writes nothing; choose one with a decoder.")
+        raise NotHere("This encoder-only model writes nothing; choose a model with a decoder.")
     if n_steps < least:
         raise NotHere(
             say_n(
-                "The output has {n} piece, and this step needs {least}; try a longer sentence.",
-                "The output has {n} pieces, and this step needs {least}; try a longer sentence.",
+                "The output has only {n} piece, but this step needs {least}; try a longer sentence.",
+                "The output has only {n} pieces, but this step needs {least}; try a longer sentence.",
                 n_steps,
                 least=least,
             )

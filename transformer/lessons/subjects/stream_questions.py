@@ -64,7 +64,7 @@ def lens_step(case: Case) -> dict[str, Any]:
 def source_token(case: Case) -> dict[str, Any]:
     """A piece of text in the middle of what the encoder reads."""
     if not anatomy(case.checkpoint.config).reads:
-        raise NotHere("This model has no encoder; choose one that reads the whole source at once.")
+        raise NotHere("This model has no encoder; choose a model that reads the whole source at once.")
     key = _middle(case)
     return {"key": key + 1, "token": case.trace.src_pieces[key]}
 
@@ -150,7 +150,10 @@ def largest_addition(case: Case) -> Answer:
     order = sorted(largest, key=lambda part: -largest[part][0])
     (most, layer), (second, _) = largest[order[0]], largest[order[1]]
     if most < CLEAR * second:
-        raise NotHere("Two kinds of sub-layers add about the same amount here; try another sentence.")
+        raise NotHere(
+            "For this sentence, two kinds of sub-layers add about equally much to the stream, so there is no "
+            "single answer; try another one."
+        )
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
     return Answer(right=order[0], options=worded(*largest), values=values, variant=order[0])
 
@@ -174,7 +177,7 @@ def standardised(case: Case) -> Answer:
     """Over which numbers a norm takes its mean and its deviation."""
     config, place = case.checkpoint.config, place_of(case, case.picked)
     if config.norm_kind in ("none", "rms"):
-        raise NotHere("This model has no layer norm that subtracts a mean; choose another checkpoint.")
+        raise NotHere("This model has no layer norm that subtracts the mean; choose another checkpoint.")
     n_tokens = case.trace.n_tokens(place.stack)
     if n_tokens < 3:
         raise NotHere("The comparison needs at least three tokens; try a longer sentence.")
@@ -204,7 +207,9 @@ def settled_depth(case: Case) -> Answer:
     lens = logit_lens(case.checkpoint, case.trace, top=1).by_layer()
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
-        raise NotHere("The piece written here is not the model's own first choice; try another sentence.")
+        raise NotHere(
+            "The piece at this step of the output is not the model's own first choice; try another sentence."
+        )
     if not last:
         raise NotHere("This decoder has no layers.")
     among = [*dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])][:MOST_CHOICES]
@@ -279,7 +284,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
         changes = tuple(Replace(place=place, piece=i) for place, i in pairs if i != trace.src_ids[place])
         if 2 * len(changes) > len(others):
             return sentence, changes
-    raise NotHere("The card of this checkpoint has no other sentence from which pieces could be taken.")
+    raise NotHere("The model card of this checkpoint has no other sentence to take pieces from.")
 
 
 def silent_sublayers(case: Case) -> Answer:
@@ -311,7 +316,7 @@ def _path(case: Case) -> tuple[str, list[str], int]:
     """The site of the stream after the last layer, the sites of all that was added to it, and the token's row."""
     config, place = case.checkpoint.config, place_of(case, case.picked)
     if config.norm != "pre":
-        raise NotHere("This is not a pre-norm model; choose a checkpoint with its norms before the sub-layers.")
+        raise NotHere("This is not a pre-norm model; choose a checkpoint whose norms come before the sub-layers.")
     stack = anatomy(config).stack(place.stack)
     added = [f"{stack.name}.{layer}.{part}.output" for layer in range(stack.n_layers) for part in stack.sublayers]
     return f"{stack.name}.{stack.n_layers - 1}.output", added, place.row

@@ -51,8 +51,8 @@ def reference(case: Case) -> dict[str, Any]:
                 "own": score.own_pieces[missed],
             }
     raise NotHere(
-        "No suitable output was found: it must be close to the model's own, but differ from it early enough. Try a "
-        "longer sentence."
+        "No suitable output was found: it must be close to the model's own output but differ from it early enough. "
+        "Try a longer sentence."
     )
 
 
@@ -90,7 +90,7 @@ def smoothing_of(case: Case) -> float:
     """How far the labels were smoothed."""
     said: Any = case.checkpoint.card.training.get("smoothing")
     if not isinstance(said, float) or not 0 < said < 1:
-        raise NotHere("The card of this checkpoint does not say that it was trained with label smoothing.")
+        raise NotHere("The model card of this checkpoint does not state that label smoothing was used in training.")
     return said
 
 
@@ -121,7 +121,7 @@ def kept_epoch(case: Case) -> Answer:
     curve = curve_of(case)
     kept, epochs = case.checkpoint.card.training.get("epochs"), curve.epochs
     if kept not in epochs or len(epochs) < MOST_CHOICES:
-        raise NotHere("The card and training.csv of this checkpoint do not say which epoch was kept.")
+        raise NotHere("The model card and training.csv of this checkpoint do not state which epoch was kept.")
     if kept != curve.best_epoch() or "loss" not in curve.columns:
         raise NotHere("According to training.csv, this checkpoint was not chosen by its score on a dev file.")
     row, last = epochs.index(kept), epochs[-1]
@@ -204,9 +204,11 @@ def costliest_piece(case: Case) -> Answer:
     order = [int(place) for place in np.argsort(-score.losses, kind="stable")]
     top, least = order[0], order[-1]
     if len(order) < 3:
-        raise NotHere("The output that was found has too few pieces to choose from; try a longer sentence.")
+        raise NotHere("The reference has too few pieces to choose from; try a longer sentence.")
     if score.losses[top] - score.losses[order[1]] < CLEAR_NATS:
-        raise NotHere("Two pieces have nearly the same loss here; try another sentence.")
+        raise NotHere(
+            "For this sentence, two pieces have nearly the same loss, so there is no single answer; try another one."
+        )
     chosen = list(dict.fromkeys([top, least, order[1], order[len(order) // 2]]))[:MOST_CHOICES]
     options = tuple(Option(f"piece-{place + 1}", f"{place + 1} · {score.pieces[place]}") for place in sorted(chosen))
     values = {
@@ -232,7 +234,7 @@ def what_is_read_next(case: Case) -> Answer:
     reads = score.reads[missed + 1]
     right = "right" if reads == score.pieces[missed] else "own"
     if score.own_pieces[missed] == score.pieces[missed]:
-        raise NotHere("Both pieces look the same here; try another sentence.")
+        raise NotHere("For this sentence, the two pieces to compare look the same; try another one.")
     options = (Option("right", score.pieces[missed]), Option("own", score.own_pieces[missed]))
     return Answer(right=right, options=(*options, Option("nothing")), values={"reads": reads})
 
@@ -251,7 +253,7 @@ def _missed(case: Case) -> tuple[Score, int]:
     score = judge(case.checkpoint, case.trace.query, case.picked["reference"])
     missed = first_miss(score)
     if missed is None or missed >= len(score) - 1:
-        raise NotHere("The model would have written this whole reference itself; try another sentence.")
+        raise NotHere("The model would write this whole reference on its own; try another sentence.")
     return score, missed
 
 

@@ -50,7 +50,7 @@ def built_head(case: Case) -> dict[str, Any]:
 def own_row(case: Case) -> dict[str, Any]:
     """A head of the first layer of self-attention over the source: the one whose largest weight is nearest to 0.6."""
     if "encoder" not in case.trace.kinds:
-        raise NotHere("This step looks at an encoder, and this model has none.")
+        raise NotHere("This step looks at an encoder, but this model has none.")
     return _weight(case, "encoder", layer=0)
 
 
@@ -73,12 +73,17 @@ def row_of_shares(case: Case) -> dict[str, Any]:
 def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, Any]:
     trace = case.trace
     if not trace.keeps_maps:
-        raise NotHere("This sentence is too long for its maps to be kept; try a shorter one.")
+        raise NotHere("This sentence is too long for its attention maps to be kept; try a shorter one.")
     if not plain_scores(case.checkpoint.config):
-        raise NotHere("This step is about scores computed as q · k / √d_head; this model computes them differently.")
+        raise NotHere(
+            "This step is about scores computed as q · k / √d_head, but this model computes them differently."
+        )
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
-        raise NotHere("This row sees fewer than three keys, too few to compare their weights; try a longer sentence.")
+        raise NotHere(
+            "The query of this row sees fewer than three keys, too few to compare their weights; try a longer "
+            "sentence."
+        )
     stack = EVERY_PART.attention(kind).stack
     d_head = case.checkpoint.config.of(stack).d_head
     return {
@@ -132,7 +137,9 @@ def best_key(case: Case) -> Answer:
     order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
     best, second = order[0], order[1]
     if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
-        raise NotHere("Two keys fit about equally well here, so there is no single answer; try another sentence.")
+        raise NotHere(
+            "Two keys fit this query about equally well, so there is no single answer; try another sentence."
+        )
     straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
     chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
     chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
@@ -160,7 +167,7 @@ def scaling_effect(case: Case) -> Answer:
     kept = np.array_equal(order, divided)
     before, after = float(raw.max()), float(scaled.max())
     if abs(before - after) < ROUNDED:
-        raise NotHere("All keys fit this query about equally well, so the division changes too little to see.")
+        raise NotHere("All keys fit this query about equally well, so dividing by √d_head changes too little to see.")
     right = "changes" if not kept else ("falls" if after < before else "rises")
     return Answer(right=right, options=worded("falls", "rises", "changes"), values={"raw": before, "w": after})
 
@@ -324,7 +331,8 @@ def nearest_similarity(case: Case) -> Answer:
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     if apart[second] - apart[first] < CLEARLY:
         raise NotHere(
-            "Two of these similarities give weights about equally close to the model's own; try another sentence."
+            "Two of these similarity functions give weights that are about equally close to the model's own "
+            "weights; try another sentence."
         )
     do = str(OtherSimilarity(*place, how=first, sigma=sigma))
     values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}

@@ -90,7 +90,7 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
         )
     if (length := len(write(interventions))) > MAX_CHARACTERS:
         raise QueryError(
-            "these changes take {length:,} characters in an address; the limit is {most:,}. Make fewer changes.",
+            "these changes take up {length:,} characters in an address; the limit is {most:,}. Make fewer changes.",
             length=length,
             most=MAX_CHARACTERS,
         )
@@ -126,7 +126,9 @@ def from_record(record: Any) -> Intervention:
     """Read what `to_record` wrote; a QueryError if it is something else."""
     word = record.get("change") if isinstance(record, dict) else None
     if not isinstance(word, str) or word not in KINDS:
-        raise QueryError("interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record))
+        raise QueryError(
+            "interventions: found {found}, expected the form that `Query.to_json` writes.", found=shown(record)
+        )
     return KINDS[word].from_record(record)
 
 
@@ -145,7 +147,7 @@ def _parse_one(text: str) -> Intervention:
     kind = KINDS.get(match[1]) if match else None
     if match is None or kind is None:
         raise QueryError(
-            "found the change {text}, expected a form like {example}.",
+            "the change {text} is not valid; expected a form like {example}.",
             text=shown(text),
             example=str(ZeroHead("cross", 2, 0)),
         )

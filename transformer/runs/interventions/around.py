@@ -46,7 +46,7 @@ class _OfSublayer(LayerChange):
             "decoder" not in self.stacks(config) or "cross" not in anatomy(config).kinds
         ):
             raise ChangeError(
-                "{change} names cross-attention, which this model does not have there.", change=str(self)
+                "{change} names cross-attention, but this model has none in the chosen part.", change=str(self)
             )
 
     def around(self, config: ModelConfig) -> list[str]:
@@ -59,7 +59,7 @@ class NoResidual(_OfSublayer):
     title = say("No residual connection")
     about = say(
         "A sub-layer's output replaces the residual stream instead of being added to it, so a token's own vector "
-        "is lost; He et al. (2016), section 3.1."
+        "is lost (He et al., 2016, section 3.1)."
     )
 
     @classmethod
@@ -91,8 +91,9 @@ class NoNorm(_OfSublayer):
     word = "nonorm"
     title = say("No norm")
     about = say(
-        "Vectors pass through unchanged: they are neither normalised nor scaled by learned parameters. With all "
-        "norms of all layers chosen, the final norm is also removed, and the norm of the embedding if there is one."
+        "Vectors pass through unchanged: they are neither normalised nor scaled by learned parameters. If you "
+        "choose all norms of all layers, the final norm is also removed, and so is the norm of the embedding if "
+        "there is one."
     )
 
     @classmethod
@@ -102,9 +103,12 @@ class NoNorm(_OfSublayer):
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.sublayer == "final" and not config.final_norm:
-            raise ChangeError("{change} names the final norm; this model has none.", change=str(self))
+            raise ChangeError("{change} names the final norm, but this model has none.", change=str(self))
         if self.sublayer == "final" and self.layer is not None:
-            raise ChangeError("{change} names a layer; the final norm comes after all layers.", change=str(self))
+            raise ChangeError(
+                "{change} names a layer for the final norm, but the final norm comes after all layers.",
+                change=str(self),
+            )
 
     def told(self) -> str:
         if self.sublayer == "final":
@@ -128,8 +132,8 @@ class SwapNorms(StackChange):
     title = say("Pre-norm and post-norm swapped")
     about = say(
         "Pre-norm becomes post-norm, or the other way round. The same happens when trained weights are loaded into "
-        "a program written for the other kind. A final norm stays, but none is added. Xiong et al. (2020), section "
-        "3."
+        "a program written for the other kind. A final norm stays, but none is added (Xiong et al., 2020, section "
+        "3)."
     )
 
     @classmethod
@@ -137,7 +141,10 @@ class SwapNorms(StackChange):
         if config.norm_kind == "none":
             return say("This model has no norms to swap.")
         if config.norm == "both":
-            return say("This model has norms before and after its sub-layers; there is no other place for them.")
+            return say(
+                "This model already has norms both before and after its sub-layers, so there is no other place for "
+                "them."
+            )
         if config.parallel_residual:
             return say(
                 "In each layer of this model, both sub-layers read the same vectors, so there is no sum between "
@@ -181,8 +188,8 @@ class EmbeddingScale(StackChange):
     title = say("Another embedding scale")
     about = say(
         "Token embeddings are multiplied by this number before positions are added: by √d_model in Vaswani et al. "
-        "(2017), section 3.4, or by 1 in models without a scale. If the number is too large, it drowns out the "
-        "positions; if it is too small, the positions drown out the tokens."
+        "(2017), section 3.4, or by 1 in models without a scale. If the number is too large, the tokens drown out "
+        "the positions; if it is too small, the positions drown out the tokens."
     )
 
     def told(self) -> str:
@@ -211,7 +218,8 @@ class Skip(PartChange):
     word = "skip"
     title = say("A layer or a sub-layer is skipped")
     about = say(
-        "The stream bypasses the part unchanged, and the part's norm is skipped too. Veit et al. (2016), section 4.1."
+        "The stream bypasses the skipped part unchanged, and the norm of that part is skipped, too. Veit et al. "
+        "(2016), section 4.1."
     )
 
     @property

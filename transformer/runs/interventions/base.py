@@ -81,7 +81,7 @@ class Intervention:
         names = {name: field for field, (name, _) in spelled(cls).items()}
         if record.keys() != {"change", *names}:
             raise QueryError(
-                "interventions: found {found}, expected what `Query.to_json` writes.", found=shown(record)
+                "interventions: found {found}, expected the form that `Query.to_json` writes.", found=shown(record)
             )
         return cls(**{field: record[name] for name, field in names.items()})
 
@@ -93,7 +93,7 @@ class Intervention:
         if len(parts) != len(fields):
             expected = ".".join(str(spelling.label).lower() for _, spelling in fields.values())
             raise QueryError(
-                "found the change {text}, expected {word} with these fields: {fields}.",
+                "the change {text} is not valid; expected {word} with these fields: {fields}.",
                 text=shown(f"{cls.word}-{text}"),
                 word=cls.word,
                 fields=expected or "-",
@@ -103,7 +103,7 @@ class Intervention:
             return cls(**dict(zip(fields, read, strict=True)))
         except QueryError as error:
             raise QueryError(
-                "found the change {text}; {problem}", text=shown(f"{cls.word}-{text}"), problem=error.sentence
+                "in the change {text}: {problem}", text=shown(f"{cls.word}-{text}"), problem=error.sentence
             ) from None
 
     @property

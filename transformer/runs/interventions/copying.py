@@ -39,7 +39,8 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
             other: Other = ground.other(source, wanted)
         except QueryError as error:
             raise ChangeError(
-                "the other sentence of a change cannot be read: {problem}", problem=error.sentence
+                "the other sentence, from which a change takes values, cannot be read: {problem}",
+                problem=error.sentence,
             ) from None
         return {site: value.clone() for site, value in other.values.items()}
 
@@ -50,8 +51,8 @@ def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
     """See that another run's values [1, ..., tokens, width] have as many heads as those here, or raise an error."""
     if other.shape[1:-2] != here.shape[1:-2]:
         raise ChangeError(
-            "{change} takes {there} heads from a run of the unchanged model, but this run has {here}. Remove the "
-            "change to the number of heads.",
+            "{change} takes {there} heads from a run of the unchanged model, but this run has {here} heads. Remove "
+            "the change to the number of heads.",
             change=str(change),
             there=other.size(1),
             here=here.size(1),
@@ -65,8 +66,8 @@ class CopyMap(HeadChange, kw_only=True):
     group = "rows"
     title = say("A head's map is taken from another sentence")
     about = say(
-        "For a map over the source, the other sentence must have the same number of tokens. Decoder rows that the "
-        "other run does not have stay unchanged. Vig et al. (2020), section 3."
+        "For an attention map over the source, the other sentence must have the same number of tokens as the "
+        "source. Decoder rows that the other run does not have stay unchanged. Vig et al. (2020), section 3."
     )
 
     def told(self) -> str:
@@ -101,8 +102,8 @@ class CopyMap(HeadChange, kw_only=True):
         wrong = [n for n in here.tolist() if n != n_keys]
         if wrong:
             raise ChangeError(
-                "{change} takes a map over {there} tokens; this source has {here}. Choose a sentence with the same "
-                "number.",
+                "{change} takes an attention map over {there} tokens, but this source has {here}. Choose a "
+                "sentence with the same number of tokens.",
                 change=str(self),
                 there=n_keys,
                 here=wrong[0],
@@ -172,7 +173,7 @@ class Patch(PartChange, kw_only=True):
     def agree(self) -> None:
         if self.value in _OF_STACK and self.layer is not None:
             raise QueryError(
-                "{value} does not belong to a layer; found layer {layer}, expected all.",
+                "{value} does not belong to a single layer; choose all layers instead of layer {layer}.",
                 value=PATCHED[self.value],
                 layer=self.layer + 1,
             )
@@ -219,8 +220,8 @@ class Patch(PartChange, kw_only=True):
         else:
             if self.token >= other.size(-2):
                 raise ChangeError(
-                    "{change} names token {place}; the other sentence has {n} tokens there. Choose a token that "
-                    "both sentences have.",
+                    "{change} names token {place}, but the run of the other sentence has only {n} tokens. Choose a "
+                    "token that both runs have.",
                     change=str(self),
                     place=self.token + 1,
                     n=other.size(-2),

@@ -60,16 +60,16 @@ class MeanHead(HeadChange):
     """
 
     word = "mean"
-    title = say("A head writes its mean")
+    title = say("A head writes its mean output")
     about = say(
-        "At every token, the head writes its mean: over the source, or over the tokens that the decoder has read "
-        "so far. Wang et al. (2022), section 2."
+        "At every token, the head writes the mean of its output: over the source, or over the tokens that the "
+        "decoder has read so far. Wang et al. (2022), section 2."
     )
 
     def told(self) -> str:
         if self.kind == "encoder":
-            return say("{head}: writes its mean over the source", head=self.name)
-        return say("{head}: writes its mean over the tokens so far", head=self.name)
+            return say("{head}: writes its mean output over the source", head=self.name)
+        return say("{head}: writes its mean output over the tokens so far", head=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         where = self.where(ground.config)
@@ -94,13 +94,13 @@ def _mean_so_far(heads: Tensor, offset: int) -> Tensor:
 
 class Uniform(HeadChange):
     word = "uniform"
-    title = say("A head looks at all keys equally")
+    title = say("A head attends to all keys equally")
     about = say(
         "Every key that the query may see has the same weight, so the head writes the mean of these keys' values."
     )
 
     def told(self) -> str:
-        return say("{head}: looks at all keys equally", head=self.name)
+        return say("{head}: attends to all keys equally", head=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         return (UnderMask(self.where(ground.config), "weights", _alike, head=self.head),)
@@ -118,10 +118,10 @@ class Temper(HeadChange, kw_only=True):
     temperature: float = number(say("Temperature"), 0.0, MOST, 0.5)
 
     word = "temper"
-    title = say("A head looks more sharply or more softly")
+    title = say("A head's attention is sharpened or softened")
     about = say(
         "The head's scores are divided by a temperature before the softmax. A temperature of 0 puts all weight on "
-        "the best key, like a look-up. Graves et al. (2014), section 3.3.1."
+        "the best-matching key, like a look-up. Graves et al. (2014), section 3.3.1."
     )
 
     def agree(self) -> None:
@@ -136,7 +136,7 @@ class Temper(HeadChange, kw_only=True):
 
     def told(self) -> str:
         if self.temperature == 0.0:
-            return say("{head}: all weight is on the best key", head=self.name)
+            return say("{head}: all weight is on the best-matching key", head=self.name)
         return say("{head}: scores are divided by {temperature:g}", head=self.name, temperature=self.temperature)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:

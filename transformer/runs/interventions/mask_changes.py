@@ -36,8 +36,8 @@ CAUSAL: Final[dict[str, str]] = {
     "off": say("Off: every query sees all keys"),
     "hidden": say("Off by one: a query does not see itself"),
     "peek": say("Off by one: a query sees the next token"),
-    "inverted": say("Inverted: only what comes after"),
-    "transposed": say("Transposed: itself and what comes after"),
+    "inverted": say("Inverted: a query sees only later tokens"),
+    "transposed": say("Transposed: a query sees itself and later tokens"),
 }
 _TOLD: Final[dict[str, Sentence]] = {
     "off": say("Decoder self-attention: no causal mask"),
@@ -62,8 +62,8 @@ class CausalMask(Intervention):
     group = "masks"
     title = say("A wrong causal mask")
     about = say(
-        "The causal mask lets a token see only itself and what came before it; Vaswani et al. (2017), section "
-        "3.2.3. While the model writes, nothing follows the last token, but a wrong mask can let earlier tokens "
+        "The causal mask lets a token see only itself and what came before it (Vaswani et al., 2017, section "
+        "3.2.3). While the model writes, nothing follows the last token, but a wrong mask can let earlier tokens "
         "see later ones."
     )
 
@@ -90,7 +90,7 @@ class CausalMask(Intervention):
 
 PADDING: Final[dict[str, str]] = {
     "off": say("Off: padding is read like words"),
-    "rows": say("On the wrong axis: rows of padding are closed"),
+    "rows": say("On the wrong axis: closes the rows of padding instead of its columns"),
 }
 
 
@@ -110,22 +110,24 @@ class PaddingMask(AttentionChange):
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.pad_id is None:
-            return say("This model has no padding piece, and so no padding mask.")
+            return say("This model has no padding piece, so it has no padding mask.")
         return None
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.how == "rows" and self.where == "cross":
             raise ChangeError(
-                "{change} names the rows of cross-attention; these are target tokens, but the padding is in the "
-                "source.",
+                "{change} closes rows of cross-attention, but these rows are target tokens, and the padding is in "
+                "the source.",
                 change=str(self),
             )
 
     def told(self) -> str:
         if self.how == "off":
             return say("{attention}: no padding mask", attention=self.name)
-        return say("{attention}: the padding mask closes rows", attention=self.name)
+        return say(
+            "{attention}: the padding mask closes rows (queries) instead of columns (keys)", attention=self.name
+        )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Changes what is known of padding before masks are made of it; each token is closed or open by itself."""
@@ -152,12 +154,12 @@ class LocalWindow(AttentionChange):
     group = "masks"
     title = say("A local window")
     about = say(
-        "A query sees itself and this many tokens on each side, as far as its masks allow; Beltagy et al. (2020), "
-        "section 3.1. In cross-attention, the window is centred on the query's own position in the source."
+        "A query sees itself and this many tokens on each side, as far as its masks allow (Beltagy et al., 2020, "
+        "section 3.1). In cross-attention, the window is centred on the query's own position in the source."
     )
 
     def told(self) -> str:
-        return say("{attention}: a window of {n:,} on each side", attention=self.name, n=self.width)
+        return say("{attention}: local window (tokens on each side: {n:,})", attention=self.name, n=self.width)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         chosen = [one for one in self.chosen(ground.config) if self.where == one.kind or one.kind in SELF]
@@ -173,13 +175,13 @@ class DilatedWindow(LocalWindow):
     word = "dilated"
     title = say("A dilated window")
     about = say(
-        "A query sees itself and this many tokens on each side, with gaps between them; Beltagy et al. (2020), "
-        "section 3.1."
+        "A query sees itself and this many tokens on each side, with gaps between them (Beltagy et al., 2020, "
+        "section 3.1)."
     )
 
     def told(self) -> str:
         return say(
-            "{attention}: a window of {n:,} on each side in steps of {step:,}",
+            "{attention}: dilated window (tokens on each side: {n:,}, step: {step:,})",
             attention=self.name,
             n=self.width,
             step=self.step,
@@ -196,13 +198,13 @@ class GlobalTokens(LocalWindow):
     word = "global"
     title = say("Global and local attention")
     about = say(
-        "A query sees itself and this many tokens on each side. The first tokens see all other tokens and are seen "
-        "by all of them, as far as the masks allow. Beltagy et al. (2020), section 3.1."
+        "A query sees itself and this many tokens on each side. The global tokens, which come first, see all other "
+        "tokens and are seen by all of them, as far as the masks allow. Beltagy et al. (2020), section 3.1."
     )
 
     def told(self) -> str:
         return say(
-            "{attention}: a window of {n:,} on each side, the first {first:,} global",
+            "{attention}: local window (tokens on each side: {n:,}, global tokens: {first:,})",
             attention=self.name,
             n=self.width,
             first=self.first,

@@ -38,8 +38,8 @@ def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
     if where >= len(ids):
         raise ChangeError(
             say_n(
-                "{change} names token {place} of the source, which has {n} token. Choose one of them.",
-                "{change} names token {place} of the source, which has {n} tokens. Choose one of them.",
+                "{change} names token {place}, but the source has only {n} token. Choose that token.",
+                "{change} names token {place}, but the source has only {n} tokens. Choose one of them.",
                 len(ids),
                 change=str(change),
                 place=where + 1,
@@ -74,20 +74,20 @@ class SourceChange(PieceChange):
 
 class Replace(SourceChange):
     # The id of the piece that is read there.
-    piece: int = whole(say("Piece that is read there"), 0, MAX_VOCAB - 1, what="source_piece")
+    piece: int = whole(say("Piece to read instead"), 0, MAX_VOCAB - 1, what="source_piece")
 
     word = "replace"
     title = say("A piece of the source is replaced")
     about = say(
-        "The model reads another piece in its place; everything else stays unchanged. Sinha et al. (2021) do this "
-        "with words."
+        "At this token, the model reads a different piece; everything else stays unchanged. Sinha et al. (2021) do "
+        "this with words."
     )
 
     def check(self, config: ModelConfig) -> None:
         super().check(config)
         if self.piece >= config.src_vocab_size:
             raise ChangeError(
-                "{change} names piece {piece}; the source's pieces have the ids 0 to {last:,}.",
+                "{change} names piece {piece}, but the source's pieces have the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.src_vocab_size - 1,
@@ -120,7 +120,7 @@ class Drop(SourceChange):
         left = ids[: self.place] + ids[self.place + 1 :]
         if all(i == config.pad_id for i in left):
             raise ChangeError(
-                "{change} leaves nothing to read; give the source more pieces, or replace this one.",
+                "{change} leaves nothing to read; give the source more pieces, or replace this piece instead.",
                 change=str(self),
             )
         return left
@@ -132,7 +132,10 @@ class Swap(PieceChange):
 
     word = "swap"
     title = say("Two pieces of the source change places")
-    about = say("The same pieces in a different order; each piece gets the position of its new place.")
+    about = say(
+        "The pieces stay the same, but in a different order; each piece gets the positional encoding of its new "
+        "position."
+    )
 
     @property
     def target(self) -> tuple[object, ...]:
@@ -141,7 +144,9 @@ class Swap(PieceChange):
 
     def agree(self) -> None:
         if self.first == self.second:
-            raise QueryError("token {place} cannot change places with itself; name two tokens.", place=self.first + 1)
+            raise QueryError(
+                "token {place} cannot change places with itself; name two different tokens.", place=self.first + 1
+            )
 
     def told(self) -> str:
         return say("Source: tokens {a} and {b} change places", a=self.first + 1, b=self.second + 1)
@@ -177,13 +182,14 @@ class Pads(PieceChange):
     word = "pads"
     title = say("Padding after the source")
     about = say(
-        "Like the padding after a short sentence in a batch. It changes the result only if there is no padding mask."
+        "This is like the padding after a short sentence in a batch. The padding changes the result only if there "
+        "is no padding mask."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.pad_id is None:
-            return say("This model has no padding piece, so none can be appended.")
+            return say("This model has no padding piece, so no padding can be appended.")
         if not anatomy(config).reads:
             return say(
                 "This is a decoder-only model: it continues where its prompt ends, so no padding can be placed there."
@@ -191,14 +197,16 @@ class Pads(PieceChange):
         return None
 
     def told(self) -> str:
-        return say_n("Source: {n} piece of padding after it", "Source: {n} pieces of padding after it", self.count)
+        return say_n(
+            "Source: followed by {n} piece of padding", "Source: followed by {n} pieces of padding", self.count
+        )
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
         room = config.max_len - len(ids)
         if self.count > room:
             raise ChangeError(
-                "{change} makes the source {n} tokens long; this model reads at most {most}. Append fewer pieces "
-                "of padding, or shorten the source.",
+                "{change} makes the source {n} tokens long, but this model reads at most {most}. Append fewer "
+                "pieces of padding, or shorten the source.",
                 change=str(self),
                 n=len(ids) + self.count,
                 most=config.max_len,
@@ -208,11 +216,11 @@ class Pads(PieceChange):
 
 class Blank(SourceChange):
     word = "blank"
-    title = say("A source embedding is 0")
+    title = say("A source token's embedding is set to 0")
     about = say("The token carries only its position, which is added as usual. Li et al. (2016), section 4.")
 
     def told(self) -> str:
-        return say("Source, token {place}: its embedding is 0", place=self.place + 1)
+        return say("Source, token {place}: its embedding is set to 0", place=self.place + 1)
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
         check_place(self, self.place, ids)
@@ -235,7 +243,7 @@ class Insist(PieceChange):
     """One step writes a piece that is named. If the output ends before it, nothing is insisted on."""
 
     step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
-    piece: int = whole(say("Piece that is written there"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
+    piece: int = whole(say("Piece to write"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
 
     word = "insist"
     title = say("A piece of the output is required")
@@ -254,7 +262,7 @@ class Insist(PieceChange):
         super().check(config)
         if self.piece >= config.tgt_vocab_size:
             raise ChangeError(
-                "{change} names piece {piece}; the output's pieces have the ids 0 to {last:,}.",
+                "{change} names piece {piece}, but the output's pieces have the ids 0 to {last:,}.",
                 change=str(self),
                 piece=self.piece,
                 last=config.tgt_vocab_size - 1,
@@ -278,8 +286,8 @@ def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int
             continue
         if one.step >= most:
             raise ChangeError(
-                "{change} names step {step}; this run writes at most {most}. Choose an earlier step, or allow more "
-                "pieces.",
+                "{change} names step {step}, but this run writes at most {most} pieces. Choose an earlier step, or "
+                "allow more pieces.",
                 change=str(one),
                 step=one.step + 1,
                 most=most,
@@ -287,7 +295,7 @@ def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int
         if one.step < len(forced) and forced[one.step] != one.piece:
             raise ChangeError(
                 "{change} contradicts the forced beginning of the output, which has piece {piece} at that step. "
-                "Leave one of them out.",
+                "Leave out either the change or the forced beginning.",
                 change=str(one),
                 piece=forced[one.step],
             )

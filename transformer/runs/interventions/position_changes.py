@@ -31,7 +31,10 @@ class _OfPositions(StackChange):
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.placing.adds == "nothing":
-            return say("This model has no positions: only its causal mask, if it has one, gives order.")
+            return say(
+                "This model has no positional encoding: only its causal mask, if it has one, shows the order of "
+                "tokens."
+            )
         return None
 
     def _moved(self, ground: Ground, moves: Callable[[Tensor], Tensor]) -> Visitor:
@@ -57,8 +60,9 @@ class NoPositions(_OfPositions):
     word = "unplaced"
     title = say("No positions")
     about = say(
-        "Nothing tells the model where a token is: position vectors or biases are 0, or queries and keys are not "
-        "rotated. Without order, an encoder reads a bag of words; Vaswani et al. (2017), section 3.5."
+        "Nothing tells the model where a token is: its position vectors or biases are 0, or its queries and keys "
+        "are not rotated. Without positions, an encoder reads only a bag of words (Vaswani et al., 2017, section "
+        "3.5)."
     )
 
     def told(self) -> str:
@@ -77,9 +81,9 @@ class ShiftPositions(_OfPositions):
     word = "shift"
     title = say("Positions shifted")
     about = say(
-        "All tokens move by this many positions. With a table of positions, the model reads rows that it was not "
-        "trained to read there. Positions inside attention depend only on distances. These stay the same, so "
-        "nothing changes."
+        "All tokens move by this many positions. With a table of positions, each token then gets a row other than "
+        "the one used for its place in training. Positions inside attention depend only on distances, which stay "
+        "the same, so nothing changes."
     )
 
     def told(self) -> str:
@@ -96,7 +100,7 @@ class ScalePositions(_OfPositions):
     title = say("Positions scaled")
     about = say(
         "The effect of positions is multiplied by a factor: the vectors of a table, a bias, or the angles by which "
-        "queries and keys rotate. Position interpolation does this with a factor below 1; Chen et al. (2023)."
+        "queries and keys rotate. Position interpolation does this with a factor below 1 (Chen et al., 2023)."
     )
 
     def told(self) -> str:
@@ -117,7 +121,7 @@ class ShufflePositions(_OfPositions):
     """
 
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives the shuffle
-    among: int = whole(say("Places in a group"), 2, 512, 8)  # the first group from the first place on
+    among: int = whole(say("Positions per group"), 2, 512, 8)  # the first group from the first place on
 
     word = "misplaced"
     title = say("Positions shuffled")

@@ -28,10 +28,10 @@ class RoundWeights(Intervention):
 
     word = "bits"
     group = "layers"
-    title = say("Weights rounded to few bits")
+    title = say("Weights rounded to a few bits")
     about = say(
         "Every row of a matrix or an embedding table is rounded to whole multiples of its largest absolute value "
-        "divided by 127 (by 7 with 4 bits); norms and biases stay unchanged. Nagel et al. (2021), section 2.2."
+        "divided by 127 (by 7 with 4 bits); norms and biases stay unchanged (Nagel et al., 2021, section 2.2)."
     )
 
     def told(self) -> str:
@@ -72,8 +72,8 @@ class KeepDropout(Intervention):
     title = say("Dropout as in training")
     about = say(
         "In the sum of embeddings and positions, and in every sub-layer's output, numbers are set to 0 at random. "
-        "The rest are divided by 1 minus the rate, as in training. It is as if somebody forgot to switch dropout "
-        "off; Srivastava et al. (2014), Vaswani et al. (2017), section 5.4."
+        "The rest are divided by 1 minus the rate, as in training. The effect is as if dropout had not been "
+        "switched off (Srivastava et al., 2014; Vaswani et al., 2017, section 5.4)."
     )
 
     def told(self) -> str:

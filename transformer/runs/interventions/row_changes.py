@@ -89,8 +89,8 @@ class Mute(KeyChange, kw_only=True):
     word = "mute"
     title = say("A key is muted")
     about = say(
-        "The key's weight is set to 0. If renormalised, the other weights of the row sum to 1 again. Serrano and "
-        "Smith (2019), section 3."
+        "The key's weight is set to 0. If the other weights of the row are renormalised, they sum to 1 again. "
+        "Serrano and Smith (2019), section 3."
     )
 
     def told(self) -> str:
@@ -112,8 +112,8 @@ class Force(KeyChange, kw_only=True):
     word = "force"
     title = say("All weight is put on one key")
     about = say(
-        "Every row that may see this key gives it weight 1. The other rows stay unchanged and still give it no "
-        "weight. Jain and Wallace (2019), section 4.2, set weights in this way."
+        "Every query that may see this key gives it weight 1. The rows of all other queries stay unchanged and "
+        "give it no weight. Jain and Wallace (2019), section 4.2, set weights in this way."
     )
 
     @property
@@ -140,8 +140,8 @@ class Weigh(RowChange, kw_only=True):
     word = "weigh"
     title = say("A row's weights are set by hand")
     about = say(
-        "Keys that have no number, or that the query may not see, get weight 0. Wiegreffe and Pinter (2019), "
-        "section 3."
+        "Keys for which you give no number, or that the query may not see, get weight 0. Wiegreffe and Pinter "
+        "(2019), section 3."
     )
 
     def agree(self) -> None:
@@ -152,7 +152,8 @@ class Weigh(RowChange, kw_only=True):
         super().fits(ids, config)
         if self.kind != "decoder" and len(self.weights) > len(ids):
             raise ChangeError(
-                "{change} gives {n} weights; the source has {keys} tokens here. Give at most that many.",
+                "{change} gives {n} weights, but the source has only {keys} tokens. Give at most one weight per "
+                "token.",
                 change=str(self),
                 n=len(self.weights),
                 keys=len(ids),

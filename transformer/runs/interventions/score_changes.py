@@ -48,8 +48,8 @@ class ScoreScale(ScoringChange):
     word = "scale"
     title = say("Another score scale")
     about = say(
-        "q·k is normally divided by √d_head, which keeps the softmax from putting all weight on one key; Vaswani "
-        "et al. (2017), section 3.2.1. Here you choose a different factor."
+        "q·k is normally divided by √d_head, which keeps the softmax from putting all weight on one key (Vaswani "
+        "et al., 2017, section 3.2.1). With this change, you choose a different factor."
     )
 
     def told(self) -> str:
@@ -72,14 +72,15 @@ class SoftmaxTwice(ScoringChange):
     title = say("The softmax twice")
     about = say(
         "The softmax is applied to the weights a second time. This mistake happens when a loss or another function "
-        "already includes a softmax. The results are nearly equal, because all weights are between 0 and 1."
+        "already includes a softmax. The new weights are nearly equal, because the old ones are all between 0 and "
+        "1."
     )
 
     def told(self) -> str:
         if self.closed:
             return say("{attention}: weights go through the softmax twice", attention=self.name)
         return say(
-            "{attention}: weights go through the softmax twice, the second time with closed keys open",
+            "{attention}: weights go through the softmax twice, the second time without the mask",
             attention=self.name,
         )
 
@@ -110,14 +111,15 @@ class FillValue(_OfFill):
     fill: float = number(say("Fill value"), -1e9, 0, -1)
 
     word = "fill"
-    title = say("Another fill value for masks")
+    title = say("A different fill value for masks")
     about = say(
-        "Closed scores are replaced by this number and take part in the softmax. They get almost no weight only if "
-        "the number is far below all other scores. A row with every key closed gets equal weights."
+        "Before the softmax, the scores of closed keys are set to this number. Unless it is far below all other "
+        "scores, closed keys still get some weight. If every key of a row is closed, all of them get the same "
+        "weight."
     )
 
     def told(self) -> str:
-        return say("{attention}: closed scores are {fill:g}", attention=self.name, fill=self.fill)
+        return say("{attention}: scores of closed keys are {fill:g}", attention=self.name, fill=self.fill)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Puts in the number. What comes after a query may then weigh something, so that no cache is right."""
@@ -126,15 +128,18 @@ class FillValue(_OfFill):
 
 class NoGuard(_OfFill):
     word = "unguarded"
-    title = say("Minus infinity without a guard")
+    title = say("Minus infinity, with no safeguard for closed rows")
     about = say(
-        "Closed scores are minus infinity, as in nearly every implementation, but a row with every key closed gets "
-        "no special treatment. It becomes NaN, and so does everything computed from it. Without such a row, "
-        "nothing changes."
+        "The scores of closed keys are minus infinity, as in nearly every implementation, but rows whose keys are "
+        "all closed get no special treatment. They become NaN, and so does everything computed from them. If there "
+        "is no such row, nothing changes."
     )
 
     def told(self) -> str:
-        return say("{attention}: closed scores are −∞, without a guard", attention=self.name)
+        return say(
+            "{attention}: scores of closed keys are −∞, with no safeguard for rows whose keys are all closed",
+            attention=self.name,
+        )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         return self.rewired(ground, lambda how: replace(how, fill=-torch.inf))
@@ -144,11 +149,11 @@ class LowRank(AttentionChange):
     rank: int = whole(say("Rank", about="a matrix"), 1, 4096, 2)  # which
 
     word = "rank"
-    title = say("Maps of low rank")
+    title = say("Low-rank attention maps")
     about = say(
-        "Each map is replaced by the nearest matrix of this rank, from its singular value decomposition; Wang et "
-        "al. (2020), section 3. To make it a map again, negative cells and cells whose weight was 0 become 0, and "
-        "each row is scaled back to its sum."
+        "Each map is replaced by the closest matrix of this rank, computed by singular value decomposition (Wang "
+        "et al., 2020, section 3). To make the result a map again, cells that are negative or had weight 0 are set "
+        "to 0, and each row is scaled back to its original sum."
     )
 
     def told(self) -> str:
@@ -175,27 +180,33 @@ class HeadsTold(Intervention):
 
     word = "heads"
     group = "attention"
-    title = say("Another number of heads")
+    title = say("A different number of heads")
     about = say(
-        "The vectors of all attentions are cut into a different number of heads than in training. All shapes still "
-        "fit, so a wrong number goes unnoticed when weights are loaded; Vaswani et al. (2017), section 3.2.2."
+        "All attention sub-layers split their vectors into a different number of heads than in training. All "
+        "shapes still fit, so a wrong number goes unnoticed when weights are loaded (Vaswani et al., 2017, section "
+        "3.2.2)."
     )
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         """Where a parameter belongs to a head, or to a width of heads, the number is to be seen."""
         if config.placing.adds == "turn":
-            return say("Rotary positions rotate pairs inside a head; heads of another width have different pairs.")
+            return say(
+                "Rotary positions rotate pairs of dimensions within each head, so heads of a different width would "
+                "have different pairs."
+            )
         if config.placing.adds == "bias":
             return say(
-                "Each head of this model has its own bias for distances; a different number of heads has no "
-                "matching biases."
+                "Each head of this model has its own distance bias, so there are no biases for a different number "
+                "of heads."
             )
         if config.qk_norm:
-            return say("The norms of queries and keys have the width of a head; heads of another width do not fit.")
+            return say(
+                "The norms of queries and keys are as wide as a head, so heads of a different width do not fit them."
+            )
         if config.n_kv_heads != config.n_heads:
             return say(
-                "Groups of heads in this model share keys and values; a different number of heads does not fit "
+                "In this model, groups of heads share keys and values; a different number of heads does not fit "
                 "these groups."
             )
         return None
@@ -205,8 +216,8 @@ class HeadsTold(Intervention):
         width = config.n_heads * config.d_head
         if width % self.n:
             raise ChangeError(
-                "{change}: vectors of {width} numbers cannot be cut into {n} heads of equal width; choose a divisor, "
-                "such as {divisors}.",
+                "{change}: vectors of {width} numbers cannot be split into {n} heads of equal width; choose a "
+                "number that divides the width evenly, for example {divisors}.",
                 change=str(self),
                 width=width,
                 n=self.n,
@@ -214,7 +225,7 @@ class HeadsTold(Intervention):
             )
 
     def told(self) -> str:
-        return say("All attentions: cut into heads as if there were {n:,}", n=self.n)
+        return say("All attention sub-layers: number of heads set to {n:,}", n=self.n)
 
     def seen_by_others(self, config: ModelConfig) -> ModelConfig:
         """The config with these heads."""

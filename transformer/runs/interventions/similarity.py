@@ -40,7 +40,7 @@ from words import say
 
 SIMILARITIES: Final[dict[str, str]] = {
     "dot": say("Dot product, not scaled"),
-    "general": say("General: x W y, where x and y are the vectors read"),
+    "general": say("General: x W y, with the vectors x and y from which q and k are computed"),
     "cosine": say("Cosine"),
     "kernel": say("Kernel: how close query and key are"),
 }
@@ -50,14 +50,14 @@ class OtherSimilarity(AttentionChange):
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)  # which
     head: int | None = place(say("Head"), MAX_WIDTH, what="head", optional=True)  # which
     how: str = choice(say("Similarity"), SIMILARITIES, "cosine")  # which similarity
-    sigma: float = number(say("σ of a kernel"), 0.01, 100, 2)  # of a kernel
+    sigma: float = number(say("σ of the kernel"), 0.01, 100, 2)  # of a kernel
 
     word = "similar"
     title = say("Another similarity")
     about = say(
-        "A score says how similar a query and a key are. A trained head has the general form x W y with W = W_Q "
-        "W_Kᵀ / √d_head, plus the effect of the biases; Luong et al. (2015), section 3.1. Kernels: Tsai et al. "
-        "(2019)."
+        "A score measures how similar a query and a key are. In a trained head, it has the general form x W y with "
+        "W = W_Q W_Kᵀ / √d_head, plus terms from the biases (Luong et al., 2015, section 3.1). For kernels, see "
+        "Tsai et al. (2019)."
     )
 
     def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
@@ -67,8 +67,8 @@ class OtherSimilarity(AttentionChange):
         super().check(config)
         if self.how == "general" and (config.placing.adds == "turn" or config.qk_norm):
             raise ChangeError(
-                "{change}: this model rotates or normalises queries and keys between W_Q and W_K, so no single W "
-                "connects the vectors they are computed from.",
+                "{change}: this model rotates or normalises queries after W_Q and keys after W_K, so their score "
+                "cannot be written as x W y with a single W.",
                 change=str(self),
             )
 
@@ -79,7 +79,7 @@ class OtherSimilarity(AttentionChange):
             "dot": say("{place}: similarity is q·k, not scaled", place=where),
             "general": say("{place}: similarity is x W y, without biases", place=where),
             "cosine": say("{place}: similarity is the cosine", place=where),
-            "kernel": say("{place}: similarity is a kernel, σ {sigma:g}", place=where, sigma=self.sigma),
+            "kernel": say("{place}: similarity is a kernel with σ {sigma:g}", place=where, sigma=self.sigma),
         }[self.how]
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
@@ -133,9 +133,10 @@ class RandomFeatures(ScoringChange):
     word = "features"
     title = say("Linear attention with random features")
     about = say(
-        "A weight is φ(q)·φ(k), divided by the sum over all keys that the query may see. The φ are random positive "
-        "features whose product is exp(q·k / √d_head) on average; Choromanski et al. (2021), section 2.3. Here all "
-        "weights are computed so they can be drawn; a program built for speed never does this."
+        "A weight is φ(q)·φ(k) divided by the sum of these products over all keys that the query may see. φ gives "
+        "random positive features, chosen so that φ(q)·φ(k) is exp(q·k / √d_head) on average (Choromanski et al., "
+        "2021, section 2.3). All weights are computed here only to draw them; a fast implementation never computes "
+        "them."
     )
 
     def told(self) -> str:
@@ -175,8 +176,8 @@ class AddAlibi(AttentionChange):
     group = "positions"
     title = say("ALiBi added")
     about = say(
-        "Every score falls with the distance between query and key; each head has its own slope. Press et al. "
-        "(2022), section 3. In an encoder, scores fall on both sides."
+        "The farther a key is from its query, the more its score is lowered; each head has its own slope (Press et "
+        "al., 2022, section 3). In an encoder, this applies to keys on both sides of the query."
     )
 
     def told(self) -> str:
@@ -200,9 +201,9 @@ class KeyBias(AttentionChange):
     word = "keybias"
     title = say("A random bias on all keys")
     about = say(
-        "The same random vector is added to all keys of a head, like a different bias of W_K. All scores of a row "
-        "change by the same number, and the softmax cancels it. So nothing changes, unless keys are rotated or "
-        "normalised after W_K."
+        "The same random vector is added to every key of a head, as if W_K had a different bias. Every score in a "
+        "row changes by the same amount, which the softmax cancels, so the weights stay the same unless keys are "
+        "rotated or normalised after W_K."
     )
 
     def told(self) -> str:

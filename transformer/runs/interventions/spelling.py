@@ -189,7 +189,7 @@ def numbers(label: str, least: float, most: float) -> Any:
             isinstance(x, bool) or not isinstance(x, int | float) or not least <= x <= most for x in value
         ):
             raise QueryError(
-                "{name}: found {found}, expected 1 to {count} numbers from {least:g} to {most:g}.",
+                "{name}: found {found}, expected 1 to {count} numbers, each from {least:g} to {most:g}.",
                 name=said,
                 found=shown(value),
                 count=MOST_LISTED,

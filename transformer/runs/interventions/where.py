@@ -177,7 +177,7 @@ class PartChange(Intervention):
             raise ChangeError(error.sentence) from None
         if self.sublayer is not None and self.sublayer not in found.sublayers:
             raise ChangeError(
-                "{change} names the encoder's cross-attention; an encoder has none. Choose the decoder.",
+                "{change} names cross-attention in the encoder, but an encoder has none. Choose the decoder.",
                 change=str(self),
             )
         check_layer(self, self.layer, found.n_layers)
@@ -195,7 +195,7 @@ def check_head(
     n_heads = config.of(attention.stack).n_heads
     if head is not None and head >= n_heads:
         raise ChangeError(
-            "{change} names head {head}; this model has heads 1 to {n_heads}.",
+            "{change} names head {head}, but this model has only heads 1 to {n_heads}.",
             change=str(change),
             head=head + 1,
             n_heads=n_heads,
@@ -206,7 +206,7 @@ def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
     """See whether there is a layer, if one is named; a ChangeError names the limit."""
     if layer is not None and layer >= n_layers:
         raise ChangeError(
-            "{change} names layer {layer}; this model has layers 1 to {n_layers} there.",
+            "{change} names layer {layer}, but this part of the model has only layers 1 to {n_layers}.",
             change=str(change),
             layer=layer + 1,
             n_layers=n_layers,
@@ -217,7 +217,7 @@ def check_readable(change: Intervention, token: int | None, config: ModelConfig)
     """See whether a model may read as many tokens, if one is named; a ChangeError names the limit."""
     if token is not None and token >= config.max_len:
         raise ChangeError(
-            "{change} names token {place}; this model reads at most {n}. Choose an earlier one.",
+            "{change} names token {place}, but this model reads at most {n} tokens. Choose an earlier token.",
             change=str(change),
             place=token + 1,
             n=config.max_len,
@@ -228,7 +228,8 @@ def check_read(change: Intervention, token: int | None, ids: tuple[int, ...]) ->
     """See whether a source has a token, if one is named; a ChangeError names its tokens."""
     if token is not None and token >= len(ids):
         raise ChangeError(
-            "{change} names token {place} of the source; it has tokens 1 to {n} here. Choose one of them.",
+            "{change} names token {place} of the source, but this source has only tokens 1 to {n}. Choose one of "
+            "these.",
             change=str(change),
             place=token + 1,
             n=len(ids),

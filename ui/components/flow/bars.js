@@ -26,7 +26,7 @@ export function makeBars(view) {
   const threshold = make("label", "gf-flow-threshold");
   threshold.append(make("span", "gf-flow-label", say("Hide below")), view.slider, view.cutText);
   view.follow = makeButton("gf-flow-button gf-flow-follow", say("Follow the step"),
-    say("Pin the row of the current step, at every step"), () => toggleFollowing(view));
+    say("Always pin the row of the current step"), () => toggleFollowing(view));
   const bars = make("div", "gf-flow-tools");
   bars.append(view.heads, threshold, view.follow);
   return bars;
@@ -40,8 +40,8 @@ export function fillHeads(view) {
   view.chips.replaceChildren(...everyHead(view).map((head) => {
     const values = { n: head + 1, group: Math.floor(head / group) + 1 };
     const title = group === 1
-      ? say("Head {n}: click to hide or show it, double-click (or Shift+Enter) to see it alone", values)
-      : say("Head {n}, key-value head {group}: click to hide or show it, double-click (or Shift+Enter) to see it alone",
+      ? say("Head {n}: click to hide or show it, double-click (or Shift+Enter) to show only this head", values)
+      : say("Head {n}, key-value head {group}: click to hide or show it, double-click (or Shift+Enter) to show only this head",
         values);
     const chip = makeButton("gf-flow-chip", "", title, (event) => toggleHead(view, head, event.shiftKey));
     chip.classList.toggle("gf-flow-next-group", group > 1 && head > 0 && head % group === 0);

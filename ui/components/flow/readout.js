@@ -55,7 +55,7 @@ export function readout(view) {
   if (!focus && !shown.length) return [say("No head is shown. Click a head, or All.")];
   if (!focus) {
     return [inARow([say("Hover over a piece to see only its lines; click it to pin them."),
-      say("Keys: arrows move, Enter pins, Escape unpins.")])];
+      say("Keyboard: arrow keys move, Enter pins, Escape unpins.")])];
   }
   const begin = make("span", "gf-flow-begin");
   if (pair) {
@@ -90,10 +90,10 @@ function percent(share) {
 export function drawCount(view) {
   const { lines, all, cut, crowded, share } = view.chosen;
   const values = { all: asNumber(all), share: percent(share) };
-  const said = [sayN("{n} of {all} lines drawn, with {share} of the weight.",
-    "{n} of {all} lines drawn, with {share} of the weight.", lines.length, values)];
+  const said = [sayN("{n} of {all} lines are drawn; they carry {share} of the total weight.",
+    "{n} of {all} lines are drawn; they carry {share} of the total weight.", lines.length, values)];
   if (crowded) {
-    said.push(say("More than {many} lines cannot be distinguished, so weights below {cut} are left out.",
+    said.push(say("More than {many} lines cannot be distinguished, so no lines are drawn for weights below {cut}.",
       { many: asNumber(MOST_LINES), cut: cut.toFixed(4) }));
   } else if (lines.length < all) {
     said.push(cut
@@ -102,7 +102,7 @@ export function drawCount(view) {
   }
   view.note = inARow(said);
   if (view.focus) {
-    said.push(say("The number next to a piece is the mean weight over the shown heads; each block is one head."));
+    said.push(say("The number next to a piece is its mean weight over the heads shown; each coloured block is one head."));
   }
   if (view.model.levels <= 255) said.push(say("Weights are rounded to {step}.", { step: "1/255" }));
   view.count.textContent = all ? inARow(said) : "";

@@ -133,7 +133,7 @@ function draw(view) {
   const away = Boolean(kept(payload.code, "away"));
   const { code } = payload;
   said.textContent = known?.standing === "there" && payload.role === "teacher"
-    ? sayN("Room {code}: {n} student is here.", "Room {code}: {n} students are here.",
+    ? sayN("Room {code}: {n} student present.", "Room {code}: {n} students present.",
       known.counts?.students ?? 0, { code })
     : sayStanding(known, payload, away);
   // A projector has other things to say, as long as all is well.
@@ -177,8 +177,8 @@ function sayStanding(known, { code }, away) {
     case "ended": return say("The room has ended.");
     case "none": return say("There is no room {code}.", { code });
     case "foreign": return say(
-      "Room {code}: the server does not recognise this page's address as its own; a proxy in front of the server "
-      + "must pass on the Host header.", { code });
+      "Room {code}: the server does not recognise the address of this page as its own. A proxy in front of the "
+      + "server must pass on the Host header.", { code });
     case "full": return say("Room {code} is full.", { code });
     case "lost": return say("Room {code}: connection lost; reconnecting.", { code });
     case "there": break;

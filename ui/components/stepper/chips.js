@@ -21,7 +21,7 @@ function sourceChip(chip) {
 /** @param {string} piece */
 function startChip(piece) {
   const item = make("li", "gf-chip gf-start gf-special");
-  item.title = say("The model reads this first; it is not part of the output.");
+  item.title = say("The model reads this piece first; it is not part of the output.");
   item.append(pieceText(piece), make("span", "gf-probability", say("start")));
   return item;
 }
@@ -62,7 +62,7 @@ export function fillTarget(view, index, hidden) {
   item.dataset.state = state;
   if (state !== "shown") {
     const isNext = state === "hidden";
-    item.title = isNext ? say("What comes here? Guess first.") : say("Step {n}, not reached yet", { n: index + 1 });
+    item.title = isNext ? say("What comes next? Guess first.") : say("Step {n}, not reached yet", { n: index + 1 });
     item.replaceChildren(make("bdi", "gf-piece", isNext ? "?" : "·"), make("span", "gf-probability", "\u00a0"));
     return;
   }
@@ -70,7 +70,7 @@ export function fillTarget(view, index, hidden) {
   item.title = chip.forced
     ? say("{piece}, id {id}: chosen by you, not by the model. Click to go to its step.", values)
     : chip.probability === null ? say("{piece}, id {id}. Click to go to its step.", values)
-    : say("{piece}, id {id}. Below it: the probability that the model gave it. Click to go to its step.", values);
+    : say("{piece}, id {id}. The number below is the probability that the model gave this piece. Click to go to its step.", values);
   const shown = chip.probability === null ? "\u00a0" : formatProbability(chip.probability);
   const probability = make("span", "gf-probability", shown);
   probability.dataset.forced = say("yours");
@@ -166,6 +166,6 @@ export function drawNote(view) {
   const most = weights.indexOf(Math.max(...weights));
   const piece = pieceText(run.source[picked].piece, "gf-quoted");
   const values = { piece, n: String(most + 1), weight: formatProbability(weights[most]) };
-  const said = sayNodes("Output shaded by attention to ‘{piece}’: most at step {n} ({weight})", values);
+  const said = sayNodes("The output is shaded by its attention to ‘{piece}’, which is strongest at step {n} ({weight})", values);
   view.note.replaceChildren(...said);
 }

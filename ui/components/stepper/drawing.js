@@ -117,7 +117,7 @@ function caption(view, covered) {
   const read = pieceText(view.step ? target[view.step - 1].piece : start, "gf-quoted");
   if (covered) {
     const asked = sayNodes("{step}: reads ‘{read}’, predicts ?", { step, read });
-    return view.halted === view.step ? [...asked, make("span", "gf-stop", say(". Play waits for a guess."))] : asked;
+    return view.halted === view.step ? [...asked, make("span", "gf-stop", say(". Playback waits for your guess."))] : asked;
   }
   const piece = pieceText(chip.piece, "gf-quoted");
   const said = predicted(chip, { step, read, piece });
@@ -138,7 +138,7 @@ function predicted({ probability, forced }, values) {
   }
   const p = make("span", "gf-said", saidProbability(probability));
   return forced
-    ? sayNodes("{step}: reads ‘{read}’, you chose ‘{piece}’ (the model gave it {p})", { ...values, p })
+    ? sayNodes("{step}: reads ‘{read}’, you chose ‘{piece}’ (the model gave it a probability of {p})", { ...values, p })
     : sayNodes("{step}: reads ‘{read}’, predicts ‘{piece}’ ({p})", { ...values, p });
 }
 
