@@ -110,7 +110,7 @@ _UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_DIRECTION_CONTROLS}\u2028\u2029\ufef
 @through
 @lru_cache(maxsize=8192)  # the pieces of a sentence come back at every step
 def literal(text: str) -> str:
-    """Write a text so that Plotly shows exactly its characters.
+    """Write a text for Plotly to show character by character.
 
     Plotly reads `<b>`, `<br>`, `<s>`, `<a href>` and entities as markup in titles, ticks and hover labels, `%{x}` as
     a value in hover templates, and `$x$` as TeX if MathJax is loaded. It decodes numbered entities last, after

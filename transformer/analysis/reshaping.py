@@ -37,9 +37,10 @@ class Spread:
 
 
 def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshaped:
-    """What sampling makes of one step, by the model's own log-probabilities [V] and by what a choice goes by.
+    """What sampling makes of one step, from the model's own log-probabilities [V] and from the scores of the choice
+    [V].
 
-    The scores [V] are the former as the rules of the model's config leave them (`Trace.scores_at`); the seed does not
+    The scores are the log-probabilities after the rules of the model's config (`Trace.scores_at`); the seed does not
     matter.
     """
 
