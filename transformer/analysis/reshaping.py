@@ -37,8 +37,7 @@ class Spread:
 
 
 def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshaped:
-    """What sampling makes of one step, from the model's own log-probabilities [V] and from the scores of the choice
-    [V].
+    """What sampling makes of one step, from the model's log-probabilities [V] and the scores of the choice [V].
 
     The scores are the log-probabilities after the rules of the model's config (`Trace.scores_at`); the seed does not
     matter.
