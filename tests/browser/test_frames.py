@@ -5,7 +5,6 @@ import re
 import signal
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import comes_to, menu_link, open_page, turn_to, wait_for_idle
