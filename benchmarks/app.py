@@ -1,12 +1,12 @@
-"""What the app costs: a cold start, a step on the Step page, and what Streamlit's garbage collection adds.
+"""The cost of the app: a cold start, a step on the Step page, and Streamlit's garbage collection.
 
-    python -m benchmarks.app cold    # `streamlit run` until a page is there, against importing its libraries
+    python -m benchmarks.app cold    # `streamlit run` until the first page, against importing its libraries
     python -m benchmarks.app step    # server CPU of one step, against a rerun of an empty page
     python -m benchmarks.app gc      # server CPU of a rerun under three settings of garbage collection
 
-Each prints a table and a ratio. Reruns are asked for by a client without a browser (raw_client.py).
-Server CPU comes from /proc, so `step` and `gc` need Linux. The two sides of a ratio are measured in turns, in
-the same minutes, as a busy machine changes from one to the next. Not measured: the browser, the network.
+Each prints a table and a ratio. A client without a browser asks for reruns (raw_client.py). Server CPU comes from
+/proc, so `step` and `gc` need Linux. The two sides of a ratio are measured in turns, in the same minutes, because a
+busy machine changes. Not measured: the browser, the network.
 """
 
 from __future__ import annotations

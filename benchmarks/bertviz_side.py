@@ -1,7 +1,6 @@
-"""BertViz's side of benchmarks/views.py: build its HTML in a process of its own, and paint it in a browser.
+"""BertViz's side of benchmarks/views.py: build its HTML in a separate process, and paint it in a browser.
 
-BertViz's page loads three scripts from a CDN; here they are answered from local copies, so that no network time
-counts against it.
+BertViz's page loads three scripts from a CDN; here they come from local copies, so no network time counts against it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""How long a class waits that translates in the same moment, and a visitor beside one who loops over beams of 16.
+"""How long a class waits that translates at the same moment, and a visitor next to one who loops over beams of 16.
 
     python -m benchmarks.class_moment --visitors 30 100 --rounds 7
 
-A fresh server for each number of visitors, who stand on the Step page. In a round each types a new sentence, all in
-the same moment; every answer is compared with the visitor's own translation, made apart. Then each asks for what the
-neighbour asked for: now the model has nothing to do, so that this is the share of Streamlit and of our drawing.
+A new server for each number of visitors, all on the Step page. In a round each types a new sentence, all at the same
+moment; every answer is compared with the visitor's own translation, computed separately. Then each asks for a
+neighbour's sentence: the model has nothing to do, so this is the share of Streamlit and of our drawing.
 
-`--beside`: a visitor who types one new sentence after the other, in turns alone and beside one who does the same
-with long sentences and beam search of 16 beams, without ever thinking.
+`--beside`: a visitor who types one new sentence after the other, in turns alone and next to a visitor who does the
+same with long sentences and 16 beams, without pauses.
 
 Browser and network are left out, and visitors and server share the machine; see `benchmarks.load`.
 """
@@ -122,8 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, nargs="*", default=[30, 100])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--beside", action="store_true", help="beside a visitor who loops over beams, instead")
-    parser.add_argument("--sentences", type=int, default=10, help="a turn, of the visitor beside the looping one")
+    parser.add_argument("--beside", action="store_true", help="next to a visitor who loops over beams, instead")
+    parser.add_argument("--sentences", type=int, default=10, help="per turn, of the visitor next to the looping one")
     parser.add_argument("--think", type=float, default=0.2, help="seconds between an answer and the next sentence")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)

@@ -1,11 +1,11 @@
-"""Milliseconds a target token: our decoding and our full trace against Hugging Face Marian and CTranslate2.
+"""Milliseconds per target token: our decoding and our full trace against Hugging Face Marian and CTranslate2.
 
     python -m benchmarks.decode --turns 7
 
-All programs hold the same parameters (`benchmarks.same_model`), read the same 20 source tokens and write 30 target
-tokens greedily; that they write the same ones is checked before anything is timed. A time is that of the whole
-sentence, encoder included, divided by 30. Each program and number of threads is a process of its own; they take
-turns, one running while the others wait.
+All programs have the same parameters (`benchmarks.same_model`), read the same 20 source tokens and write 30 target
+tokens greedily. The script first checks that they write the same tokens. Times are those of the whole sentence,
+encoder included, divided by 30. Each program and number of threads has its own process; one runs while the others
+wait.
 
 Needs: pip install transformers ctranslate2 (tried with 5.23.0 and 4.8.5).
 """
@@ -45,7 +45,7 @@ def main() -> None:
     """Parse the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--sentences", type=int, default=20, help="a turn")
+    parser.add_argument("--sentences", type=int, default=20, help="sentences per turn")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to try")
     parser.add_argument("--worker", choices=NAMES, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -4,11 +4,11 @@
     python -m benchmarks.doctor --only zh-en --seeds 3   some of them
     python -m benchmarks.doctor --faults --seeds 5       those with planted faults
     python -m benchmarks.doctor --models /tmp/models     those that benchmarks.doctor_models trained
-    python -m benchmarks.doctor --threads 2              as the app's machine has them
+    python -m benchmarks.doctor --threads 2              as on the app's machine
 
-A seed takes 12 of a checkpoint's hundred texts, and decides all else that is drawn. Printed is, for each checkpoint,
-how long an examination takes, what is found, and with how many of the seeds. Healthy ones are to have nothing found,
-with any seed; a fault is to be found with all. The time for a shipped checkpoint is to be at most 60 s on two cores.
+A seed draws 12 of a checkpoint's hundred texts, and decides every other random choice. For each checkpoint the script
+prints the time of an examination, what was found, and with how many of the seeds. In healthy ones no seed should find
+anything; every seed should find a fault. A shipped checkpoint should take at most 60 s on two cores.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Examined:
 def main() -> int:
     """Examine, print; 1 if a healthy one is not found so, or a shipped one takes too long."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20, help="how many")
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds")
     parser.add_argument("--only", nargs="*", default=[], help="names of checkpoints, or of faults")
     parser.add_argument("--faults", action="store_true", help="examine those with planted faults")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")

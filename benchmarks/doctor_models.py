@@ -1,12 +1,12 @@
-"""Train the models that the doctor's thresholds are checked on: healthy ones of many tasks, and wrong ones.
+"""Train the models that check the doctor's thresholds: healthy ones of many tasks, and faulty ones.
 
     python -m benchmarks.doctor_models --out /tmp/models                    all of them, about half a minute each
     python -m benchmarks.doctor_models --out /tmp/models copy-post leak-add  some
     python -m benchmarks.doctor --models /tmp/models                        examine them
 
-Each is a checkpoint folder without a tokenizer (an encoder alone has one, as its [MASK] needs a name), with a file of
-pairs of its task that were not trained on. Names that begin with `leak`, `ahead` and `unshifted` are wrong: trained
-without the causal mask, with one that shows one piece too many, and on targets that were not shifted.
+Each is a checkpoint folder without a tokenizer (an encoder-only model has one, because its [MASK] needs a name), with
+a file of unseen pairs of its task. Names that begin with `leak`, `ahead` and `unshifted` are faulty: trained without
+the causal mask, with one that shows one piece too many, and on targets that were not shifted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Does an examination hold up other visitors? Steps and new sentences of one, while the doctor examines for another.
+"""Does an examination delay other visitors? Steps and new sentences of one, while the doctor examines for another.
 
     python -m benchmarks.examination --turns 5 --count 40
 
-Two clients without a browser (raw_client.py): one steps through a run and asks for new sentences, as fast as it is
-answered, with a short rest after each; the other has the page Doctor open, which has the model examined again as soon
-as it is done, and looks as often as the page does. The same without the other's examination is measured in turns.
-Not measured: the browser, the network, many visitors at once.
+Two clients without a browser (raw_client.py). One steps through a run and asks for new sentences, as fast as it gets
+answers, with a short pause after each. The other has the page Doctor open, restarts the examination as soon as it is
+done, and looks as often as the page does. The same without the examination is measured in turns. Not measured: the
+browser, the network, many visitors at once.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--count", type=int, default=40, help="steps and sentences a turn")
+    parser.add_argument("--count", type=int, default=40, help="steps and sentences per turn")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, serve(log=Path(folder) / "app.log") as server:

@@ -1,15 +1,15 @@
-"""Models of other people: ours against transformers with attentions, in the sizes of opus-mt and GPT-2.
+"""Other people's models: ours against transformers with attentions, in the sizes of opus-mt and GPT-2.
 
     python -m benchmarks.foreign --turns 5
 
 Both programs open the same folder with random weights (`benchmarks.real_size` makes it), read the same ids and write
-60 more greedily, keeping every attention map of every step: transformers as `generate` with `output_attentions` does,
-eager, since nothing else gives maps; ours as a trace, which also has what each step could have chosen. That they
-write the same ids is checked before a figure is printed. Loading is from the folder to the first answer of one token,
-the tokenizer included, the import of the libraries not. Memory is the most that a process took (VmHWM), and what of
-it came after the libraries had been imported.
+60 more greedily, keeping every attention map of every step: transformers with `generate` and `output_attentions`,
+eager, because nothing else returns maps; ours with a trace, which also has each step's candidates. The script first
+checks that they write the same ids. Loading is from the folder to the first answer of one token, with the tokenizer,
+without importing the libraries. Memory is the peak of a process (VmHWM), and the part of it after the libraries were
+imported.
 
-Each program is a process of its own, one thread, and they take turns; medians are printed. Needs Linux.
+Each program has its own process, with one thread, and they take turns; medians are printed. Needs Linux.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--folder", type=Path, help="where the models are, or are made; a temporary one if not said")
+    parser.add_argument("--folder", type=Path, help="where the models are or are made (default: temporary)")
     parser.add_argument("--worker", choices=PROGRAMS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

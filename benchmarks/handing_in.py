@@ -1,6 +1,6 @@
-"""A visitor without a browser who hands files in: to the endpoint that a browser sends them to, and to the page.
+"""A visitor without a browser who uploads files: to the endpoint that a browser sends them to, and to the page.
 
-Written for and tried with Streamlit 1.67, as `raw_client` is, whose protocol this speaks.
+Written for and tried with Streamlit 1.67, like `raw_client`, whose protocol this speaks.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The effect of zeroing each head of a model: many heads in one pass, against a pass for each head.
 
     python -m benchmarks.head_effects --runs 5
-    python -m benchmarks.head_effects --runs 5 --threads 1  # as the app's one thread for the model has it
+    python -m benchmarks.head_effects --runs 5 --threads 1  # like the app's one thread for the model
 
-`zh-en` with a sentence of 12 pieces, and a decoder alone of GPT-2's size (12 layers, d_model 768, 12 heads, 50,257
-pieces; random weights, ids for text) that goes on with a prompt. One by one means: each head is zeroed by an
-intervention, and a whole pass reads the source and the output, up to the same four numbers a step. Both ways run in
-turns in one process, and their numbers are compared.
+`zh-en` with a sentence of 12 pieces, and a decoder-only model of GPT-2's size (12 layers, d_model 768, 12 heads,
+50,257 pieces; random weights, ids for text) that continues a prompt. One by one means: an intervention zeroes each
+head, and a whole pass reads the source and the output, for the same four numbers per step. Both ways run in turns in
+one process, and their numbers are compared.
 """
 
 from __future__ import annotations

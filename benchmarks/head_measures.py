@@ -1,9 +1,9 @@
-"""What heads do at the size of GPT-2: measures a few rows at a time, against float64 copies of all maps at once.
+"""What heads do at GPT-2's size: measures of a few rows at a time, against float64 copies of all maps at once.
 
     python -m benchmarks.head_measures --layers 4 --runs 3
 
-Causal maps of 12 heads and 1,000 tokens and the heads' vectors, made up; layer by layer, as the page measures them.
-Both ways run in turns in one process on one thread, and their numbers are compared to the last bit.
+Made-up causal maps of 12 heads and 1,000 tokens, and the heads' vectors; layer by layer, as on the page. Both ways
+run in turns in one process on one thread, and their numbers are compared to the last bit.
 """
 
 import argparse

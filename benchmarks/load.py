@@ -1,19 +1,19 @@
-"""How many visitors the app can serve: latencies, errors, server CPU and memory, and whether anybody sees another's.
+"""How many visitors the app can serve: latencies, errors, server CPU and memory, and whether runs get mixed up.
 
     python -m benchmarks.load --visitors 1 30 100
 
-For each number of visitors a fresh server, and that many visitors (visitors.py) who open the app one after the other
-and then act and think in turns, 10 s on average. Counting begins after a warm-up, in which every visitor comes to all
-pages and parts: until then a session grows, as it keeps what its widgets need. Before the visitors come, one client
-without thinking asks for so many translations that the bounded cache of runs is full: its growth is no leak. At last
-all visitors translate in the same moment, as a class does that is told to.
+For each number of visitors there is a new server, and that many visitors (visitors.py) who open the app one after the
+other and then act and think in turns, 10 s on average. Counting begins after a warm-up, in which every visitor comes
+to all pages and parts: until then a session grows, because it keeps what its widgets need. Before the visitors come,
+one client fills the bounded cache of runs with translations, because its growth is not a leak. At the end all
+visitors translate at the same moment, like a class that is told to.
 
-A tenth of the visitors also change something inside the model, and go on with it changed; what runs a changed model
-is counted by itself.
+A tenth of the visitors also change something inside the model, and continue with the change; runs of a changed model
+are counted separately.
 
-The visitors share one process and one thread, the server has a process of its own; both use the machine's cores, and
-what the visitors take of them is said. CPU and memory come from /proc, so this needs Linux. Not measured: the
-browser, the network.
+The visitors share one process and one thread, the server has its own process; both use the machine's cores, and the
+visitors' share is printed. CPU and memory come from /proc, so this needs Linux. Not measured: the browser, the
+network.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, nargs="*", default=[1, 30, 100])
     parser.add_argument("--seconds", type=float, default=180, help="counted time for each number of visitors")
-    parser.add_argument("--warm-up", type=float, default=180, help="time before that, the visitors already there")
+    parser.add_argument("--warm-up", type=float, default=180, help="time before that, with the visitors there")
     parser.add_argument("--think", type=float, default=10, help="mean time between an answer and the next action")
     parser.add_argument("--fill", type=int, default=2400, help="translations that fill the cache of runs beforehand")
     parser.add_argument("--alone", type=int, default=12, help="rounds of the one visitor who does not think")

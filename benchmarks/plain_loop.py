@@ -1,11 +1,11 @@
 """The peer of our trainer: torch's own Transformer in a plain training loop, as a competent person would write it.
 
-Nothing of our trainer is in it: torch's layers, dropout, loss, AdamW and allocator, each as torch sets it. The
-target's padding needs no mask, as it stands behind all that is learned from. `copy_parameters` gives it the
-parameters of one of our models, so that both can be shown to compute the same loss.
+It uses nothing of our trainer: torch's layers, dropout, loss, AdamW and allocator, each with torch's defaults. The
+target's padding needs no mask, because it comes after everything that is learned from. `copy_parameters` gives it the
+parameters of one of our models, to show that both compute the same loss.
 
-Where it differs from our model: torch's layers also drop attention weights and values inside the feed-forward
-layer. `drop_only_sums` switches that off, for who wants to know what it costs.
+The difference from our model: torch's layers also drop attention weights and values inside the feed-forward layer.
+`drop_only_sums` switches that off, to measure its cost.
 
 Shapes: B pairs, S source tokens, T target tokens, D d_model, V target vocabulary.
 """

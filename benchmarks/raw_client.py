@@ -1,11 +1,10 @@
 """Clients of Streamlit without a browser: they ask for reruns and count what comes back.
 
-They speak the WebSocket protocol that Streamlit's own page speaks, so the server does all of its work and the
-numbers hold no browser time. The protocol is internal to Streamlit: written for and tried with 1.67, and
-requirements.txt pins that version.
+They speak the WebSocket protocol of Streamlit's own page, so the server does all of its work and the numbers contain
+no browser time. The protocol is internal to Streamlit: written for and tried with 1.67, which requirements.txt pins.
 
-`Conversation` knows the protocol and no socket, `RawClient` is one visitor who waits, and `visitors.py` has many at
-once. What they do not do: render, or run components' JavaScript.
+`Conversation` knows the protocol but no socket, `RawClient` is one visitor who waits, and `visitors.py` has many at
+once. They do not render, nor run components' JavaScript.
 """
 
 from __future__ import annotations

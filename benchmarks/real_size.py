@@ -1,4 +1,4 @@
-"""Folders of transformers with random weights, in the sizes that people have, with tokenizers made on the spot.
+"""Folders of transformers with random weights, in common sizes, with tokenizers made on the spot.
 
     python -m benchmarks.real_size runs/sizes
 
@@ -8,8 +8,8 @@
     qwen3       the shape of Qwen3-0.6B, d_model 1,024, 16 heads of which 8 of keys, 28 layers, with 32,768 pieces
                 instead of 151,936: 474 million in 16 bits
 
-A tokenizer learns what it can from the texts of this project; names that mean nothing fill its table up. Random
-weights hardly ever end an output, so that lengths are what a query asks for.
+A tokenizer learns from the texts of this project; meaningless names fill up its table. Random weights hardly ever end
+an output, so lengths are those that a query asks for.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Does ranking find what a file does not say? Models whose truth is known, with that truth hidden.
+"""Does ranking find what a file does not say? Models with known fields that are hidden.
 
     python -m benchmarks.recovery shipped           # the checkpoints of this repository
-    python -m benchmarks.recovery gpt --seconds 60  # a decoder alone of GPT-2's kind, trained here for a minute
+    python -m benchmarks.recovery gpt --seconds 60  # a decoder-only model like GPT-2, trained here for a minute
 
-Each prints a Markdown table: the truth, the choices with their losses, best first, and what the texts tell. Shipped
-checkpoints are tried with pairs, where references are known, and with texts alone. `gpt` reads the characters of
-this repository's own texts, and saves what it learned as a reader of tutorials would, so that all of the import takes
-part; it never sees padding or an end, so that no truth is known of these.
+Each prints a Markdown table: the true value, the choices with their losses, best first, and what the texts show.
+Shipped checkpoints are tried with pairs, if references are known, and with texts alone. `gpt` reads the characters of
+this repository's texts and saves its model as in tutorials, so the whole import is tested; it never sees padding or
+an end, so the true values of these are unknown.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def main() -> None:
     """Print one table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["shipped", "gpt"])
-    parser.add_argument("--seconds", type=float, default=60.0, help="of training")
+    parser.add_argument("--seconds", type=float, default=60.0, help="seconds of training")
     options = parser.parse_args()
     torch.manual_seed(1)
     if options.what == "gpt":

@@ -1,16 +1,15 @@
-"""A class in a room: how soon a move of the teacher reaches everybody, when all have redrawn, what it costs to wait.
+"""A class in a room: how soon a teacher's move reaches everybody, when all have redrawn, and the cost of waiting.
 
     python -m benchmarks.room --students 100 --seconds 300
 
-A fresh server, one teacher and so many students, who speak Streamlit's protocol and the room's as browsers do: they
+A new server, one teacher and this many students, who speak Streamlit's protocol and the room's as browsers do: they
 join, listen to its events, begin to redraw within the time that an event names, vote, and are counted. The teacher
-goes on when all have redrawn. Students wait for the teacher at first; what that costs the server is the idle cost.
+continues when all have redrawn. Students wait for the teacher at first; the server's cost meanwhile is the idle cost.
 
-All clients share one process, the server has its own; both share the machine's cores. Times of an event's way are
-between two clocks that are one on one machine. CPU and memory come from /proc, so this needs Linux. Of the server's
-memory is said what it was before the class, after each page, and once all have left; it grew without bound if it was
-larger in the last third of the time than in the third before by more than `GROWTH_MB`. Not measured: the browser, the
-network, a proxy.
+All clients share one process, the server has its own; both share the machine's cores. An event's way is timed with
+the machine's single clock. CPU and memory come from /proc, so this needs Linux. The server's memory is printed before
+the class, after each page, and once all have left; it grows without bound if it is larger in the last third of the
+time than in the third before by more than `GROWTH_MB`. Not measured: the browser, the network, a proxy.
 """
 
 from __future__ import annotations
@@ -314,7 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--students", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=300, help="of moving and voting")
+    parser.add_argument("--seconds", type=float, default=300, help="seconds of moving and voting")
     parser.add_argument("--idle", type=float, default=20, help="seconds of waiting before")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""What a browser does in a room: a tab with a session of Streamlit's, what it posts, the events that it hears."""
+"""A browser in a room: a tab with a Streamlit session, the requests it posts, and the events it receives."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
     python -m benchmarks.sentences --pairs test.tsv --turns 5
 
-One at a time is `checkpoint.run` of each line, which keeps all maps; together is `run_lines`, as the command
-`sentences` and the page run a file. Both on one thread, in turns; that outputs and log-probabilities are the same to
-the last bit is checked first.
+One at a time is `checkpoint.run` of each line, which keeps all maps; together is `run_lines`, as in the command
+`sentences` and on the page. Both on one thread, in turns; the script first checks that outputs and log-probabilities
+are the same to the last bit.
 
     python -m benchmarks.sentences --pairs test.tsv --others
 
-Milliseconds that somebody waits for the run of a sentence of their own, while a file is run and while none is.
+Milliseconds that a visitor waits for a sentence of their own, with and without a file being run.
 """
 
 import argparse
@@ -37,11 +37,11 @@ def main() -> None:
     """Parse the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--pairs", type=Path, required=True, metavar="FILE", help="a source a line, or with reference"
+        "--pairs", type=Path, required=True, metavar="FILE", help="one source per line, or source TAB reference"
     )
     parser.add_argument("--lines", type=int, default=200)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--others", action="store_true", help="measure how long others wait")
+    parser.add_argument("--others", action="store_true", help="measure how long other visitors wait")
     options = parser.parse_args()
     torch.set_num_threads(1)
     checkpoint = load(ZH_EN)

@@ -1,9 +1,9 @@
-"""How long a step takes in the browser, from the key to the picture: from frames, and drawn by the server.
+"""How long a step takes in the browser, from the key press to the picture: from frames, and drawn by the server.
 
     python -m benchmarks.stepping            # 30 pieces on the Step page
 
-Both in turns in one Chromium against one server; that draws each step where the browser may not fetch frames. A step
-is there when the title of the chart of candidates, in sight, says so at the next frame of the screen.
+Both in turns in one Chromium against one server, which draws each step if the browser may not fetch frames. A step is
+complete when the visible chart of candidates has the new title at the next frame of the screen.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def burst(page: Page) -> tuple[int, int]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print both, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--keys", type=int, default=40, help="keys a turn")
+    parser.add_argument("--keys", type=int, default=40, help="keys per turn")
     parser.add_argument("--turns", type=int, default=3)
     said = parser.parse_args(arguments)
     found: dict[bool, list[float]] = {True: [], False: []}

@@ -1,9 +1,9 @@
-"""What does the process of its own cost that a tokenizer.json is used in, against the library in this process?
+"""What does a separate process for a tokenizer.json cost, against the library in this process?
 
     python -m benchmarks.tokenizer_child --turns 7
 
 A WordPiece vocabulary of 8,000 rows, texts of three lengths, each encoded and decoded again; both ways in turns, in
-an order that is drawn. Printed is the time that somebody waits for a text, and the ratio. What comes out is compared.
+random order. It prints the waiting time for a text, and the ratio. The results are compared.
 """
 
 from __future__ import annotations

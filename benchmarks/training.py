@@ -1,14 +1,14 @@
-"""How fast our trainer learns: real target tokens a second, against torch's own Transformer in a plain loop.
+"""How fast our trainer learns: real target tokens per second, against torch's own Transformer in a plain loop.
 
     python -m benchmarks.training check    # the two compute the same: parameters, loss, loss after a step
     python -m benchmarks.training speed    # ours against the plain loop and a beginner's, bf16 and fp32
-    python -m benchmarks.training gain     # ours with one thing at a time switched back to torch's own
+    python -m benchmarks.training gain     # ours with one thing at a time switched back to torch's default
     python -m benchmarks.training limit    # what the matrix products alone would allow, at this machine's best rate
 
-`speed` and `gain` print Markdown tables. Every side runs in a process of its own, in turns, in the same minutes,
-as a busy machine changes from one to the next. The plain loop gets the same batches as ours, tensor for tensor; the
-beginner's gets sentences in random order, padded to the longest of a batch, about as many target tokens a step.
-Padding does not count as learned. Not measured: reading files, splitting into pieces, scoring after an epoch.
+`speed` and `gain` print Markdown tables. Each side runs in its own process, in turns, in the same minutes, because a
+busy machine changes. The plain loop gets the same batches as ours, tensor for tensor; the beginner's loop gets
+sentences in random order, padded to the longest of a batch, with about as many target tokens per step. Padding does
+not count as learned. Not measured: reading files, splitting into pieces, scoring after an epoch.
 
 The pairs are made up (random ids, lengths like those of short everyday sentences) or read with `--pairs FILE`.
 """
@@ -186,9 +186,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one of the reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["check", "speed", "gain", "limit"])
-    parser.add_argument("--pairs", type=Path, help="source TAB target, one pair a line; made up without it")
+    parser.add_argument("--pairs", type=Path, help="source TAB target, one pair per line (default: made up)")
     parser.add_argument("--examples", type=int, default=40_000, help="most pairs to make up or to read")
-    parser.add_argument("--batch-tokens", type=int, default=3_072, help="target tokens a step, padding included")
+    parser.add_argument("--batch-tokens", type=int, default=3_072, help="target tokens per step, padding included")
     parser.add_argument("--turns", type=int, default=3, help="runs of each side")
     parser.add_argument("--steps", type=int, default=40, help="steps of each of the two passes of a run")
     parser.add_argument("--threads", type=int, default=os.cpu_count())

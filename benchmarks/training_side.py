@@ -1,9 +1,9 @@
-"""One side of the training benchmark: makes a model, learns from the same batches twice, says how long that took.
+"""One side of the training benchmark: makes a model, learns from the same batches twice, and reports the time.
 
-Each runs in a process of its own (`benchmarks.training` starts it), so that what one side does to the memory
-allocator or to torch's caches does not reach the next. In bfloat16 torch builds a kernel for each new shape: the
-first pass over the batches pays for that, the second meets known shapes only, as the later epochs of a training
-do. Making the tensors of a batch is part of the time, with the same function on every side.
+Each side runs in its own process (`benchmarks.training` starts it), so its memory allocator and torch caches do not
+affect the next. In bfloat16 torch builds a kernel for each new shape: the first pass over the batches pays for that,
+the second meets only known shapes, like the later epochs of a training. Making the tensors of a batch is part of the
+time, with the same function on every side.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Milliseconds a target token of this checkout and of another one, such as the commit before a change.
+"""Milliseconds per target token of this checkout and of another one, such as the commit before a change.
 
     git worktree add ../before main
     python -m benchmarks.two_trees ../before --turns 15
 
-Each checkout is a process of its own, `benchmarks.decode` with its worker of the same name, which holds the same
-parameters and writes the same sentence; they take turns, one running while the other waits.
+Each checkout has its own process, `benchmarks.decode` with its worker of the same name, which has the same parameters
+and writes the same sentence; one runs while the other waits.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", type=Path, help="the root of the other checkout")
     parser.add_argument("--turns", type=int, default=15)
-    parser.add_argument("--sentences", type=int, default=10, help="a turn")
+    parser.add_argument("--sentences", type=int, default=10, help="sentences per turn")
     options = parser.parse_args()
     print("| | ms a token, least here | there | ratio | ratio in a turn, median | range |\n|---|---|---|---|---|---|")
     for work in WORK:

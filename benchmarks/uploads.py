@@ -1,10 +1,10 @@
-"""Many uploads at once: a hundred visitors hand in 25 MB each in the same second, while one goes on translating.
+"""Many uploads at once: a hundred visitors upload 25 MB each in the same second, while one keeps translating.
 
     python -m benchmarks.uploads --visitors 100 --megabytes 25
 
-Half hand in a checkpoint that opens (the shipped en-fr, widened to that size), a quarter a file of noise, a quarter a
-file of torch.save that is cut off. Counted is how each ends, the memory of the server while it lasts and afterwards,
-and how long the translations of the one beside them take, against the same ones before. Needs Linux.
+Half upload a checkpoint that opens (the shipped en-fr, widened to that size), a quarter a file of noise, a quarter a
+truncated file of torch.save. It reports how each ends, the server's memory meanwhile and afterwards, and how long the
+translations of the other visitor take, against the same ones before. Needs Linux.
 """
 
 from __future__ import annotations

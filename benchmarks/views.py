@@ -3,15 +3,15 @@
     npm pack d3@5.7.0 jquery@2.1.0 requirejs@2.3.6 --pack-destination DIR
     python -m benchmarks.views --scripts DIR --tokens 30 60 128 512
 
-A made-up model (tests/browser/long_model.py) reads n pieces and writes n. BertViz gets the maps of that very run. Its
+A made-up model (tests/browser/long_model.py) reads n pieces and writes n. BertViz gets the maps of the same run. Its
 head view and its model view hold encoder, decoder and cross-attention together, every weight as decimal text. Our
-page is opened on all heads and then led through nine more views, each click on a control a view.
+page is opened on all heads and then taken through nine more views, one per click on a control.
 
-Bytes are those of the HTML for BertViz, and those over the WebSocket for us; files that a browser keeps (Streamlit's
-and Plotly's scripts, and BertViz's three) are apart from them. Server time is that of the call that returns the HTML,
-and of a rerun of the whole page for a visitor who comes by its address (the model has run before, as for BertViz).
-Painted is what a person waits for: after asking for the page or the click, in Chromium, until the picture stands. For
-BertViz its build has to be added, as nothing is sent before.
+Bytes are those of the HTML for BertViz, and those over the WebSocket for us; files that a browser caches (Streamlit's
+and Plotly's scripts, and BertViz's three) are counted separately. Server time is that of the call that returns the
+HTML, or of a rerun of the whole page for a visitor who opens its address (the model has run before, as for BertViz).
+"Painted" is a person's waiting time in Chromium, from the request or click until the picture is complete. For BertViz
+add the time to build, because nothing is sent before.
 
 Needs: pip install bertviz==1.4.1 playwright, and Chromium.
 """

@@ -1,9 +1,9 @@
-"""Simulated visitors of the app: each has a sentence of its own, and checks that all it is shown is about that one.
+"""Simulated visitors of the app: each has its own sentence, and checks that everything shown is about that sentence.
 
-A visitor does what a person does in a browser: open the app, translate, rest on another step, choose another layer
-or head, go to another part of a page or to another page; between two actions they think. As their browser would, they
-fetch what charts show at other steps, and step there without asking the server, which hears of the step with whatever
-they do next. All visitors live in one event loop, which costs the machine a few milliseconds an action.
+A visitor does what a person does in a browser: open the app, translate, go to another step, choose another layer or
+head, go to another part of a page or to another page; between two actions they think. Like their browser, they fetch
+what charts show at other steps, and step without asking the server; it hears of it just before their next action.
+All visitors share one event loop, which costs the machine a few milliseconds per action.
 """
 
 from __future__ import annotations

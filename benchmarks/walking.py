@@ -1,10 +1,10 @@
-"""Server CPU of steps that a reader makes in a browser, against a rerun of an empty page.
+"""Server CPU of a reader's steps in a browser, against a rerun of an empty page.
 
     python -m benchmarks.walking            # 30 pieces on the Step page, its frames fetched
 
-A walk is 20 steps at two a second; then the reader clicks beside everything, and the server hears where they rest.
-What an open page costs anyway, while it stands as long, is taken off. The server looks for garbage soon after it has
-drawn something (`ui/server/garbage.py`), so a walk with a click pays for one look, too; it is waited for in between.
+A walk is 20 steps at two per second; then the reader clicks on an empty place, and the server is told their step. The
+cost of an idle page for the same time is subtracted. The server collects garbage soon after it has drawn something
+(`ui/server/garbage.py`), so a walk with a click also pays for one collection; the script waits for it in between.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""Arrays and labels in, a plain Plotly figure out; it opens in a notebook as well as in the app.
+"""Arrays and labels in, a plain Plotly figure out, for notebooks and for the app.
 
-Read `theme` first (colours, and text that is never taken for markup), then `heatmap`, `bars`, `candidates`, `curves`
-and `training`.
-Nothing here knows torch or Streamlit. `heatmap_spec` makes the plain data of a chart, which are much cheaper than a
-`go.Figure` and hold sentences (`words`), said in the reader's language by the app; `heatmap` returns the same as a
-figure that speaks English. So does each other chart here.
+Read `theme` first (colours, and text that is never read as markup), then `heatmap`, `bars`, `candidates`, `curves`
+and `training`. Nothing here knows torch or Streamlit.
 
-In all of them labels stand one for each place, in order, and equal ones stay apart. An axis and a value are called
-what they are, with their unit; `colour` is the side that they belong to. What is looked at, `chosen` or `marked_...`,
-is counted from 0, and None marks nothing; `note` stands under the title. `allowed` is True where a query may attend;
-closed cells say `mask_reason` on hover, and have no number. Shapes stand behind what they are of: [layer, head].
-Sizes that do not fit together are a ValueError. A click gives the `customdata` of a mark or the index of a cell, and
-`layout.height` suggests a height in pixels.
+Each chart has two functions. `heatmap_spec` makes the chart's plain data, which is much cheaper than a `go.Figure`;
+the app translates its sentences (`words`). `heatmap` returns the same as a figure in English, for notebooks.
+
+In all charts there is one label per place, in order; equal labels stay separate. Axes and values are named with their
+unit; `colour` is the side they belong to. `chosen` and `marked_...` count from 0, and None marks nothing. `note` is
+shown under the title. `allowed` is True where a query may attend; closed cells show `mask_reason` on hover instead of
+a number. Shapes follow the name of an array: [layer, head]. Sizes that do not fit together raise a ValueError. A
+click gives the `customdata` of a mark or the index of a cell, and `layout.height` suggests a height in pixels.
 
 Example:
     >>> import charts

@@ -1,7 +1,7 @@
-"""Two outputs beside each other, piece by piece: what each run gave its pieces, and how far the two disagree.
+"""Two outputs side by side, piece by piece: the probability of each piece, and how far the two runs disagree.
 
-Rows are places of the aligned outputs, the left run's pieces on the left and the right run's on the right. It does
-not know what the two runs differ in: the title says that.
+Rows are places of the aligned outputs, with the left run's pieces on the left and the right run's on the right. The
+chart does not know how the two runs differ: the title says that.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOTHING = "–"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One place of the aligned outputs; None is what there is not."""
+    """One place of the aligned outputs; None where a run has no piece."""
 
     left: str | None  # the pieces
     right: str | None  # the pieces
@@ -48,15 +48,15 @@ class Row:
     right_step: int | None = None  # their steps, from 0
     p_left: float | None = None  # probability of the left piece in the left run
     p_right: float | None = None  # of the right piece in the right run
-    p_crossed: float | None = None  # of the left piece in the right run, behind the left output
-    p_crossed_back: float | None = None  # of the right piece in the left run, behind the right output
-    divergence: float | None = None  # KL(left ‖ right) of the next piece behind the left output, in nats
+    p_crossed: float | None = None  # of the left piece in the right run, after the left output
+    p_crossed_back: float | None = None  # of the right piece in the left run, after the right output
+    divergence: float | None = None  # KL(left ‖ right) of the next piece after the left output, in nats
 
 
 def aligned_outputs_spec(
     rows: Sequence[Row], *, title: str, first: int | None, follow: Sequence[int | None] = ()
 ) -> Spec:
-    """Draw two outputs beside each other, the first piece on top.
+    """Draw two outputs side by side, the first piece on top.
 
     `first` is the row of the first difference; the browser marks row `follow[step]` while the reader steps.
     """

@@ -1,6 +1,6 @@
-"""Rows of pieces written into cells, in bands below each other as the lines of a text, so that long ones fit.
+"""Rows of pieces in cells, wrapped into bands like the lines of a text, so long rows fit.
 
-What `charts.shift` and `charts.two_texts` share: a band has a few rows, a row a cell for each piece of the band.
+Shared by `charts.shift` and `charts.two_texts`: a band has a few rows, with a cell for each piece of the band.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Cell:
 
 
 def window(count: int, place: int | None) -> range:
-    """The places that are drawn: all, or of many those around one, in whole bands."""
+    """The places that are drawn: all, or if there are many, those around one, in whole bands."""
     if count <= MOST:
         return range(count)
     band = (place or 0) // COLUMNS
@@ -44,7 +44,7 @@ def window(count: int, place: int | None) -> range:
 
 
 def bands(rows: Sequence[tuple[str, Sequence[Cell | None]]], *, first: int, title: str, axis: str) -> Spec:
-    """Draw rows of cells, each with its name and None where it has no cell; `first` is the place of the first column.
+    """Draw rows of cells, each with its name, None where there is no cell; `first` is the place of the first column.
 
     A click on a cell is read by `place_in_bands`.
     """
@@ -74,7 +74,7 @@ def bands(rows: Sequence[tuple[str, Sequence[Cell | None]]], *, first: int, titl
 
 
 def top(band: int, row: int, n_rows: int) -> float:
-    """Where a row of a band begins, downwards, in heights of a cell."""
+    """Where a row of a band begins, from the top, in cell heights."""
     return band * (n_rows + (n_rows - 1) * _BETWEEN_ROWS + _BETWEEN_BANDS) + row * (1 + _BETWEEN_ROWS) + 0.3
 
 
@@ -85,10 +85,9 @@ def tops(n_bands: int, n_rows: int) -> list[float]:
 
 
 def place_in_bands(index: Sequence[int], *, n_rows: int, first: int) -> tuple[int, int] | None:
-    """Row and place, from 0, of a cell that was clicked; None for what is no cell.
+    """Row and place, from 0, of a clicked cell; None if it is not a cell.
 
-    `index` is that of the heat map: its row, with the gaps between rows counted, and its column; `first` is as in
-    `bands`.
+    `index` is the heat map's row, gaps between rows included, and its column; `first` is as in `bands`.
     """
     if len(index) != 2 or index[0] % 2:
         return None

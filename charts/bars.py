@@ -1,6 +1,6 @@
 """Bars for one step: the weights over the source.
 
-The axis starts at 0 and ends at the same number on every step, so that steps can be compared by eye.
+The axis starts at 0 and ends at the same number on every step, so you can compare steps by eye.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def attention_bar_spec(
     mask_reason: str = CLOSED,
     largest: float = 1.0,
 ) -> Spec:
-    """Draw one query's weights [key], 0 to 1, over the keys, in sentence order; closed keys are hatched instead of 0.
+    """Draw one query's weights [key], 0 to 1, over the keys, in sentence order; closed keys are hatched.
 
     `largest` is the largest weight of all rows that this one is compared with: the axis ends above it, at 1, 0.5 or
-    0.25, as in a long sentence every bar would be too low to see otherwise. A click returns the key's place.
+    0.25, because in a long sentence every bar would be too low to see. A click returns the key's place.
     """
     values = np.asarray(weights, dtype=np.float32)
     open_keys = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)

@@ -1,4 +1,4 @@
-"""What depends on how far apart query and key are: curves by distance, and a map of heads by distance."""
+"""What depends on the distance between query and key: curves by distance, and a map of heads by distance."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def distance_curves_spec(
 ) -> Spec:
     """Draw curves over the distance [distance] between query and key: the key's position minus the query's.
 
-    `marked` is a distance to mark on the first strong curve; `edges` are those at which one bucket ends and the next
-    begins. A click on a curve returns its `place`.
+    `marked` is a distance to mark on the first strong curve; `edges` are the distances where a new bucket begins. A
+    click on a curve returns its `place`.
     """
     for curve in curves:
         if len(curve.values) != len(distances):
@@ -97,7 +97,7 @@ def distance_map_spec(
 ) -> Spec:
     """Draw what each head adds to scores [head, distance], head 1 on top.
 
-    A distance is the key's position minus the query's. `buckets` has the bucket of each distance, from 0, said on
+    A distance is the key's position minus the query's. `buckets` has the bucket of each distance, from 0, shown on
     hover; `head` is framed. A click's index is (head, distance).
     """
     drawn = np.asarray(bias, np.float32)
@@ -136,7 +136,7 @@ def _columns(distances: np.ndarray, buckets: np.ndarray | None) -> list[str]:
 
 
 def spreads_spec(content: np.ndarray, bias: np.ndarray, *, head: int | None, title: str) -> Spec:
-    """Draw how far each head's scores differ by q·k [head] and by the bias of distance [head]; a click is a head."""
+    """Draw how much each head's scores vary by q·k [head] and by the distance bias [head]; a click gives the head."""
     n_heads = len(content)
     layout = base_layout(title, say("Head"), say("Standard deviation of the scores in one row"))
     layout |= {"height": 360, "barmode": "group", "bargap": 0.3}

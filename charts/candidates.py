@@ -1,6 +1,6 @@
-"""The likeliest next pieces of one step as bars; where a piece was drawn by chance, those of what was drawn from.
+"""The most probable next pieces of one step as bars; with sampling, in the distribution that was drawn from.
 
-The axis ends at 0 and 1 on every step, so that steps can be compared by eye.
+The axis goes from 0 to 1 on every step, so you can compare steps by eye.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FRAME = 110  # pixels of title and axis
 
 @dataclass(frozen=True)
 class Others:
-    """The pieces that are not listed: how many, and what they have together."""
+    """The pieces that are not listed: how many, and their total probability."""
 
     count: int
     probability: float
@@ -73,13 +73,13 @@ def candidates_spec(
     rules: Sequence[str | None] | None = None,
     how_chosen: str = say("chosen"),
 ) -> Spec:
-    """Draw the likeliest next pieces, the first on top, with their probabilities under the model, 0 to 1.
+    """Draw the most probable next pieces, the first on top, with their probabilities under the model, 0 to 1.
 
-    `ids` are token ids, which a click returns; `chosen` is the place of the piece that was taken, None if it is not
-    among them or still hidden; `ranks` count from 1, in order if not given. `drawn_from` has the probabilities that
-    sampling drew from: then these are the bars, and ticks show the model's own. `others` are the pieces that are not
-    listed, for a last row. `rules` say what the model's settings make of each piece: "closed", "lowered", "raised" or
-    None. `how_chosen` is said on hover: "chosen", "drawn by chance", "chosen by you".
+    `ids` are the pieces' ids; a click returns one. `chosen` is the place of the chosen piece, None if it is not
+    listed or still hidden; `ranks` count from 1, in order if not given. `drawn_from` has the probabilities that
+    sampling drew from: these are then the bars, and ticks show the model's own. `others` are the pieces that are not
+    listed, for a last row. `rules` say how the model's settings change each piece: "closed", "lowered", "raised" or
+    None. `how_chosen` is shown on hover: "chosen", "drawn by chance", "chosen by you".
     """
     count = len(pieces)
     ranks = list(range(1, count + 1)) if ranks is None else ranks
@@ -160,7 +160,7 @@ def _candidate_layout(title: str, rows: Sequence[_Row]) -> Spec:
 
 
 def at_the_edge(place: int, text: str, room: int) -> Spec:
-    """A number at the right edge, where all of them line up."""
+    """A number at the right edge, aligned with the others."""
     return note(1, place, text) | {"xref": "paper", "xanchor": "right", "xshift": room, "yref": "y"}
 
 
@@ -171,7 +171,7 @@ def _at_the_edge(row: _Row) -> str:
 
 
 def percent(probability: float) -> str:
-    """Write a probability, 0 to 1, so that only 0 reads as 0% and only 1 as 100%."""
+    """Write a probability, 0 to 1, as a percentage: only 0 reads as 0% and only 1 as 100%."""
     if probability in (0, 1):
         return f"{probability:.0%}"
     if probability < 0.001:

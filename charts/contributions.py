@@ -1,6 +1,6 @@
-"""The parts that a logit is the sum of: by layer and component as a map, and the largest of them as bars.
+"""The parts whose sum is a logit: by layer and component as a map, and the largest as bars.
 
-In the map rows are places of the decoder in the order of the computation; a cell without a part is empty.
+In the map, rows are places of the decoder in the order of the computation; a cell without a part is empty.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LESS = str(theme.SIGNED_SCALE[2][1])
 
 @dataclass(frozen=True)
 class Bar:
-    """A part or several."""
+    """One part, or several together."""
 
     name: str  # what it is
     short: str  # the same on the axis; a head as "layer.head"
@@ -55,8 +55,8 @@ def contribution_map_spec(
 ) -> Spec:
     """Draw what each part adds [row, column], the first row on top; NaN where there is no part.
 
-    `columns` stand over each column on two lines; `names` has what each part is called [row][column]; `chosen`, row
-    and column, is framed. A click's index is (row, column).
+    `columns` are the headings, on two lines; `names` has the name of each part [row][column]; `chosen`, row and
+    column, is framed. A click's index is (row, column).
     """
     parts = np.asarray(values, np.float64)
     if parts.shape != (len(rows), len(columns)) or [len(columns)] * len(rows) != [*map(len, names)]:
@@ -88,9 +88,9 @@ def contribution_map_spec(
 
 
 def contribution_bars_spec(bars: Sequence[Bar], *, title: str, every: Sequence[Bar] = ()) -> Spec:
-    """Draw parts as bars that lie, the first on top; the last stands for all others. A click returns its `place`.
+    """Draw parts as horizontal bars, the first on top; the last sums up all others. A click returns its `place`.
 
-    `every` has all parts, for the chart's table; those that are drawn if there are none.
+    `every` has all parts, for the chart's table; if empty, the table has those that are drawn.
     """
     layout = lying(title, LOGIT, "", [bar.short for bar in bars])
     values = np.array([bar.value for bar in bars], np.float64)

@@ -1,7 +1,7 @@
-"""What a model's components hold and do: parameters, and multiply-adds by the length of the sentence.
+"""The cost of a model's components: parameters, and multiply-adds by the length of the sentence.
 
-Lines differ in colour, dash and width, so they also stay apart in grey. Source blue and target vermillion are left
-out on purpose: a component is of both sides.
+Lines differ in colour, dash and width, so they are distinct in grey, too. Source blue and target vermillion are
+left out on purpose: a component belongs to both sides.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def cost_curves_spec(
 ) -> Spec:
     """Draw multiply-adds by length, in tokens on each side and increasing, on logarithmic axes.
 
-    `lines` are the linear components by name, those of 0 left out, `linear` is their sum, `quadratic` the n² part,
-    each with one count a length; at `crossing` tokens the two are equal. What lies beyond `max_len`, the most tokens
-    that the model reads, is shaded. `sides` is 1 for a model that reads one text.
+    `lines` are the linear components by name, those of 0 left out; `linear` is their sum, `quadratic` the n² part,
+    each with one count per length. At `crossing` tokens the two are equal. Lengths above `max_len`, the most tokens
+    that the model reads, are shaded. `sides` is 1 for a model that reads one text.
     """
     drawn = [
         (name, line, _STYLES[place % len(_STYLES)]) for place, (name, line) in enumerate(lines.items()) if any(line)

@@ -1,7 +1,7 @@
-"""What each piece gets credit for, by several measures beside each other: a row a piece, a column a measure.
+"""The credit of each piece by several measures: one row per piece, one column per measure.
 
-The measures have different units, so each column has a scale of its own, from its largest number down to 0; numbers
-below 0 have the other colour. What a measure is, the caller says.
+The measures have different units, so each column has its own scale, from its largest number down to 0; numbers below
+0 have the other colour. The caller names the measures.
 """
 
 from __future__ import annotations
@@ -88,23 +88,23 @@ def _meanings(columns: Sequence[Column]) -> list[Spec]:
 
 
 def shares_of_columns(values: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Each number [row, column] as a share of the largest of its column, whichever its sign: -1 to 1.
+    """Each number [row, column] as a share of its column's largest absolute number: -1 to 1.
 
-    The largest counts as `least` [column] at least.
+    That largest number counts as at least `least` [column].
     """
     most = np.maximum(np.abs(np.nan_to_num(values)).max(axis=0, initial=0), least)
     return np.asarray(values / np.where(most == 0, 1.0, most))
 
 
 def signed_cells(shares: np.ndarray, texts: Sequence[Sequence[str]]) -> Spec:
-    """The trace of a map of shares from -1 to 1, each cell with its own text on hover."""
+    """The trace of a map of shares from -1 to 1; each cell has its own text on hover."""
     z = np.asarray(shares, np.float32)
     found = cells(z, (-1, 1), theme.SIGNED_SCALE, hover("%{hovertext}"), gaps=(2, 1), named=False)
     return found | {"hovertext": [list(row) for row in texts], "hoverongaps": False}
 
 
 def written(values: np.ndarray, shares: np.ndarray, digits: Sequence[str]) -> list[Spec]:
-    """The numbers of a map in its cells, pale on dark ones; one format a column."""
+    """The numbers of a map in its cells, pale on dark cells; one format per column."""
     notes = in_cells(
         values, shares, lambda value, column: literal(number(value, digits[column])), pale_from=PALE_FROM
     )
@@ -112,7 +112,7 @@ def written(values: np.ndarray, shares: np.ndarray, digits: Sequence[str]) -> li
 
 
 def number(value: float, digits: str) -> str:
-    """A number in a narrow cell; what is no more than a trace of rounding reads as 0, without a sign."""
+    """A number in a narrow cell; mere rounding reads as 0, without a sign."""
     text = format(value, digits)
     some = any(digit in "123456789" for digit in text)
     return text.replace("-", "−") if some else format(0.0, digits.replace("+", ""))

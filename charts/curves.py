@@ -27,8 +27,8 @@ def entropy_spec(
 ) -> Spec:
     """Draw how unsure a model was at each step: the entropy of the next piece's distribution, or another measure.
 
-    `unit` is "bits" or "nats", "" for a share from 0 to 1. `labels` say what each step does, on hover. A click
-    returns the step.
+    `unit` is "bits" or "nats", "" for a share from 0 to 1. `labels` describe each step on hover. A click returns the
+    step.
     """
     heights = np.asarray(values, dtype=np.float64)
     if len(heights) != len(labels):

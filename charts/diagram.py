@@ -1,10 +1,10 @@
 """The diagram of a model: encoder on the left, decoder on the right, both read from the bottom up.
 
-One of them alone stands in the middle. The line at the outer edge of a stack is the residual stream. A sub-layer
-leaves it, and its output is added to it at a plus; a norm stands in the branch ("pre") or on the stream behind the
-plus ("post"). Every block is a bar, so all of it can be pointed at and clicked.
+A single stack is in the middle. The line at the outer edge of a stack is the residual stream. A sub-layer branches
+off, and its output is added to the stream at a plus; a norm is in the branch ("pre") or on the stream after the plus
+("post"). Every block is a bar, so you can hover over it and click it anywhere.
 
-Source: Vaswani et al. (2017), figure 1, which has the norms behind the sums.
+Source: Vaswani et al. (2017), figure 1, which has the norms after the sums.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HOVER_LETTERS = 46
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One block, and what is said of it."""
+    """One block, and its texts."""
 
     place: str  # comes back as `customdata` of a click
     text: str  # what is written in it
@@ -52,7 +52,7 @@ class Sublayer:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer, or several equal ones drawn once; the name says which."""
+    """A layer, or several equal layers drawn once; the name says which."""
 
     name: str
     sublayers: tuple[Sublayer, ...]
@@ -73,7 +73,7 @@ class Stack:
 
 
 def hover_text(block: Block) -> str:
-    """The hover label of a block, in lines that a phone has room for."""
+    """The hover label of a block, in lines that fit a phone."""
     lines = [bold(block.name)]
     lines += [_wrapped(block.role), _wrapped(block.shape)]
     if block.parameters is not None:
@@ -90,7 +90,7 @@ def _wrapped(text: str) -> str:
 
 
 def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
-    """What stands for the picture in a table: each block once."""
+    """The picture as a table: each block once."""
     rows: list[list[str | int | None]] = [
         [block.name, block.role, block.shape, block.parameters, block.multiply_adds]
         for block in dict.fromkeys(blocks)
@@ -174,7 +174,7 @@ _TO_THE_MIDDLE = {"source": 25.0, "target": -25.0}
 def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
     """Draw a model: the encoder, whose last block is the memory, and the decoder; or one of them.
 
-    Blocks of kind "cross" get the memory. A click on a block returns its `place`.
+    Blocks of kind "cross" are joined to the memory. A click on a block returns its `place`.
     """
     drawing = _Drawing()
     columns = _COLUMNS
@@ -197,7 +197,7 @@ def model_diagram_spec(*stacks: Stack, title: str) -> Spec:
 
 
 def with_links(figure: Spec, links: Mapping[str, str]) -> Spec:
-    """The same drawing, which stays as it is, but a click opens addresses of blocks, by their places."""
+    """A copy of the drawing in which a click opens the addresses of blocks, by their places."""
     layout = figure["layout"]
     return {**figure, "layout": {**layout, "meta": {**layout["meta"], "links": dict(links)}}}
 

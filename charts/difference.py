@@ -1,4 +1,4 @@
-"""How one map differs from another of the same rows and columns: right minus left, with 0 in the scale's middle."""
+"""The difference of two maps with the same rows and columns: right minus left, with 0 in the middle of the scale."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def difference_map_spec(
     allowed: np.ndarray | None,
     mask_reason: str = CLOSED,
 ) -> Spec:
-    """Draw right minus left, both [query, key] of the same pieces; the scale goes as far below 0 as above.
+    """Draw right minus left, both [query, key] of the same pieces; the scale is symmetric around 0.
 
-    `allowed` is True where a query may attend in one of the two.
+    `allowed` is True where a query may attend in at least one of the two.
     """
     if left.shape != right.shape:
         raise ValueError(f"The left map is {left.shape}, the right one {right.shape}: give maps of the same pieces.")

@@ -1,4 +1,4 @@
-"""Outputs that were drawn again and again: how often each came, beside how probable it was.
+"""Outputs of many draws: how often each came, next to its probability.
 
 The whiskers are the 95 % interval of the probability, given how often an output came.
 """

@@ -1,4 +1,4 @@
-"""What a token's vector starts from: its embedding, the vector of its position, and their sum."""
+"""How a token's vector begins: its embedding, the vector of its position, and their sum."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_BARS = 24  # tokens; above this bars are too thin to be told apart
 
 @dataclass(frozen=True)
 class Strengths:
-    """One vector a token, and how large it is: a name and values [token]."""
+    """The size of one vector per token: a name and values [token]."""
 
     name: str
     values: np.ndarray
@@ -43,7 +43,7 @@ def embedding_strengths_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw how large the vectors of each token are, side by side; a click returns the token.
+    """Draw the sizes of each token's vectors, side by side; a click returns the token.
 
     At most four kinds of vectors: embedding, scaled embedding, position, sum.
     """
@@ -62,7 +62,7 @@ def embedding_strengths_spec(
 
 
 def embedding_rows_spec(vectors: np.ndarray, names: Sequence[str], *, title: str) -> Spec:
-    """Draw some vectors [vector, d_model] of one token under each other."""
+    """Draw some vectors [vector, d_model] of one token, one below the other."""
     drawn = np.asarray(vectors, np.float32)
     if drawn.ndim != 2 or len(drawn) != len(names):
         raise ValueError(f"{drawn.shape} vectors and {len(names)} names: give one name for each vector.")

@@ -30,11 +30,11 @@ def follow_steps(
     starts: Sequence[int] = (0,),
     most_framed: int = 128,
 ) -> None:
-    """Have the browser mark the row of the step that is looked at: by a frame, or pointers where rows are thin.
+    """Have the browser mark the row of the current step: with a frame, or with pointers if rows are thin.
 
     `rows` has for each step its row of a map from `heatmap_spec` or `grid_spec`, or None. `starts` are the first rows
-    of maps that stand below each other; above `most_framed` rows of all of them a frame would hide its row. Raises
-    ValueError if a row is not one of the map.
+    of maps below each other; with more than `most_framed` rows in all, a frame would hide its row. Raises ValueError
+    if a row is not in the map.
     """
     wrong = [row for row in rows if row is not None and not 0 <= row < n_rows]
     if wrong:

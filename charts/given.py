@@ -1,9 +1,9 @@
-"""The charts of the Attention page for maps that stand together with their labels, in one call each.
+"""The charts of the Attention page for maps that come with their labels, one call each.
 
-What `transformer.given_maps` makes has an `of("encoder")` that fits; so does anything with the same five values. For
-what heads do, `head_measure` draws what `transformer.analysis.head_statistics.measure_maps` counts.
+Pass `of("encoder")` of what `transformer.given_maps` returns, or any object with the same five values. To see what
+heads do, `head_measure` draws the results of `transformer.analysis.head_statistics.measure_maps`.
 
-Knows nothing of where the maps are from.
+Knows nothing of the origin of the maps.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Attention(Protocol):
 def all_heads(attention: Attention, *, title: str = "", own_scale: bool = False, log: bool = False) -> go.Figure:
     """Draw every head of every layer as a small map.
 
-    `own_scale`: each head has a scale of its own instead of 0 to 1 for all; `log`: colours go by the logarithm.
+    `own_scale`: each head has its own scale instead of 0 to 1 for all; `log`: colours follow the logarithm.
     """
     layers, heads = attention.weights.shape[:2]
     return grid(
@@ -66,8 +66,8 @@ def one_map(
 ) -> go.Figure:
     """Draw the map of one head, from 0, or the mean of several.
 
-    None for `head` is the mean of its layer, for both that of all. Raises ValueError if there is no such layer or
-    head. `log`: colours go by the logarithm of the weight.
+    `head` None is the mean of its layer; both None is the mean of all layers. Raises ValueError if there is no such
+    layer or head. `log`: colours follow the logarithm of the weight.
     """
     layers, heads = attention.weights.shape[:2]
     for name, place, count in (("layer", layer, layers), ("head", head, heads)):

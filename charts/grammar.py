@@ -1,8 +1,8 @@
-"""What every chart is made of, each thing made once: named axes, layers of marks, lines and notes over them, a table.
+"""The parts of every chart: named axes, layers of marks, lines and notes over them, a table.
 
 A chart is a layout (`theme.base_layout`) whose axes are named by pieces (`along`) or by rows of text (`listed`), with
-layers on it: `cells` of a map, and `layer` for curves, points and bars. A layer is plain data, so what only one chart
-has is added to it: `layer("lines", x, y, says=...) | stroke(colour, 2)`.
+layers on it: `cells` of a map, and `layer` for curves, points and bars. A layer is plain data, so one chart can add
+what it needs: `layer("lines", x, y, says=...) | stroke(colour, 2)`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ HATCHED: Spec = {
 def along(
     layout: Spec, pieces: Sequence[str], *, axis: str = "xaxis", room: float = 0.5, revised: bool = True
 ) -> None:
-    """Name the places of an axis by pieces, the first at the left or on top; equal ones stay apart.
+    """Name the places of an axis by pieces, the first at the left or on top; equal ones stay separate.
 
-    `room` lies between the first or last place and the edge; `revised` ends a zoom when there are other pieces.
+    `room` is the space between the first or last place and the edge; `revised` ends a zoom when the pieces change.
     """
     labels = ticks(pieces, title=title_of(layout, axis))
     ends = [-room, len(pieces) - (1 - room)]
@@ -58,25 +58,25 @@ def along(
 
 
 def title_of(layout: Spec, axis: str) -> str:
-    """What an axis is called, escaped; "" for one that the layout does not have yet."""
+    """An axis's title, escaped; "" for an axis that the layout does not have yet."""
     return layout[axis]["title"]["text"] if axis in layout else ""
 
 
 def listed(layout: Spec, labels: Iterable[str]) -> None:
-    """Name rows from top to bottom by texts that are already escaped."""
+    """Name rows from top to bottom by already escaped texts."""
     names = list(labels)
     layout["yaxis"] |= {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": names}
     layout["yaxis"] |= {"range": [len(names) - 0.5, -0.5], "showgrid": False, "fixedrange": True}
 
 
 def legend(layout: Spec, top: int) -> None:
-    """Name the layers between the title and the plot, where so many pixels are kept for it."""
+    """Name the layers in a legend between the title and the plot, which is given this many pixels."""
     layout |= {"showlegend": True, "legend": dict(theme.LEGEND)}
     layout["margin"]["t"] = top
 
 
 def table(layout: Spec, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """What is saved of a chart as a table; returns its rows."""
+    """The table that is saved of a chart; returns its rows."""
     cells_of_rows = [list(row) for row in rows]
     layout.setdefault("meta", {})["table"] = {"columns": list(columns), "rows": cells_of_rows}
     return cells_of_rows
@@ -88,7 +88,7 @@ def table_of(layout: Spec, *columns: tuple[str, Iterable[Any]]) -> list[list[Any
 
 
 def finite(value: float) -> float | None:
-    """A number that JSON can say."""
+    """A number that JSON can hold."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -111,10 +111,10 @@ def layer(
     texts: Iterable[Any] | None = None,
     clicks: Iterable[Any] | None = None,
 ) -> Spec:
-    """A layer of marks; kind "lying" are bars from left to right, and `look` is what else it has, such as a `stroke`.
+    """A layer of marks; kind "lying" is horizontal bars, and `look` has further attributes, such as a `stroke`.
 
-    `name` stands in the legend and over a column that is saved, escaped already. Hover has the template `says`, else
-    the `texts` of the marks, else nothing; `clicks` are what a click on each gives.
+    `name` is the name in the legend and the heading of the saved column, already escaped. Hover shows the template
+    `says`, else the `texts` of the marks, else nothing; `clicks` has what a click on each mark returns.
     """
     found: Spec = {"type": "bar"} if kind in ("bar", "lying") else {"type": "scatter", "mode": kind}
     found |= {"orientation": "h"} if kind == "lying" else {}
@@ -128,20 +128,20 @@ def layer(
 
 
 def lying(title: str, x_title: str, y_title: str, labels: Sequence[str]) -> Spec:
-    """The layout of bars that lie, one a row."""
+    """The layout of horizontal bars, one per row."""
     layout = base_layout(title, x_title, y_title) | {"bargap": 0.25, "barmode": "overlay"}
     listed(layout, map(literal, labels))
     return layout | {"height": int(np.clip(116 + 24 * len(labels), 200, 560))}
 
 
 def lying_bars(values: Sequence[float] | np.ndarray, shades: Sequence[str]) -> Spec:
-    """The bars themselves, a colour each; hover is for the caller to fill in."""
+    """The bars themselves, each with a colour; the caller adds the hover text."""
     bars = layer("lying", np.asarray(values, np.float32), np.arange(len(values), dtype=np.int32), texts=())
     return bars | {"marker": {"color": list(shades)}}
 
 
 def whole_rows(ids: Sequence[int], texts: Sequence[str], *, width: float = 1.0) -> Spec:
-    """Rows from edge to edge that nobody sees, with texts and clicks: a bar of 0.1 % is too thin to be pointed at."""
+    """Invisible rows from edge to edge, with texts and clicks, because a bar of 0.1 % is too thin to hover over."""
     x = np.full(len(ids), width, dtype=np.float32)
     return layer("lying", x, np.arange(len(ids)), UNSEEN | {"showlegend": False}, texts=texts, clicks=ids)
 
@@ -169,10 +169,10 @@ def cells(
     gaps: tuple[int, int] | None = None,
     named: bool = True,
 ) -> Spec:
-    """The cells [row, column] of a map, NaN left out, coloured from one end of the scale to the other.
+    """The cells [row, column] of a map, coloured from one end of the scale to the other; NaN is left out.
 
     The template `says` has the row and the column as `%{customdata[0]}` and `[1]`, if `named` by `layout.meta.cells`.
-    `gaps` are pixels between columns and between rows; without `bar` there is no scale beside the map.
+    `gaps` are pixels between columns and between rows; without `bar` there is no scale next to the map.
     """
     found: Spec = {"type": "heatmap", "z": z, "zmin": ends[0], "zmax": ends[1], "colorscale": colours, **PLACES}
     found |= {"hovertemplate": says}
@@ -182,13 +182,13 @@ def cells(
 
 
 def hatching(x: np.ndarray, y: np.ndarray) -> Spec:
-    """Hatch an outline; it takes no hover and no click, so those reach what lies under it."""
+    """Hatch an outline; it takes no hover and no click, so those reach the marks under it."""
     pattern = {"shape": "/", "fgcolor": theme.MASK_LINE, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.14}
     return layer("lines", x, y) | {"line": {"width": 0}, "fill": "toself", "fillpattern": pattern}
 
 
 def one_side(values: Iterable[Any], *, least: float = 1.0) -> float:
-    """The largest number whichever its sign, what is not finite left out; `least` where that is 0."""
+    """The largest absolute value, without what is not finite; `least` if that is 0."""
     numbers = np.abs(np.asarray(values))
     return float(numbers[np.isfinite(numbers)].max(initial=0)) or least
 
@@ -208,7 +208,7 @@ def frame(
 def upright(
     place: float, colour: str = theme.GUIDE_COLOR, *, width: float = 1, dash: str = "dot", below: bool = True
 ) -> Spec:
-    """A line from top to bottom."""
+    """A vertical line."""
     line = {"color": colour, "width": width} | ({"dash": dash} if dash else {})
     found = {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
     return found | ({"layer": "below"} if below else {})
@@ -217,7 +217,7 @@ def upright(
 def level(
     height: float, dash: str = "dot", *, colour: str = theme.GUIDE_COLOR, width: float = 1.5, xref: str = "paper"
 ) -> Spec:
-    """A line from side to side."""
+    """A horizontal line."""
     line = {"color": colour, "width": width, "dash": dash}
     return {"type": "line", "xref": xref, "x0": 0, "x1": 1, "y0": height, "y1": height, "line": line}
 
@@ -228,13 +228,13 @@ def note(x: float, y: float, text: str) -> Spec:
 
 
 def at_a_line(x: float, y: float, text: str, *, left: bool) -> Spec:
-    """A text beside an upright line, at a height from 0 to 1."""
+    """A text next to a vertical line, at a height from 0 to 1."""
     side = {"xanchor": "right", "xshift": -4} if left else {"xanchor": "left", "xshift": 4}
     return note(x, y, text) | side | {"yref": "y domain"}
 
 
 def at_ends(ends: Iterable[float], texts: Iterable[str], *, signed: bool = False) -> list[Spec]:
-    """A text at the end of each lying bar; `signed` puts those of bars to the left on their left."""
+    """A text at the end of each horizontal bar; with `signed`, on the left of bars that go left."""
     left, right = {"xanchor": "left", "xshift": 4}, {"xanchor": "right", "xshift": -4}
     return [
         note(end, place, text) | (left if end >= 0 or not signed else right)
@@ -245,7 +245,7 @@ def at_ends(ends: Iterable[float], texts: Iterable[str], *, signed: bool = False
 def in_cells(
     values: np.ndarray, shares: np.ndarray, text: Callable[[float, int], str], *, pale_from: float = PALE_FROM
 ) -> list[Spec]:
-    """The finite numbers [row, column] of a map in its cells, pale where its share, to 1 or -1, is above `pale_from`.
+    """The finite numbers [row, column] of a map in its cells, pale if the absolute share is above `pale_from`.
 
     `text` writes the number of a column.
     """

@@ -1,8 +1,8 @@
-"""Every head of every layer as one picture: a row of tiles for each layer, a column for each head.
+"""Every head of every layer in one picture: one row of tiles per layer, one column per head.
 
-One heat map holds all tiles, not one plot each, which would take a browser seconds; it is sent packed (`packing`).
-Where tiles would have more cells than can be told apart, square blocks of cells are drawn as one, with the largest
-weight among them: a mean would wash away the thin lines by which heads are known.
+One heat map holds all tiles, because a plot for each would take a browser seconds; it is sent packed (`packing`). If
+tiles have more cells than a reader can distinguish, square blocks of cells are drawn as one, with their largest
+weight: a mean would wash out the thin lines that are typical of heads.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def grid_spec(
 ) -> Spec:
     """Draw all heads of all layers: weights [layer, head, query, key], 0 to 1, or blocks of them if too many.
 
-    `allowed` is [query, key], or [layer, query, key] where layers differ; with blocks, it and `most_cells` say
-    nothing more. `chosen` is the layer and head whose tile is framed; a layer alone frames its row. `own_scale`: each
-    head's colours go up to its own largest weight; `log`: they go by the logarithm, from `LOG_FLOOR`. Tiles get a
-    height to match `width`, in pixels; of more than `most_cells`, blocks are drawn, and the chart says so. `group`
-    heads beside each other share one head of keys and values, under one bracket. Lines part the rows before and after
-    `prompt`, which predicts the output's first piece. A click gives the cell, `tile_at` its head.
+    `allowed` is [query, key], or [layer, query, key] if layers differ; with blocks, it and `most_cells` are ignored.
+    `chosen` is the layer and head whose tile is framed; a layer alone frames its row. `own_scale`: each head's
+    colours go up to its own largest weight; `log`: they follow the logarithm, from `LOG_FLOOR`. Tiles get a height to
+    match `width`, in pixels; above `most_cells` cells, blocks are drawn, and the chart says so. `group` neighbouring
+    heads share one key-value head, under one bracket. Lines separate the rows before and from `prompt` on, the row
+    that predicts the output's first piece. A click gives the cell, `tile_at` its head.
     """
     shape = (*(maps.weights if isinstance(maps, Blocks) else maps).shape[:2], len(queries), len(keys))
     layout = _layout(shape, title, width)
@@ -114,13 +114,13 @@ grid = as_figure(_whole_spec)
 
 
 def tile_at(spec: Spec, row: int, column: int) -> tuple[int, int]:
-    """Layer and head, from 0, of a cell of a grid, its row and column counted over all tiles."""
+    """Layer and head, from 0, of a cell of a grid; its row and column count over all tiles."""
     packed = spec["layout"]["meta"][GRID]
     return row // len(packed["queries"]), column // len(packed["keys"])
 
 
 def follow_in_tiles(spec: Spec, queries: Sequence[int]) -> None:
-    """Have the browser mark the query of the step that is looked at in every tile; the maps are not empty."""
+    """Have the browser mark the current step's query in every tile; the maps are not empty."""
     packed = spec["layout"]["meta"][GRID]
     n_rows, n_columns = len(packed["queries"]), len(packed["keys"])
     follow_steps(

@@ -1,4 +1,4 @@
-"""Heads that share one head of keys and values, on charts that have heads beside each other."""
+"""Heads that share one key-value head, on charts with heads side by side."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _ROOM = 22  # pixels above the plot
 
 
 def head_named(head: int, group: int) -> str:
-    """A head, from 0, on hover, with the head of keys and values that `group` heads share."""
+    """A head, from 0, on hover, with the key-value head that `group` heads share."""
     if group == 1:
         return say("head {number}", number=head + 1)
     return say("head {number} (key-value head {group})", number=head + 1, group=head // group + 1)
 
 
 def bracket(layout: Spec, n_heads: int, group: int, *, cells: int = 1) -> None:
-    """Draw a bracket over each group of heads beside each other, `cells` columns a head, and lines between groups.
+    """Draw a bracket over each group of neighbouring heads, `cells` columns per head, and lines between groups.
 
-    Nothing is drawn where no heads share keys and values, and `group` is 1.
+    Nothing is drawn if `group` is 1: no heads share keys and values.
     """
     if group == 1:
         return

@@ -1,6 +1,6 @@
-"""What zeroing each head changes: a block of tiles for each attention, one colour scale for all of them.
+"""The effect of zeroing each head: one block of tiles per attention, one colour scale for all.
 
-What is measured, and in which unit, the caller says; here stands only how it is drawn.
+The caller says what is measured, and its unit; this module only draws it.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def head_effects_spec(
 ) -> Spec:
     """Draw one number for each head, one block below the other, layer 1 on top of each.
 
-    Where one attention has fewer heads than another, its rows end before. If numbers are `signed`, 0 is the middle of
-    the scale, else its end. `chosen` is block, layer and head; `group` heads share one head of keys and values, under
-    one bracket. A click's index is a cell; `head_at` says whose.
+    The rows of an attention with fewer heads are shorter. If numbers are `signed`, 0 is the middle of the scale,
+    otherwise its end. `chosen` is block, layer and head; `group` heads share one key-value head, under one bracket. A
+    click's index is a cell; `head_at` gives its head.
     """
     starts = _starts(blocks)
     rows = starts[-1] - 1 if blocks else 0
@@ -80,7 +80,7 @@ def head_effects_spec(
 
 
 def head_at(blocks: Sequence[int], row: int, column: int) -> tuple[int, int, int] | None:
-    """Block, layer and head, from 0, of a cell; None between blocks, of which `blocks` has the numbers of layers."""
+    """Block, layer and head, from 0, of a cell; None between blocks. `blocks` has each block's number of layers."""
     for block, n_layers in enumerate(blocks):
         if 0 <= row < n_layers:
             return block, row, column

@@ -1,7 +1,7 @@
 """One attention map: a row for each query, a column for each key.
 
-Cells that the mask closes are drawn hatched and say why; they are never shown as 0.00, because nothing was
-computed there. It does not know which layer or head it shows: the title says that.
+Cells that the mask closes are hatched and say why; they are never shown as 0.00, because nothing was computed there.
+The chart does not know which layer or head it shows: the title says that.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ def heatmap_spec(
     rows_sum_to_one: bool = True,
     note: str = "",
 ) -> Spec:
-    """Draw a map [query, key] with row 0 on top; what stands in closed cells is not looked at.
+    """Draw a map [query, key] with row 0 on top; values in closed cells are ignored.
 
-    `allowed` is bool [query, key]; None says that nothing is closed, so give it wherever a mask is: a closed cell
-    would be drawn as 0. `limits` are the ends of the colour scale; None takes the smallest and the largest value.
-    With `log`, for values that are never negative, colours go by the logarithm from `LOG_FLOOR` to the upper limit,
-    and smaller values look like `LOG_FLOOR`; hover still tells the value itself. Where `rows_sum_to_one` and one does
+    `allowed` is bool [query, key]. None means that nothing is closed, so pass it wherever there is a mask: otherwise
+    closed cells are drawn as 0. `limits` are the ends of the colour scale; None takes the smallest and largest value.
+    With `log`, for values that are never negative, colours follow the logarithm from `LOG_FLOOR` to the upper limit,
+    and smaller values look like `LOG_FLOOR`; hover still shows the value itself. If `rows_sum_to_one` and a row does
     not, the chart says which.
 
-    The numbers of a large map are rounded (`charts.rounding`); if hover has fewer than four digits because of that,
-    the map says so. Then `table` makes the columns of a table with the numbers as they were. Raises ValueError if the
-    sizes do not fit together, or a value on a logarithmic scale is negative.
+    The numbers of a large map are rounded (`charts.rounding`); if hover then has fewer than four digits, the map says
+    so. In that case `table` makes the columns of a table with the exact numbers. Raises ValueError if the sizes do
+    not fit together, or a value on a logarithmic scale is negative.
     """
     values = np.asarray(weights, dtype=np.float32)
     open_cells = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)

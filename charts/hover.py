@@ -1,7 +1,7 @@
-"""What hover says: lines of whole sentences, pieces letter by letter, numbers in bold.
+"""Hover texts: lines of whole sentences, pieces letter by letter, numbers in bold.
 
-A hover template of Plotly's has fields such as `%{y:.3f}`. They are values of a sentence like any other, so that a
-translation puts them where its language has them: `say("token {place}", place="%{x}")`.
+A hover template of Plotly's has fields such as `%{y:.3f}`. They are values of a sentence like any other, so a
+translation can place them as its language needs: `say("token {place}", place="%{x}")`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def bold(text: str) -> str:
 
 @through
 def italic(text: str) -> str:
-    """A text letter by letter, and in italics, such as why there is no number; not yet escaped."""
+    """A text letter by letter, and in italics, such as the reason for a missing number; not yet escaped."""
     return f"<i>{literal(text)}</i>"
 
 
@@ -35,13 +35,13 @@ def _strong(escaped: str) -> str:
 def on_lines(*parts: str) -> str:
     """Text of several lines, such as what hover says of one mark.
 
-    Each part is a whole sentence or data, already escaped; what is empty is left out.
+    Each part is a whole sentence or data, already escaped; empty parts are left out.
     """
     return joined("<br>", filter(None, parts))
 
 
 def hover(*parts: str) -> str:
-    """A hover template, without the box that Plotly puts a trace's name into.
+    """A hover template, without the box in which Plotly puts a trace's name.
 
     Its lines are sentences, whose values may be fields of Plotly's as in `say("weight {weight}", weight="%{z}")`, or
     data; already escaped.
@@ -60,6 +60,6 @@ def of_axis(axis: str, which: str) -> str:
 
 
 def of_cell(names: tuple[str, str], last_line: str) -> str:
-    """A template for a cell: its row and its column, as `layout.meta.cells` names them, and what is there."""
+    """A template for a cell: its row and its column, as `layout.meta.cells` names them, and its content."""
     row, column = (literal(name) for name in names)
     return hover(of_axis(row, "%{customdata[0]}"), of_axis(column, "%{customdata[1]}"), last_line)

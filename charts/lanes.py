@@ -1,7 +1,7 @@
-"""Where the branches of a tree stand that grows from left to right: each on a lane, and lanes are used again.
+"""The lanes of a tree's branches, which grow from left to right; lanes are reused.
 
-A branch begins where it leaves another and ends with its last node. It takes the free lane nearest to the one that it
-leaves, so that edges are short; a lane is free where no other branch stands, so that what died early makes room.
+A branch begins where it leaves another and ends with its last node. It takes the nearest free lane, so edges are
+short; a lane is free where no other branch is, so branches that end early make room.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _AFTER = 0.4
 
 @dataclass(frozen=True)
 class Growing:
-    """A node as its lane depends on it."""
+    """What a node's lane depends on."""
 
     place: int  # its name; parents come before their children
     parent: int | None  # the name of the node that it continues; None for a first one

@@ -1,6 +1,6 @@
-"""The logit lens at one step: candidates by depth as a table in colour, and their measures by depth.
+"""The logit lens at one step: candidates by depth as a coloured table, and their measures by depth.
 
-Depths run downwards, as the computation does: the embedding on top, the model's own prediction last.
+Depths run downwards in the order of the computation: the embedding on top, the model's own prediction last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_TALL = 6  # depths; of more a piece gets one line, not two
 
 @dataclass(frozen=True)
 class Depth:
-    """A depth: what an axis calls it, and what hover does."""
+    """A depth: its name on an axis, and its name on hover."""
 
     short: str
     name: str
@@ -53,7 +53,7 @@ def lens_table_spec(
     chosen: np.ndarray,
     title: str,
 ) -> Spec:
-    """Draw the most probable pieces of each depth, written into cells, the first depth on top.
+    """Draw the most probable pieces of each depth in cells, the first depth on top.
 
     `pieces` are [depth][place], best first, their `probabilities` [depth, place]; `chosen` is bool [depth, place]:
     the piece that the output has.
@@ -122,7 +122,7 @@ def _two_digits(probability: float) -> str:
 
 
 def in_cell(piece: str, most_lines: int, *, most: int = _LINE) -> list[str]:
-    """The lines, of `most` letters, of a piece in a narrow cell; what is left out shows as an ellipsis."""
+    """The lines, of `most` letters, of a piece in a narrow cell; an ellipsis shows what is left out."""
     widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece]
     whole = sum(widths)
     # About in halves, so that no letter stands alone on the second line.
@@ -157,10 +157,10 @@ def lens_curves_spec(
     divergence: np.ndarray,
     title: str,
 ) -> Spec:
-    """Draw how the output's piece and the whole prediction came about, each [depth], one panel under the other.
+    """Draw how the output's piece and the whole prediction develop, each [depth], one panel below the other.
 
-    `probability` and `rank`, from 1, are of the output's piece; `entropy` of the prediction and `divergence`, KL(last
-    || here), are in bits.
+    `probability` and `rank`, from 1, are those of the output's piece; `entropy` of the prediction and `divergence`,
+    KL(last || here), are in bits.
     """
     lines = [np.asarray(values, np.float64) for values in (probability, rank, entropy, divergence)]
     if any(values.shape != (len(depths),) for values in lines):
@@ -217,11 +217,11 @@ def lens_map_spec(
     title: str,
     measure: Literal["probability", "rank"] = "probability",
 ) -> Spec:
-    """Draw how the output's piece of each step stood at each depth, the first depth on top.
+    """Draw how probable each step's output piece was at each depth, the first depth on top.
 
-    `probability` and `rank`, from 1, are [depth, step]; `first` is the depth where the piece was first on top,
-    `stays` that from which it stays there, both [step], -1 for none. `measure` is what the colours are. A click's
-    index is (depth, step).
+    `probability` and `rank`, from 1, are [depth, step]; `first` is the depth where the piece first ranks 1, `stays`
+    the depth from which it keeps rank 1, both [step], -1 for none. `measure` is what colours show. A click's index is
+    (depth, step).
     """
     shape = (len(depths), len(steps))
     maps, lines = (probability, rank), (first, stays)

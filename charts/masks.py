@@ -1,7 +1,7 @@
 """Masks: a batch and its padding, a mask at its own shape and after broadcasting.
 
-Open cells have the colour of the key's side, closed ones are hatched or grey. A mask holds no numbers: its cells say
-True and False, or 0 and −∞ where it is written as what is added to the scores.
+Open cells have the colour of the key's side, closed ones are hatched or grey. A mask has no numbers: its cells say
+True and False, or 0 and −∞ if it is written as an addition to the scores.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def padded_batch_spec(
     marked_row: int,
     colour: Colour,
 ) -> Spec:
-    """Draw a padded batch: pieces [sentence][position], and where they are `real`, bool [sentence, position]."""
+    """Draw a padded batch: pieces [sentence][position]; `real`, bool [sentence, position], is False for padding."""
     layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
     layout["height"] = 150 + 34 * len(sentences)
     text = {"text": [[literal(piece) for piece in row] for row in pieces]}
@@ -85,10 +85,10 @@ def padded_batch_spec(
 
 
 def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str], colour: Colour) -> Spec:
-    """Draw a mask at its own shape: one block of rows, or one block a sentence side by side.
+    """Draw a mask at its own shape: one block of rows, or blocks side by side, one per sentence.
 
-    The mask is bool [batch or 1, 1, query or 1, key], True = may attend; `sentences` are named where the batch axis
-    is not 1.
+    The mask is bool [batch or 1, 1, query or 1, key], True = may attend; `sentences` are their names if the batch
+    axis is not 1.
     """
     n_batch, n_heads, n_queries, n_keys = mask.shape
     if n_heads != 1 or n_batch not in (1, len(sentences)):
@@ -147,9 +147,9 @@ def mask_map_spec(
 ) -> Spec:
     """Draw one sentence's mask after broadcasting, bool [query, key], True = may attend.
 
-    `reasons` say why cells are closed -> bool [query, key], which ones; ValueError if together they are not all
-    closed cells. `axes` are what rows and columns are, the `cell` that is looked at is framed, `colour` is the side
-    of the keys.
+    `reasons` maps each reason to the cells that it closes, bool [query, key]; ValueError if together they are not all
+    closed cells. `axes` are the names of rows and columns, the chosen `cell` is framed, `colour` is the side of the
+    keys.
     """
     layout, hatching = _frame_of(mask, queries, keys, title, axes, None)
     if not np.array_equal(np.sum([*reasons.values(), np.zeros(mask.shape)], axis=0), ~mask):
@@ -244,9 +244,8 @@ def masked_row_spec(
 ) -> Spec:
     """Draw one query's row three times over the same keys: scores before the mask, after it, and weights, all [key].
 
-    `filled` is what a closed score becomes, as it is written; a closed key that weighs something has a bar.
-    `mask_reasons` has for each closed key why it is. The `key` that is looked at is framed; a click returns the key's
-    place.
+    `filled` is how a closed score is written; a closed key with weight has a bar. `mask_reasons` has the reason for
+    each closed key. The chosen `key` is framed; a click returns the key's place.
     """
     shape = (len(keys),)
     if not scores.shape == allowed.shape == weights.shape == shape or len(mask_reasons) != len(keys):
@@ -335,7 +334,7 @@ def logit_movement_spec(
     value_name: str = LOGITS,
     changed: int | None = None,
 ) -> Spec:
-    """Draw how far rows of logits or vectors moved between two runs; on the logarithmic axis exactly 0 has a place.
+    """Draw how far rows of logits or vectors moved between two runs; the logarithmic axis has a place for exactly 0.
 
     `series` are one or two, name -> max |difference| [row]; the first is drawn filled. The band up to `rounding`, the
     largest difference that counts as float32 rounding, is shaded. `value_name` is `LOGITS` or `VECTORS`; a line marks

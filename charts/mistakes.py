@@ -1,4 +1,4 @@
-"""Two runs beside each other, of which one has a mistake in it: a number of each token, a number of each layer."""
+"""Two runs side by side, one of them with a mistake: a number per token, or a number per layer."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def two_bars_spec(
     form: str = ".3f",
     top: float | None = None,
 ) -> Spec:
-    """Draw a number of each token in two runs, side by side.
+    """Draw a number per token of two runs, side by side.
 
-    `numbers` are the right run's name and values [token], then the other's; None where there is none to draw. `form`
-    writes a number on hover, `top` is the end of the axis; None takes that of the numbers.
+    `numbers` are the correct run's name and values [token], then the other's; None where there is none to draw.
+    `form` writes a number on hover, `top` is the end of the axis; None fits it to the numbers.
     """
     layout = base_layout(title, token_axis, value_name) | {"height": 340, "hovermode": "closest"}
     layout |= {"barmode": "group", "bargap": 0.25, "bargroupgap": 0}
@@ -62,9 +62,9 @@ def two_lines_spec(
     depth_axis: str,
     limits: tuple[float, float] | None = None,
 ) -> Spec:
-    """Draw a number at each depth of a stack in two runs, in the order of the computation.
+    """Draw a number per depth of a stack for two runs, in the order of the computation.
 
-    `numbers` are as in `two_bars_spec`, [depth]; `limits` are the ends of the axis; None takes those of the numbers.
+    `numbers` are as in `two_bars_spec`, [depth]; `limits` are the ends of the axis; None fits them to the numbers.
     """
     layout = base_layout(title, depth_axis, value_name) | {"height": 340}
     places = list(range(len(depths)))

@@ -1,7 +1,7 @@
-"""Who stands near whom among the vectors of pieces: the nearest of one piece as bars, and a map of a sentence.
+"""Which pieces have similar vectors: the nearest of one piece as bars, and a map of a sentence.
 
-The map labels as many points as a narrow screen has room for, those of the sentence first; the others say their piece
-on hover, and a wider screen only moves labels further apart.
+The map labels as many points as fit a narrow screen, those of the sentence first. The other points show their piece
+on hover; a wider screen only moves labels further apart.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def neighbour_bars_spec(
 ) -> Spec:
     """Draw the nearest pieces, the nearest on top; a click returns the piece's id.
 
-    `cosine`, -1 to 1 and NaN for none, and `distance` are those of each piece from the chosen one [piece]; `by` is
-    which of the two is drawn, and hover has both.
+    `cosine`, -1 to 1 or NaN, and `distance` compare each piece with the chosen one [piece]; `by` says which of the
+    two is drawn, and hover has both.
     """
     if not len(pieces) == len(ids) == len(cosine) == len(distance):
         raise ValueError(f"{len(pieces)} pieces: give one id, cosine and distance for each.")
@@ -124,10 +124,9 @@ def piece_map_spec(
     title: str,
     note: str = "",
 ) -> Spec:
-    """Draw pieces as points with their text; where labels do not all fit, earlier points go first.
+    """Draw pieces as points with their text; if labels do not all fit, earlier points come first.
 
-    A click returns an id. `shares` of the points' variance, 0 to 1, are what each axis holds; `chosen` is the id that
-    is looked at.
+    A click returns an id. `shares` are each axis's share of the points' variance, 0 to 1; `chosen` is an id.
     """
     axes = [
         say("Axis {place}: {share:.0%} of the variance", place=place, share=share)

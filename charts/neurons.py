@@ -65,7 +65,7 @@ def silent_shares_spec(
 ) -> Spec:
     """Draw the share of silent neurons, 0 to 1, of every layer at every token [layer, token].
 
-    `marked` is a layer and a token; a click's index is both.
+    `marked` is a layer and a token, and so is a click's index.
     """
     layers = [str(layer) for layer in range(1, len(shares) + 1)]
     spec = heatmap_spec(
@@ -100,7 +100,7 @@ def pre_activations_spec(
     title: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw how pre-activations are spread, and the activation function over them.
+    """Draw the distribution of pre-activations, and the activation function over it.
 
     `edges` of the bins ascend [bin + 1]; `everywhere` and `here`, at the chosen token, are shares of pre-activations,
     0 to 1 [bin]; `x`, `values` and `slopes` are points of the function and of its derivative [point].
@@ -183,8 +183,8 @@ def neuron_map_spec(
 ) -> Spec:
     """Draw the activations [token, neuron] of some neurons, numbered from 0, at every token.
 
-    `marked` is the token that is looked at, and the place of the neuron that is, None if it is not among them. A
-    click's index is (token, place of the neuron).
+    `marked` is the chosen token, and the place of the chosen neuron, None if it is not drawn. A click's index is
+    (token, place of the neuron).
     """
     (token, place), names = marked, [str(neuron + 1) for neuron in neurons]
     most = max(1e-6, float(np.nan_to_num(activation).max(initial=0)))
@@ -228,7 +228,7 @@ def active_neurons_spec(
 ) -> Spec:
     """Draw the most active neurons, numbered from 0, of one token, the first on top; a click returns the neuron.
 
-    Each array is [neuron]; `written` is the length of what each writes. `chosen` is the number of a neuron.
+    Each array is [neuron]; `written` is the length of the vector that each writes. `chosen` is a neuron's number.
     """
     numbers = [np.asarray(values, np.float32) for values in (activation, pre_activation, written)]
     if any(values.shape != (len(neurons),) for values in numbers):
@@ -258,7 +258,7 @@ def active_neurons_spec(
 
 
 def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Sequence[int], *, title: str) -> Spec:
-    """Draw the pieces that a neuron raises and lowers most, the most raised first: the change of each logit."""
+    """Draw the change of each logit for the pieces that a neuron raises and lowers most, the most raised first."""
     if not len(pieces) == len(values) == len(ids):
         raise ValueError(f"{len(pieces)} pieces, {len(values)} values, {len(ids)} ids: give one for each.")
     layout = lying(title, say("Change in the logit"), say("Piece"), [shortened(piece) for piece in pieces])
@@ -277,5 +277,5 @@ def logit_effect_spec(pieces: Sequence[str], values: Sequence[float], ids: Seque
 
 
 def activations(before: float, after: float) -> str:
-    """What goes into a neuron's function and what comes out, on hover."""
+    """The input and the output of a neuron's function, on hover."""
     return say("pre-activation {before:.4g}, activation {after:.4g}", before=before, after=after)

@@ -1,6 +1,6 @@
-"""How one weight came to be: a query's and a key's vector, a row over the keys, and the heads' lengths.
+"""How one weight is computed: a query's and a key's vector, a row over the keys, and the heads' lengths.
 
-Vectors of whole tokens are in `signed`. Numbers on hover have six significant digits, enough to go on with a
+Vectors of whole tokens are in `signed`. Numbers on hover have six significant digits, enough to check with a
 calculator.
 """
 
@@ -62,9 +62,9 @@ def key_row_spec(
 ) -> Spec:
     """Draw one number for each key [key], in sentence order, the chosen key framed; closed keys are hatched.
 
-    `before` is the name and the numbers [key] that stand pale behind these; `closed` says why a key is, "" if it is
-    open. `limits` are the ends of the axis; None takes those of the numbers and 0. A click on a key, from the top of
-    the chart to its bottom, returns its place.
+    `before` is the name and numbers [key] of pale bars behind these; `closed` says why a key is closed, "" if it is
+    open. `limits` are the ends of the axis; None fits them to the numbers and 0. A click anywhere in a key's column
+    returns its place.
     """
     reasons = [""] * len(keys) if closed is None else list(closed)
     series = [] if before is None else [(before[0], np.asarray(before[1], dtype=np.float64))]
@@ -103,7 +103,7 @@ def key_row_spec(
 
 
 def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
-    """Draw how long each head's share is [head], 0 or more; a click returns the head."""
+    """Draw the length of each head's share [head], 0 or more; a click returns the head."""
     layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖")) | {"barmode": "overlay", "height": HEIGHT}
     names = [str(head) for head in range(1, len(norms) + 1)]
     along(layout, names, revised=False)

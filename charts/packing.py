@@ -1,9 +1,9 @@
-"""Many maps as one byte a cell, and back.
+"""Many maps as one byte per cell, and back.
 
 All heads of all layers are tens of thousands of numbers; as 32-bit floats with the names of their pieces they would
-be megabytes. A byte holds a weight as one of 251 steps of the scale, or says that there is none, and each piece is
-named once. So a number that is read back is rounded to 1/250 of the scale. `ui/components/plotly/grid.js` unpacks it
-in the browser, `unpacked` for a notebook.
+be megabytes. A byte holds a weight as one of 251 steps of the scale, or marks a missing one, and each piece is named
+once. So unpacked numbers are rounded to 1/250 of the scale. `ui/components/plotly/grid.js` unpacks them in the
+browser, `unpacked` for a notebook.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_WEIGHT, _CLOSED_WEIGHT = np.float32(-1), np.float32(-2)  # smaller than any 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Maps as they are drawn."""
+    """Maps in the form in which they are drawn."""
 
     weights: np.ndarray  # [layer, head, row, column]; NaN where there is no number
     # bool [layer, row, column], [1, row, column] if all layers are alike; False where all that a block holds is
@@ -44,7 +44,7 @@ def block_size(shape: tuple[int, ...], most_cells: int) -> int:
 
 
 def pooled(weights: np.ndarray, allowed: np.ndarray, size: int) -> Blocks:
-    """Draw blocks of `size` × `size` cells of weights [layer, head, query, key], which are not empty, as one.
+    """Merge blocks of `size` × `size` cells of weights [layer, head, query, key], which are not empty.
 
     `allowed` is bool [query, key] or [layer, query, key], True = may attend.
     """
@@ -62,7 +62,7 @@ def pooled(weights: np.ndarray, allowed: np.ndarray, size: int) -> Blocks:
 
 
 def open_blocks(allowed: np.ndarray, size: int) -> np.ndarray:
-    """Which blocks have a cell that is open, as `Blocks.allowed`; `allowed` as for `pooled`."""
+    """Which blocks have an open cell, as in `Blocks.allowed`; `allowed` is as in `pooled`."""
     each = allowed if allowed.ndim == 3 else allowed[None]
     edges = [np.arange(0, n, size) for n in each.shape[1:]]
     return np.asarray(np.logical_or.reduceat(np.logical_or.reduceat(each, edges[0], axis=1), edges[1], axis=2))
@@ -75,12 +75,12 @@ def _tops(blocks: Blocks) -> np.ndarray:
 
 
 def pack(blocks: Blocks, *, own_scale: bool, least: float) -> Spec:
-    """Write maps as one byte a cell.
+    """Write maps as one byte per cell.
 
-    `own_scale`: each map has a scale of its own, up to its largest weight, instead of 0 to 1 for all. `least` is the
+    `own_scale`: each map has its own scale, up to its largest weight, instead of 0 to 1 for all. `least` is the
     start of a logarithmic scale as a share of its end, 0 for a linear scale.
 
-    Returns `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one a map;
+    Returns `codes`, base64 of [layer row, head column]; `tops`, ends of the scales, one for all or one per map;
     `least`.
     """
     tops = _tops(blocks) if own_scale else np.ones((1, 1), dtype=np.float32)
@@ -101,7 +101,7 @@ def _codes(blocks: Blocks, tops: np.ndarray, least: float) -> np.ndarray:
 
 
 def unpacked(spec: Spec) -> Spec:
-    """Give every cell its number and its names; the app's browser side does that by itself.
+    """Give every cell its number and its names; in the app the browser does that.
 
     `layout.meta.grid` is what `pack` returns, and the names of `layers`, `heads`, `queries` and `keys`. Traces with
     the meta `GRID` hold the weights, those with `GRID_CLOSED` the closed cells.

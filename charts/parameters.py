@@ -1,6 +1,6 @@
-"""The numbers of one parameter: how they are spread, the singular values of a matrix, its shortest and longest rows.
+"""The numbers of one parameter: their distribution, a matrix's singular values, its shortest and longest rows.
 
-Source blue and target vermillion are left out on purpose: a parameter is of both sides, or of one that its name says.
+Source blue and target vermillion are left out on purpose: a parameter belongs to both sides, or its name says which.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def number_spread_spec(
     counted: str = say("Numbers"),
     log_counts: bool = False,
 ) -> Spec:
-    """Draw how some numbers are spread: `counts` [interval] of them between rising `edges` [interval + 1].
+    """Draw the distribution of some numbers: `counts` [interval] of them between rising `edges` [interval + 1].
 
-    `log_counts` makes the axis of counts logarithmic, so that intervals with few numbers are seen.
+    `log_counts` makes the axis of counts logarithmic, which shows intervals with few numbers.
     """
     if len(counts) and len(edges) != len(counts) + 1:
         raise ValueError(f"{len(edges)} edges for {len(counts)} counts: give one edge more than counts.")
@@ -77,7 +77,7 @@ def number_spread_spec(
 def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: str) -> Spec:
     """Draw the singular values of a matrix, largest first, on a logarithmic axis.
 
-    Those of 0 have no place on the axis and are counted under the title; a line marks `effective_rank`, unless it is
+    Values of 0 have no place on the axis and are counted under the title; a line marks `effective_rank`, unless it is
     NaN.
     """
     there = values[values > 0]
@@ -108,7 +108,7 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
 def row_lengths_spec(
     pieces: Sequence[str], ids: Sequence[int], lengths: Sequence[float], *, special: Sequence[bool], title: str
 ) -> Spec:
-    """Draw the lengths of the shortest rows, the shortest first, and of the longest rows of a table of embeddings.
+    """Draw the lengths of the shortest rows, shortest first, and of the longest rows of a table of embeddings.
 
     Rows of `special` pieces are pale.
     """

@@ -1,4 +1,4 @@
-"""Perplexity by position: of each piece of a text alone, and of all up to it."""
+"""Perplexity by position: of each piece of a text alone, and of all pieces up to it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def perplexity_spec(
     title: str,
     piece_axis: str = PIECE,
 ) -> Spec:
-    """Draw the perplexity by position, from 1: of each piece `alone`, and of all so far. A click is a place.
+    """Draw the perplexity by position, from 1: of each piece `alone`, and of all so far. A click returns the place.
 
-    `n_pieces` of the vocabulary are the perplexity of guessing.
+    `n_pieces`, the size of the vocabulary, is the perplexity of guessing.
     """
     values = [np.asarray(one, np.float64) for one in (alone, so_far)]
     if any(one.shape != (len(pieces),) for one in values):

@@ -1,4 +1,4 @@
-"""What each piece of a text costs a model: its loss, as a bar a piece, with the mean and what guessing would cost."""
+"""The loss of each piece of a text as a bar, with the mean and the loss of guessing."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def piece_losses_spec(
 ) -> Spec:
     """Draw the loss of each piece of a text, in nats.
 
-    `places` in the text count from 0; a click returns one. `ranks` count from 1 among all that the model could write
-    there, `best` is what it finds likeliest, and `best_probabilities` how likely, 0 to 1. `guessing` is the loss of
-    guessing among all pieces alike, in nats; None draws no line for it.
+    `places` in the text count from 0; a click returns one. `ranks` count from 1 among all pieces, `best` are the most
+    probable pieces, and `best_probabilities` their probabilities, 0 to 1. `guessing` is the loss of guessing among
+    all pieces, in nats; None draws no line.
     """
     if {len(losses), len(places), len(ranks), len(best), len(best_probabilities)} != {len(pieces)}:
         raise ValueError(f"{len(pieces)} pieces need as many losses, places, ranks and likeliest pieces.")

@@ -1,4 +1,4 @@
-"""A table of positions: as a map, by dimension, who resembles whom in it, and what a shift of k positions does.
+"""A table of positions: as a map, by dimension, the similarity of its rows, and the effect of a shift by k.
 
 Positions and dimensions are counted from 0 here, as in the formula of the paper: dimension 2i is a sine, 2i + 1 its
 cosine.
@@ -55,7 +55,7 @@ def position_table_spec(
 ) -> Spec:
     """Draw a table of positions [position, dimension] with position 0 on top.
 
-    `n_sines` of the first dimensions are sines, where the cosines come after them: a line parts the two.
+    If the sines come before the cosines, `n_sines` is their number: a line separates the two.
     """
     rows = [f"p = <b>{position}</b>" for position in positions]
     columns = [with_number(DIMENSION, str(dimension)) for dimension in dimensions]
@@ -73,9 +73,9 @@ def position_table_spec(
 def position_similarity_spec(
     similar: np.ndarray, *, positions: Sequence[int], title: str, value_name: str = PRODUCT, note: str = ""
 ) -> Spec:
-    """Draw how much every position resembles every other [position, position].
+    """Draw the similarity of every pair of positions [position, position].
 
-    Colours go by sign if there is a negative value.
+    Colours show the sign if there is a negative value.
     """
     layout = base_layout(title, say("Position q"), POSITION_AXIS)
     number_places(layout, "xaxis", positions)
@@ -90,7 +90,7 @@ def position_similarity_spec(
 def similarity_by_distance_spec(
     mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, title: str, value_name: str = PRODUCT
 ) -> Spec:
-    """Draw how much positions resemble each other by how far apart they are, over all pairs [distance]."""
+    """Draw the similarity of positions by their distance, over all pairs [distance]."""
     if not len(mean) == len(low) == len(high):
         raise ValueError(f"{len(mean)} means, {len(low)} least and {len(high)} largest values: give one each.")
     layout = base_layout(title, say("Distance |p − q| (positions)"), value_name)
@@ -116,7 +116,7 @@ def similarity_by_distance_spec(
 
 
 def number_places(layout: Spec, name: str, numbers: Sequence[int]) -> None:
-    """Label an axis of places by their numbers; those that only count from 0 get round ones, as any axis has.
+    """Label an axis of places by their numbers; if they simply count from 0, with round numbers as on any axis.
 
     The first place of a "yaxis" is on top; the layout gets `meta` if it has none.
     """
@@ -166,7 +166,7 @@ def position_curves_spec(
 ) -> Spec:
     """Draw some dimensions of a table over the positions, [position, dimension], one band each, with the formula's.
 
-    `notes` say what the formula has in each, such as "sine, one turn in 6.3 positions".
+    `notes` describe the formula in each, such as "sine, one turn in 6.3 positions".
     """
     table, expected = np.asarray(values, np.float32), np.asarray(formula, np.float32)
     count = len(dimensions)
@@ -200,8 +200,8 @@ def wavelengths_spec(
 ) -> Spec:
     """Draw the formula's wavelengths [pair], and the strongest wave that was found in each dimension.
 
-    All are in positions a turn; `periods` [dimension] are NaN where a dimension does not vary, and `shares` are the
-    shares of its dimension's variance that each holds, 0 to 1.
+    All are in positions per turn; `periods` [dimension] are NaN where a dimension does not vary, and `shares` are the
+    share of the dimension's variance in that wave, 0 to 1.
     """
     count = len(periods)
     if len(wavelengths) != -(-count // 2) or len(shares) != count:
@@ -288,10 +288,10 @@ def shift_points_spec(
     unpaired: bool = False,
     note: str = "",
 ) -> Spec:
-    """Draw two dimensions of PE(p + k), `wanted`, and of what a map makes of PE(p), `found`: [position, 2].
+    """Draw two dimensions of PE(p + k), `wanted`, and of PE(p) after a linear map, `found`: [position, 2].
 
-    `pair` i has dimensions 2i and 2i + 1, `unpaired` if these are no sine and its cosine; `shift` is k. Positions
-    `held_out`, bool [position], took no part in a fit; None if nothing was fitted. `angle` draws how far the vector
+    `pair` i has dimensions 2i and 2i + 1, `unpaired` if these are not a sine and its cosine; `shift` is k. Positions
+    `held_out`, bool [position], were not used in a fit; None if nothing was fitted. `angle` draws how far the vector
     of position 0 turns, in radians, clockwise from the top.
     """
     rings, marks = np.asarray(wanted, np.float32), np.asarray(found, np.float32)
@@ -327,7 +327,7 @@ def shift_errors_spec(
 ) -> Spec:
     """Draw the error of at most four maps for several shifts k; a click returns the shift.
 
-    `shift` is marked if it is there. If the error axis is `log`, an error of exactly 0 is a gap.
+    `shift` is marked if it is drawn. On a `log` axis, an error of exactly 0 is a gap.
     """
     layout = base_layout(title, say("Shift k (positions)"), y_title) | {"height": 480, "hovermode": "closest"}
     legend(layout, 46 if len(lines) == 1 else 124)

@@ -1,7 +1,7 @@
-"""Where a prompt ends and the output begins, on the maps of a decoder that has nothing else to read.
+"""Where the prompt ends and the output begins, on the maps of a decoder-only model.
 
-The last row of the prompt reads its last piece and predicts the first one of the output; so rows of the output begin
-one earlier than its columns.
+The last row of the prompt reads its last piece and predicts the first piece of the output, so rows of the output
+begin one before its columns.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _LINE: Spec = {"type": "line", "line": {"color": MARK_COLOR, "width": 1.5, "dash
 def part_map(spec: Spec, *, row: int | None, column: int | None) -> None:
     """Draw a line above the first row of the output, and one before its first column, and name both sides.
 
-    The map, of `heatmap_spec`, has closed cells in its upper right corner. The row predicts a piece of the output,
-    the column is one; None if none is drawn, or all are.
+    The map, of `heatmap_spec`, has closed cells in its upper right corner. The row is the first to predict an output
+    piece, the column is the first output piece; None if none is drawn, or all are.
     """
     layout = spec["layout"]
     shapes, names = layout.setdefault("shapes", []), layout.setdefault("annotations", [])

@@ -1,6 +1,6 @@
-"""What sampling makes of one step's distribution: the model's own, tempered, and cut, together in one chart.
+"""How sampling changes one step's distribution: the model's own, after temperature, and after the cut, in one chart.
 
-The axis ends at 0 and 1 on every step and at every setting, so that they can be compared by eye.
+The axis goes from 0 to 1 on every step and at every setting, so you can compare them by eye.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROW = 27  # pixels
 
 @dataclass(frozen=True)
 class Shares:
-    """One piece, or all others together."""
+    """The shares of one piece, or of all other pieces together."""
 
     name: str  # the piece, or what stands for the others
     raw: float  # its probabilities
@@ -42,10 +42,10 @@ class Shares:
 def reshaped_spec(
     rows: Sequence[Shares], *, others: tuple[int, Shares] | None, border: int | None, title: str
 ) -> Spec:
-    """Draw the distributions of one step before a piece is drawn, likeliest piece first; a click returns its id.
+    """Draw the distributions of one step before a piece is drawn, most probable piece first; a click returns its id.
 
-    `others` are how many pieces are not listed, and what they have together. A line stands below `border` rows, which
-    are left after the cut, if some are cut.
+    `others` are the number of pieces that are not listed, and their shares together. If some are cut, a line is below
+    the `border` rows that are left.
     """
     shown = [*rows, *([others[1]] if others is not None and others[0] else [])]
     layout = _layout(title, shown)
@@ -76,7 +76,7 @@ def reshaped_spec(
 
 
 def others_named(count: int) -> str:
-    """What stands for all pieces that are not listed."""
+    """The name of all pieces that are not listed."""
     return say_n("{n:,} other", "{n:,} others", count)
 
 

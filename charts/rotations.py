@@ -39,7 +39,7 @@ _OUTWARD = ("middle right", "top right", "top center", "top left", "middle left"
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """A line of `turning_waves_spec`: its name, the wavelength of each pair, and whether it is the one looked at."""
+    """A line of `turning_waves_spec`: its name, the wavelength of each pair, and whether it is chosen."""
 
     name: str
     wavelengths: np.ndarray
@@ -49,10 +49,9 @@ class Turns:
 def rotation_map_spec(
     angles: np.ndarray, *, n_pairs: int, pair: int | None, title: str, pairs: Sequence[int], note: str = ""
 ) -> Spec:
-    """Draw by how much, in radians, each pair is turned at each position [position, pair], position 0 on top.
+    """Draw how far, in radians, each pair is turned at each position [position, pair], position 0 on top.
 
-    There are `n_pairs`, of which `pairs` are drawn, numbered from 0; `pair` is framed if it is. A click's index is
-    the cell.
+    Of `n_pairs`, those in `pairs` are drawn, numbered from 0; `pair` is framed if drawn. A click's index is the cell.
     """
     cosines = np.cos(np.asarray(angles, np.float64)).astype(np.float32)
     if cosines.ndim != 2 or cosines.shape[1] != len(pairs):
@@ -81,7 +80,7 @@ def _pair(pair: int, n_pairs: int, speed: float) -> str:
 
 
 def turning_circle_spec(speed: float, n_positions: int, *, title: str, note: str = "") -> Spec:
-    """Draw where a pair's first unit vector is turned to, position after position, at `speed` radians a position."""
+    """Draw where a pair's first unit vector is after the turn, by position, at `speed` radians per position."""
     layout = base_layout(title, say("First dimension of the pair"), say("Second dimension of the pair"))
     layout |= {"height": 460, "hovermode": "closest"}
     both = {"range": [-1.25, 1.25], "zeroline": True, "nticks": 5, "constrain": "domain"}
@@ -122,8 +121,8 @@ def turning_waves_spec(
 ) -> Spec:
     """Draw how many positions each pair takes to turn once; a click returns the pair.
 
-    The chosen layers come first; others, or what they were before a scaling, after them. `limits` are lengths of
-    texts to compare with, each with its name.
+    The chosen layers come first, then other layers, or the wavelengths before a scaling. `limits` are text lengths to
+    compare with, each with its name.
     """
     layout = base_layout(title, PAIR_AXIS, say("Positions per turn (log)")) | {"height": 400, "hovermode": "closest"}
     legend(layout, 52 + 22 * (len(lines) + len(limits)))  # where it is narrow, each has a line of its own

@@ -1,6 +1,6 @@
-"""The numbers of a large map in fewer bytes: what is sent to the browser grows with the square of the sentence.
+"""The numbers of a large map in fewer bytes: what the browser receives grows with the square of the length.
 
-Hover shows four digits. So five are kept while that is affordable, and three beyond.
+Hover shows four digits. So five are kept while that is affordable, three in larger maps.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ HALF_DIGITS, THREE_BYTE_DIGITS = 3, 5
 
 
 def shortened(drawn: np.ndarray) -> tuple[np.ndarray, int | None]:
-    """Round the numbers, float32 of any shape, of a map if it is large; NaN and infinity are left alone.
+    """Round the numbers of a map, float32 of any shape, if it is large; NaN and infinity stay.
 
-    Returns the numbers, and how many digits of them are left; None if nothing was lost. With five digits they are
-    still float32 but end in a byte of zeros, which `plotly_view` leaves out; with three they are float16, if they are
-    in its range.
+    Returns the numbers, and the number of digits left; None if nothing was lost. With five digits they are still
+    float32 but end in a byte of zeros, which `plotly_view` leaves out; with three they are float16, if they are in
+    its range.
     """
     if drawn.size <= MOST_EXACT:
         return drawn, None

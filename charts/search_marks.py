@@ -1,4 +1,4 @@
-"""The marks of a search's tree: what became of each beginning, its piece beside it, and the results written out."""
+"""The marks of a search tree: what happened to each partial output, its piece next to it, and the results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINE = 36  # letters in a line of a result
 
 @dataclass(frozen=True)
 class Twig:
-    """One beginning of the tree."""
+    """One partial output in the tree."""
 
     place: int  # its name, which a click returns; parents come first
     parent: int | None  # that of what it continues; None for a first piece
@@ -52,14 +52,14 @@ class Leaf:
 
 
 def start_mark(piece: str, root: tuple[float, float]) -> Spec:
-    """What stands before the first step."""
+    """The mark before the first step."""
     look = {"text": [literal(shortened(piece, limit=8))], "textposition": "middle left", "textfont": _FONT, **_BESIDE}
     look |= {"marker": {"symbol": "circle-open", "size": 9, "color": MARK_COLOR}}
     return layer("markers+text", [root[0]], [root[1]], look)
 
 
 def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
-    """The marks, one trace a kind, as a shape says what became of a beginning; they take hover and clicks."""
+    """The marks, one trace per kind, because a shape shows what happened; they take hover and clicks."""
     kinds: list[tuple[Kind, str, Spec]] = [
         ("open", "", {"symbol": "circle", "color": TARGET_COLOR}),
         ("ended", say("ended"), {"symbol": "square", "color": TARGET_COLOR}),
@@ -82,7 +82,7 @@ def marks(twigs: Sequence[Twig], at: Places, step: int | None) -> list[Spec]:
 
 
 def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
-    """The pieces beside their marks; where they are longer than a step they stand above and below in turns."""
+    """The pieces next to their marks; if longer than a step, they alternate above and below."""
     room = max(LEAST_STEP, _PLOT / (n_steps + 1.4))
     kept = [twig for twig in twigs if twig.is_kept]
     longest = max((len(twig.piece) for twig in kept), default=0)
@@ -118,7 +118,7 @@ def results(leaves: Sequence[Leaf], at: Places, n_steps: int) -> list[Spec]:
 
 
 def lines_of(n: int, leaf: Leaf) -> list[str]:
-    """A result with its number, on lines that are not much longer than `_LINE`."""
+    """A result with its number, on lines not much longer than `_LINE`."""
     lines = _wrapped(f"{n}. {leaf.text}")
     short = len(lines[-1]) + len(leaf.numbers) < _LINE
     end = joined(" ", [literal(lines.pop()), literal(leaf.numbers)]) if short else literal(leaf.numbers)

@@ -1,7 +1,7 @@
-"""A beam search as a tree that grows from left to right, a step at a time.
+"""A beam search as a tree that grows from left to right, one step at a time.
 
-What led to a result is strong, what was kept for a while is thinner, what was dropped is a thin dotted end.
-Beginnings that hypotheses share stand once. Results are written out at the right.
+Lines that lead to a result are strong, those kept for a while thinner, and dropped ones are thin and dotted.
+Partial outputs that hypotheses share appear once. Results are written out at the right.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def search_tree_spec(
     step: int | None = None,
     shown: int | None = None,
 ) -> Spec:
-    """Draw a search: all its beginnings, and its results, best first, each the end of one that was kept.
+    """Draw a search: all its partial outputs, and its results, best first, each at the end of one that was kept.
 
-    `start` stands before the first step; there is room for `n_steps`. A click on a mark returns its beginning's name.
+    `start` is drawn before the first step; there is room for `n_steps`. A click on a mark returns its name.
     """
     ends = {leaf.place for leaf in leaves}
     rows = lanes([

@@ -1,4 +1,4 @@
-"""Many lines of a file, each a point or a part of a bar: two numbers of each, and how one number is spread."""
+"""Many lines of a file, each a point or a part of a bar: two numbers per line, and the distribution of one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def line_points_spec(
 ) -> Spec:
     """Draw two finite numbers of each line [line] against each other; a click returns the line's number in its file.
 
-    Points of lines whose output was `cut` at the limit are open and of another colour; `chosen` is a line's number.
+    Lines whose output was `cut` at the limit are open points in another colour; `chosen` is a line's number.
     """
     if not len(x) == len(y) == len(texts) == len(numbers) == len(cut):
         raise ValueError(f"{len(x)} numbers: give a second one, a text, a number and a mark for each line.")
@@ -67,7 +67,7 @@ def line_points_spec(
 
 
 def line_spread_spec(values: np.ndarray, *, name: str, title: str) -> Spec:
-    """Draw how a number is spread over the lines: one of each, all finite, at least one."""
+    """Draw the distribution of a number over the lines: one number per line, all finite, at least one."""
     counts, edges = np.histogram(np.asarray(values, np.float64), bins=_BINS)
     layout = base_layout(title, name, say("Lines")) | {"height": _HEIGHT, "bargap": 0.04}
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6, "fixedrange": True}

@@ -1,6 +1,6 @@
-"""Inputs and labels of teacher forcing: what the decoder reads above what it has to predict, shifted by one.
+"""Inputs and labels of teacher forcing: what the decoder reads, above what it has to predict, shifted by one.
 
-Each place reads what the place before it had to predict, so that a line leads from every label to where it is read.
+Each place reads what the place before it had to predict, so a line leads from every label to where it is read.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def shift_spec(
 ) -> Spec:
     """Draw the last piece that each place reads and the label that it has to predict, with its loss in nats.
 
-    The scale ends at `guessing`, the loss of guessing among all pieces alike. What the `chosen` place reads is
-    shaded. Of a long text there are the bands around that: `layout.meta.first` is its first place.
+    The scale ends at `guessing`, the loss of guessing among all pieces. What the `chosen` place reads is shaded. A
+    long text shows only the bands around that place: `layout.meta.first` is the first place drawn.
     """
     if {len(reads), len(losses)} != {len(labels)}:
         raise ValueError(f"{len(labels)} labels need as many pieces that are read, and losses.")

@@ -1,6 +1,6 @@
-"""Rows of numbers on both sides of 0, such as vectors: one map, its colours growing away from 0 in its middle.
+"""Rows of positive and negative numbers, such as vectors: one map, with 0 in the middle of its colour scale.
 
-Numbers on hover have six significant digits, enough to go on with a calculator.
+Numbers on hover have six significant digits, enough to check with a calculator.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def signed_rows_spec(
     closed: Sequence[str] | None = None,
     height: int = HEIGHT,
 ) -> Spec:
-    """Draw rows of numbers on both sides of 0 [row, column], row 0 on top; columns are dimensions, counted from 0.
+    """Draw rows of positive and negative numbers [row, column], row 0 on top; columns are dimensions, from 0.
 
-    `marked` rows are framed; `closed` says why a row is, "" if it is open, and it is hatched. `height` is in pixels.
+    `marked` rows are framed; `closed` says why a row is closed and hatched, "" if it is open. `height` is in pixels.
     """
     values = np.asarray(rows)
     reasons = [""] * len(labels) if closed is None else list(closed)
@@ -63,7 +63,7 @@ def signed_rows_spec(
 
 
 def drawable(values: np.ndarray) -> np.ndarray:
-    """The numbers, with NaN, which is left out, for what is none."""
+    """The numbers, with NaN, which is not drawn, for those that are not finite."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -75,7 +75,7 @@ def frame(left: float, right: float, low: float, high: float) -> Spec:
 def signed_map(values: np.ndarray, *, name: str, template: str, bar: tuple[float, float] = (0.5, 1)) -> Spec:
     """The trace of a map [row, column], NaN left out, whose colour scale has 0 in its middle.
 
-    `name` is escaped already, `template` as `says` of `cells`; `bar` are middle and length of the scale beside the
+    `name` is already escaped, `template` is `says` of `cells`; `bar` has middle and length of the scale next to the
     map, as shares of its height.
     """
     most = one_side(values)

@@ -1,6 +1,6 @@
 """One measure of every head as a map, and of one head row by row.
 
-What is measured, and in which unit, the caller says; here stands only how it is drawn.
+The caller says what is measured, and its unit; this module only draws it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def head_measure_spec(
 ) -> Spec:
     """Draw one number for each head [layer, head], layer 1 on top; NaN where there is no number.
 
-    `limits` are the ends of the colour scale; None takes the smallest and the largest value. `group` heads beside
-    each other share one head of keys and values, under one bracket. A click's index is (layer, head).
+    `limits` are the ends of the colour scale; None takes the smallest and the largest value. `group` neighbouring
+    heads share one key-value head, under one bracket. A click's index is (layer, head).
     """
     n_layers, n_heads = np.shape(values)
     layers, heads = _numbers(n_layers), _numbers(n_heads)
@@ -94,7 +94,7 @@ def row_measure_spec(
 ) -> Spec:
     """Draw a measure of one head row by row [query], with its mean; NaN in rows that do not count, which get no bar.
 
-    `top` is the most that the measure can be; None: as high as the highest bar. A click returns the row.
+    `top` is the largest possible value; None: the highest bar. A click returns the row.
     """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.shape != (len(queries),):

@@ -1,4 +1,4 @@
-"""The residual stream by depth, what was added to it, and what a norm did to it."""
+"""The residual stream by depth, what was added to it, and the effect of a norm."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def stream_lines_spec(
 
 
 def whole_steps(numbers: np.ndarray) -> Spec:
-    """An axis from 0 that ends at a tick: above the last one, a reader could not tell how high a line is.
+    """An axis from 0 that ends at a tick, because above the last tick a line's height cannot be read.
 
-    What is not finite does not count.
+    Values that are not finite do not count.
     """
     top = float(np.max(numbers, initial=0, where=np.isfinite(numbers))) or 1.0
     rough = top / _STEPS
@@ -135,7 +135,7 @@ def whole_steps(numbers: np.ndarray) -> Spec:
 
 
 def shades(colour: Colour) -> tuple[str, str]:
-    """A pale and a full shade for tokens of a side, or of none."""
+    """A pale and a full shade for the tokens of a side, or of no side."""
     return SIDES[colour] if colour in ("source", "target") else (theme.GUIDE_COLOR, theme.MARK_COLOR)
 
 
@@ -192,7 +192,7 @@ def stream_added_spec(
     title: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw what each sub-layer added to one token's stream beside what was there, all [sub-layer].
+    """Draw what each sub-layer added to one token's stream, next to what was there, all [sub-layer].
 
     `before` and `added` are sizes, `aligned` is the cosine of the two.
     """
@@ -248,7 +248,7 @@ def norm_effect_spec(
     token_axis: str,
     colour: Colour = "source",
 ) -> Spec:
-    """Draw mean and deviation of every token's vector before and after a norm, each [token]; a click is a token."""
+    """Draw mean and deviation of each token's vector before and after a norm, [token]; a click returns the token."""
     numbers = [np.asarray(values, np.float32) for values in (*means, *deviations)]
     if any(values.shape != (len(pieces),) for values in numbers):
         raise ValueError(f"{len(pieces)} tokens: give one value for each.")

@@ -1,6 +1,6 @@
-"""Maps as the columns of a table, a row a cell: all of their cells, with the numbers that were computed.
+"""Maps as the columns of a table, one row per cell: all cells, with the exact numbers.
 
-What is sent to a browser may be rounded, in blocks, or without what is too weak for a line. What is saved is not.
+What is sent to a browser may be rounded, in blocks, or without weights too weak for a line. A saved table is not.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def map_columns(
     mask_reason: str = CLOSED,
     value_name: str = WEIGHT,
 ) -> dict[str, Any]:
-    """The cells of a map, or of several of the same pieces one after another: weights [..., query, key].
+    """The cells of a map, or of several maps of the same pieces in turn: weights [..., query, key].
 
-    Cells where `allowed`, bool [query, key] or what broadcasts to the weights, is False have a reason and no number.
-    Returns each column by its name, float32 where they were.
+    Cells where `allowed`, bool and broadcast to the weights, is False have a reason and no number. Returns the
+    columns by name; float32 stays float32.
     """
     n_rows, n_columns = len(queries), len(keys)
     open_cells = np.ones((n_rows, n_columns), bool) if allowed is None else np.asarray(allowed, dtype=bool)
@@ -55,7 +55,7 @@ def map_columns(
 
 
 def too_many(count: int) -> dict[str, Any]:
-    """What stands in place of a table of so many weights."""
+    """What is shown instead of a table that would have too many weights."""
     note = say(
         "These heads have {count:,} weights, but a table has at most {most:,} rows, one per weight. Save the "
         "weights of a single head.",
@@ -70,7 +70,7 @@ def heads_columns(
 ) -> dict[str, Any]:
     """The cells of maps [layer, head, query, key], head by head; beyond `MOST_ROWS` one cell that says so.
 
-    `layers` and `heads` are what each is called: its number, or that it is a mean. The rest is as for `map_columns`.
+    `layers` and `heads` are their names: a number, or that it is a mean. The rest is as in `map_columns`.
     """
     if maps.size > MOST_ROWS:
         return too_many(maps.size)

@@ -1,9 +1,8 @@
 """What all charts share: colours, one layout, and text that Plotly shows letter by letter.
 
-Source is blue and target is vermillion, two colours of the Okabe-Ito set that stay apart for colour-blind
-readers; the scales grow steadily darker, so they also read in grey. Text colours are left open: the browser
-component takes them from the app's theme, and swaps each colour named here for its dark twin (`DARK_COLORS`)
-when that theme is dark.
+Source is blue and target is vermillion, two colours of the Okabe-Ito set that colour-blind readers can distinguish;
+the scales grow steadily darker, so they also work in grey. Text colours are left open: the browser component takes
+them from the app's theme, and replaces each colour named here by its dark twin (`DARK_COLORS`) in a dark theme.
 """
 
 from __future__ import annotations
@@ -111,13 +110,12 @@ _UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_DIRECTION_CONTROLS}\u2028\u2029\ufef
 @through
 @lru_cache(maxsize=8192)  # the pieces of a sentence come back at every step
 def literal(text: str) -> str:
-    """Write a text so that Plotly shows exactly its characters.
+    """Write a text for Plotly to show character by character.
 
     Plotly reads `<b>`, `<br>`, `<s>`, `<a href>` and entities as markup in titles, ticks and hover labels, `%{x}` as
-    a value in hover templates, and `$x$` as TeX where MathJax is loaded. It decodes numbered entities last of all,
-    after it has looked for markup, so what is written as one cannot be taken for anything. Characters that cannot be
-    seen are shown as `⟨U+200F⟩`, and right-to-left text is isolated, so that it does not reorder what stands beside
-    it.
+    a value in hover templates, and `$x$` as TeX if MathJax is loaded. It decodes numbered entities last, after
+    markup, so a character written as one is always shown as itself. Invisible characters are shown as `⟨U+200F⟩`, and
+    right-to-left text is isolated, so it does not reorder the text around it.
     """
     # ⟨ is written as an entity, so that `⟨U+200F⟩` always stands for the character: a table made of a figure has
     # to find the text again (`rawText` in plotly/numbers.js).
@@ -130,14 +128,14 @@ def literal(text: str) -> str:
 
 @through
 def capitalised(text: str) -> str:
-    """A text with its first letter in capitals, where its script has such."""
+    """A text with a capital first letter, if its script has capitals."""
     found = _BEGINS_WITH_A_LETTER.match(text)
     return found.group().upper() + text[found.end() :] if found else text
 
 
 @through
 def shortened(text: str, *, limit: int = 14) -> str:
-    """Cut a text of more than so many letters with an ellipsis, which counts, too; not yet escaped."""
+    """Cut a text to this many letters, including the ellipsis; not yet escaped."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -149,13 +147,13 @@ def _tick(label: str) -> str:
 
 
 def ticks(labels: Sequence[str], *, title: str) -> dict[str, Any]:
-    """Describe an axis of pieces: one integer place each, so that equal pieces never fall together.
+    """Describe an axis of pieces: one integer place each, so equal pieces stay separate.
 
-    When there are more labels than `MOST_TICKS` only every nth is written, and the title says so. The browser
-    component labels again for the room it has and for the part in view; it needs `labels` for that.
+    With more labels than `MOST_TICKS`, only every nth is written, and the title says so. The browser component labels
+    again for its own width and for the part in view; it needs `labels` for that.
 
     Returns `axis`: attributes for Plotly; `spec`: what the browser needs to label again, and `whole`, the labels that
-    were cut, by place, for a table. The title is escaped already.
+    were cut, by place, for a table. The title is already escaped.
     """
     cut = [_tick(label) for label in labels]
     short = [literal(label) for label in cut]
@@ -180,7 +178,7 @@ def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figur
     """Make the function that returns a figure out of the one that returns its plain data.
 
     A `go.Figure` checks every attribute, which takes ten times as long as making the data. Notebooks and tests get
-    the figure; the app, which draws four charts a step for many visitors, takes the data.
+    the figure; the app, which draws four charts per step for many visitors, uses the data.
     """
 
     @wraps(spec)
@@ -225,9 +223,9 @@ LEGEND: Spec = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor"
 
 
 def colour_bar(title: str = "", *, marks: tuple[Sequence[float], Sequence[str]] | None = None) -> Spec:
-    """The scale beside a map; its title, already escaped, says what its numbers are.
+    """The scale next to a map; its title, already escaped, says what its numbers are.
 
-    `marks` are places on the scale and what is written there; None leaves both to Plotly.
+    `marks` are places on the scale and their labels; None leaves both to Plotly.
     """
     numbers = {"nticks": 5} if marks is None else {"tickvals": marks[0], "ticktext": marks[1]}
     named = {"title": {"text": title, "side": "right"}} if title else {}
@@ -235,7 +233,7 @@ def colour_bar(title: str = "", *, marks: tuple[Sequence[float], Sequence[str]] 
 
 
 def subtitle(layout: Spec, notes: Sequence[str]) -> None:
-    """Write notes under the title, if there are any: each whole, without a full stop, already escaped."""
+    """Write notes under the title, if there are any: whole sentences without a full stop, already escaped."""
     there = [note for note in notes if note]
     if there:
         text = capitalised(joined("; ", there))
@@ -243,9 +241,9 @@ def subtitle(layout: Spec, notes: Sequence[str]) -> None:
 
 
 def base_layout(title: str, x_title: str, y_title: str) -> dict[str, Any]:
-    """Start the layout of a chart; axes are called by what they count, with its unit.
+    """Start the layout of a chart; axes are named after what they count, with its unit.
 
-    `uirevision` never changes, so a zoom outlives a change of data.
+    `uirevision` never changes, so a zoom stays when the data changes.
     """
     return {
         "template": "none",

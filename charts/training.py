@@ -1,6 +1,6 @@
 """A learning curve: loss, scores on the dev sentences and learning rate, epoch by epoch.
 
-Lines differ in colour, dash and marker, so they also stay apart in grey. Source blue and target vermillion are left
+Lines differ in colour, dash and marker, so they are distinct in grey, too. Source blue and target vermillion are left
 out on purpose: nothing here belongs to a side.
 """
 
@@ -49,10 +49,10 @@ def losses_spec(
     kept_name: str = KEPT,
     title: str = say("Loss by epoch"),
 ) -> Spec:
-    """Draw the loss on the training sentences and on the dev sentences, one an epoch.
+    """Draw the loss on the training sentences and on the dev sentences, per epoch.
 
-    It is in nats a target piece, and NaN is a gap. Epochs increase. `labels` are what hover says of each, "Epoch 3"
-    when not given; `kept` is the epoch to mark, and `kept_name` what the mark says.
+    It is in nats per target piece, and NaN is a gap. Epochs increase. `labels` are their names on hover, "Epoch 3" if
+    not given; `kept` is the epoch to mark, and `kept_name` the text of the mark.
     """
     lines = [(say("Dev loss"), dev, _FIRST), (say("Training loss"), training, _SECOND)]
     layout = _layout(epochs, title, say("Loss (nats per piece)"))
@@ -72,7 +72,7 @@ def dev_scores_spec(
     kept_name: str = KEPT,
     title: str = say("Dev scores by epoch"),
 ) -> Spec:
-    """Draw the scores of the outputs on the dev sentences, one an epoch: BLEU and chrF, 0 to 100; NaN is a gap.
+    """Draw the scores of the outputs on the dev sentences, per epoch: BLEU and chrF, 0 to 100; NaN is a gap.
 
     `exact` is the share of outputs that equal their reference, 0 to 1, drawn in per cent. The rest is as in
     `losses_spec`.

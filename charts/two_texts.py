@@ -1,4 +1,4 @@
-"""Two texts of pieces above each other: alike up to where they part, and what each does after it."""
+"""Two texts of pieces, one above the other: equal up to where they diverge, then how each continues."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def two_texts_spec(
     tail: int,
     title: str,
 ) -> Spec:
-    """Draw two texts, with the probability, 0 to 1, of each piece behind what stands before it in its own text.
+    """Draw two texts, with the probability, 0 to 1, of each piece given the pieces before it in its own text.
 
-    They differ from place `parts_at` on, from 0, or only one goes on; None if they are equal. Both end with the same
-    `tail` pieces behind that place.
+    From place `parts_at` on, counted from 0, they differ, or only one continues; None if they are equal. After that
+    place both end with the same `tail` pieces.
     """
     if [*map(len, texts)] != [*map(len, probabilities)]:
         raise ValueError("Give one probability for each piece.")

@@ -1,4 +1,4 @@
-"""The votes of a class: a bar for each choice, and under it one of the round before."""
+"""The votes of a class: a bar for each choice, and below it the bar of the round before."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def votes_spec(
     right: int | None = None,
     large: bool = False,
 ) -> Spec:
-    """Draw how often each choice was chosen, the first choice on top.
+    """Draw the votes for each choice, the first choice on top.
 
     `rounds` are counts [round, choice] of the latest round, and of the one before if there was one. `right` is the
-    choice that is marked as such; `large` letters are read across a class room.
+    choice marked as right; `large` letters can be read across a classroom.
     """
     if not 1 <= len(rounds) <= len(_NAMES) or any(len(counts) != len(choices) for counts in rounds):
         raise ValueError(f"{[len(counts) for counts in rounds]} counts for {len(choices)} choices: give one each.")

@@ -1,4 +1,4 @@
-"""A Transformer that can be seen through: encoder and decoder, or one of them alone.
+"""A Transformer that shows its insides: an encoder-decoder, encoder-only or decoder-only model.
 
     import transformer
 

@@ -5,18 +5,18 @@
     ├── CheckpointError   a file of a checkpoint folder is missing, damaged or does not fit the others
     ├── TokenizerError    a vocabulary's file cannot be used, or an id is outside of it
     ├── QueryError        a request (source, settings, forced pieces) cannot be run on this checkpoint
-    │   └── NotFiniteError    no request can: the model computes what is not a number
-    ├── MapsError         attention maps from elsewhere cannot be shown as they are
+    │   └── NotFiniteError    no request can be run: the model computes values that are not finite
+    ├── MapsError         attention maps from elsewhere cannot be shown
     └── DataError         a training or scoring file cannot be read
 
-Every message is one or two sentences that name the value found, the limit and the remedy, so that a page can
-show it as it is. Each class is a `ValueError`: the caller gave something that cannot be used.
+Every message is one or two sentences that name the value found, the limit and the remedy, so a page can show it
+unchanged. Each class is a `ValueError`: the caller gave something that cannot be used.
 
-`ClauseError` stays inside the library: what parses bytes says what is wrong with them, and its caller where.
+`ClauseError` stays inside the library: code that parses bytes says what is wrong, and its caller says where.
 
-An error is raised with a template and its named values, as `words.say` takes them; or with a sentence, which it
-keeps as it is. A page shows the sentence in the reader's language: `error.sentence`. The text of the error, in a
-traceback or a log, is English.
+An error is raised with a template and its named values, like `words.say`, or with a sentence, which it keeps. A page
+shows the sentence in the reader's language: `error.sentence`. The text of the error, in a traceback or a log, is
+English.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from words.sentence import Template
 
 
 class SaidError(Exception):
-    """An error that keeps its message as it was said.
+    """An error that keeps its message as a sentence.
 
     Args:
-        message: A sentence; or a template, which is then said with the values.
+        message: A sentence; or a template, which is then filled with the values.
         **values: See `words.say`.
     """
 
@@ -40,13 +40,13 @@ class SaidError(Exception):
 
     @property
     def sentence(self) -> Sentence:
-        """The message as it was said; `words.said` translates it."""
+        """The message as a sentence; `words.said` translates it."""
         message: Sentence = self.args[0]
         return message
 
 
 class ClauseError(SaidError, ValueError):
-    """What is wrong, as a clause without a full stop: whoever catches it says which file, in a sentence around it."""
+    """What is wrong, as a clause without a full stop: the caller puts it into a sentence that names the file."""
 
 
 class GlassformerError(SaidError, ValueError):
@@ -57,7 +57,7 @@ class ConfigError(GlassformerError):
     """A field of a `ModelConfig` is missing, of the wrong type or out of range.
 
     Args:
-        message, **values: What is wrong with it; see `SaidError`.
+        message, **values: What is wrong; see `SaidError`.
     """
 
     def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:
@@ -82,11 +82,11 @@ class QueryError(GlassformerError):
 
 
 class NotFiniteError(QueryError):
-    """The model computes what is not a number, or is infinite; the message names the first site."""
+    """The model computes a value that is NaN or infinite; the message names the first site."""
 
 
 class MapsError(GlassformerError):
-    """Attention maps from elsewhere cannot be shown as they are."""
+    """Attention maps from elsewhere cannot be shown."""
 
 
 class DataError(GlassformerError):
@@ -94,7 +94,7 @@ class DataError(GlassformerError):
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: one line, and cut when it is long."""
+    """A value as a message shows it: on one line, and cut if it is long."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return say("an integer with more than 30 digits")  # Python refuses to print the longest ones
     try:

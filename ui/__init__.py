@@ -1,1 +1,1 @@
-"""The app: what its pages share, and a folder a page. A folder imports only what stands below it."""
+"""The app: what its pages share, and one folder per page. A folder imports only what is below it."""

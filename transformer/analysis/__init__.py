@@ -1,1 +1,1 @@
-"""What models and traces show when they are measured: functions over arrays, and what feeds them."""
+"""Measurements of models and traces: functions over arrays, and the code that supplies the arrays."""

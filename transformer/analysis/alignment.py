@@ -1,8 +1,8 @@
 """Word alignment from attention: pieces merged to words, links, and the alignment error rate (AER).
 
-A link joins a source word and a target word. People who made a gold standard marked each link as sure or as
-possible; every sure link is possible too. Attention gives links when each target word is joined with the source
-word that it looks at most.
+A link joins a source word and a target word. In a gold standard, people marked each link as sure or possible; every
+sure link is also possible. Attention gives links: each target word is joined with the source word of its largest
+weight.
 
 Source: Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models" (2003), for AER and the two
 kinds of links; Garg et al., "Jointly Learning to Align and Translate with Transformer Models" (2019), for words
@@ -38,7 +38,7 @@ class Links:
 
 @dataclass(frozen=True)
 class Counts:
-    """What AER is made of; the arrays have one shape, a number for each way of linking."""
+    """The counts behind AER; the arrays have one shape, with one number per way of linking."""
 
     sure_hits: NDArray[np.int64]  # links found that are sure
     possible_hits: NDArray[np.int64]  # links found that are possible
@@ -61,7 +61,7 @@ class Counts:
 def parse_links(line: str) -> Links:
     """Read one line of gold links: `3-4` is sure, `3p4` possible; source word, then target word, from 0.
 
-    White space stands between them. What is no link is a ClauseError.
+    White space separates links. Anything else is a ClauseError.
     """
     sure, possible = set(), set()
     for word in line.split():
@@ -80,10 +80,10 @@ def parse_links(line: str) -> Links:
 
 
 def piece_shares(pieces: Sequence[int], words: Sequence[int]) -> Floats:
-    """Which part of each piece lies in each word, 0 to 1 [piece, word], by how many visible characters each has.
+    """The share of each piece in each word, 0 to 1 [piece, word], by the number of visible characters.
 
-    A row sums to 1, or to 0 where the piece shows no character. A ValueError says that the texts differ in length, or
-    that a word has no character.
+    A row sums to 1, or to 0 if the piece has no visible character. A ValueError says that the texts differ in length,
+    or that a word has no character.
     """
     if sum(pieces) != sum(words):
         raise ValueError(f"the pieces have {sum(pieces)} characters, the words {sum(words)}")
@@ -97,12 +97,12 @@ def piece_shares(pieces: Sequence[int], words: Sequence[int]) -> Floats:
 
 
 def merge_words(weights: Floats, src_shares: Floats, tgt_shares: Floats) -> Floats:
-    """Attention between pieces [..., T, S] to attention between words [..., J, I]; row t stands for target piece t.
+    """Attention between pieces [..., T, S] to attention between words [..., J, I]; row t is target piece t.
 
-    The weights on the pieces of a source word are added up (a piece that reaches over several words is divided by its
-    characters); the rows of a target word's pieces are averaged, each as much as it belongs to the word. The shares
-    [S, I] and [T, J] are those of `piece_shares`: a token outside every word (the end piece) has a row of zeros. A
-    row of the result sums to what its pieces spend on words, at most 1.
+    The weights on the pieces of a source word are added up (a piece in several words is divided by its characters).
+    The rows of a target word's pieces are averaged by their shares in the word. The shares [S, I] and [T, J] are
+    those of `piece_shares`: a token outside every word (the end piece) has a row of zeros. A row of the result sums
+    to the weight that its pieces give to words, at most 1.
     """
     rows = tgt_shares / tgt_shares.sum(axis=0)  # [T, J]
     return np.swapaxes(rows, 0, 1) @ (weights @ src_shares)
@@ -112,19 +112,19 @@ def with_means(weights: Floats) -> Floats:
     """Append the mean over heads as one more head, and the mean over all layers as one more layer.
 
     [L, H, J, I] -> [L + 1, H + 1, J, I]. The last place of the last layer is the mean over all layers and heads; its
-    other places are means over heads that only share a number, and say nothing.
+    other places average heads of equal number in all layers, which has no meaning.
     """
     heads = np.concatenate((weights, weights.mean(axis=1, keepdims=True)), axis=1)
     return np.concatenate((heads, heads.mean(axis=0, keepdims=True)), axis=0)
 
 
 def best_sources(weights: Floats) -> NDArray[np.int64]:
-    """For each target word the source word that it looks at most: [..., J, I] -> [..., J]."""
+    """For each target word the source word of its largest weight: [..., J, I] -> [..., J]."""
     return weights.argmax(axis=-1)
 
 
 def diagonal_sources(n_target: int, n_source: int) -> NDArray[np.int64]:
-    """For each target word the source word at the same relative place [J]: what one gets without a model."""
+    """For each target word the source word at the same relative place [J]: a baseline without a model."""
     places = (np.arange(n_target) + 0.5) / n_target * n_source
     return np.minimum(places.astype(np.int64), n_source - 1)
 

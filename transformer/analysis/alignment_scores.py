@@ -1,10 +1,10 @@
 """Alignment error rate of a checkpoint's cross-attention against gold links.
 
-The gold target is forced: one pass of the decoder over it gives the maps of every layer and head. Which decoder row
-stands for a target piece is a matter of convention, so both are measured:
+The gold target is forced: one pass of the decoder over it gives the maps of every layer and head. A target piece has
+two possible decoder rows, and both are measured:
 
-- `predicts`: the row that predicts the piece; it has read the pieces before it only.
-- `reads`: the row that has read the piece as its input, one later; it knows what it is looking for.
+- `predicts`: the row that predicts the piece; it has read only the pieces before it.
+- `reads`: the next row, which reads the piece as its input and so knows what it is looking for.
 
 Weights on tokens that belong to no word (the end piece, a lone space) cannot become links; their share is reported.
 
@@ -61,7 +61,7 @@ class Head:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignmentScores:
-    """What was measured. AERs and shares are 0 to 1; the first axis follows `ROWS`."""
+    """The results. AERs and shares are 0 to 1; the first axis follows `ROWS`."""
 
     gold: GoldSet  # what it was measured against
     source_text: str  # how the words became text, keys of `SPACINGS`
@@ -76,12 +76,12 @@ class AlignmentScores:
 
     @property
     def best(self) -> Head:
-        """The head with the lowest AER; of equal ones the first."""
+        """The head with the lowest AER; the first of equal ones."""
         row, layer, head = (int(i) for i in np.unravel_index(np.argmin(self.heads), self.heads.shape))
         return Head(layer + 1, head + 1, ROWS[row], float(self.heads[row, layer, head]))
 
     def record(self) -> dict[str, object]:
-        """The measurement as `card.json` keeps it; AERs and shares 0 to 1."""
+        """The results in the form of `card.json`; AERs and shares 0 to 1."""
         best, (source, target, links) = self.best, zip(self.gold.names, self.gold.sha256, strict=True)
         return {
             "file": links[0],
@@ -119,10 +119,10 @@ class _Tokens:
 def score_alignment(
     checkpoint: Checkpoint, gold: GoldSet, *, source_text: str, target_text: str, done: Done = lambda n: None
 ) -> AlignmentScores:
-    """Measure every head of the cross-attention; `done` is told after each batch how many sentences it held.
+    """Measure every head of the cross-attention; `done` is called after each batch with its number of sentences.
 
-    The texts are keys of `SPACINGS`. A DataError says that no sentence can be used, or none that can has a sure link;
-    a QueryError that the model has no cross-attention, so that nothing joins its words.
+    The spacings are keys of `SPACINGS`. A DataError says that no sentence can be used, or that none of them has a
+    sure link; a QueryError that the model has no cross-attention.
     """
     anatomy(checkpoint.config).attention("cross")
     left_out: Counter[str] = Counter()

@@ -1,8 +1,8 @@
-"""What a model makes of a whole output that it is given at once, as it is in training.
+"""What a model predicts when it reads a whole output at once, as in training.
 
-A run writes piece by piece: no row ever meets what comes after it. Training gives the decoder the whole output, and
-only the mask keeps a row from the piece that it has to guess. A change of the mask therefore shows here, and shows
-otherwise, or not at all, in what is written.
+A run writes piece by piece: no row ever meets what comes after it. In training the decoder gets the whole output, and
+only the mask hides the piece that a row has to predict. So a changed mask has an effect here, and a different one, or
+none, on a written output.
 
 Source: Williams and Zipser, "A Learning Algorithm for Continually Running Fully Recurrent Neural Networks" (1989),
 section 5, for teacher forcing.
@@ -49,10 +49,10 @@ class AtOnce(Arrays):
 def read_at_once(
     checkpoint: Runnable, query: Query, written: Sequence[int], sites: Iterable[str] = (), *, finite: bool = True
 ) -> AtOnce:
-    """Give a model a whole output to read, its end piece included, with the source and the changes of a query.
+    """Let a model read a whole output, including its end piece, with the source and the changes of a query.
 
-    Values that are not finite are refused, or else returned as they are. A QueryError also says that the model writes
-    nothing, or that the query does not fit it.
+    Values that are not finite are refused, or returned unchanged if so asked. A QueryError also says that the model
+    writes nothing, or that the query does not fit it.
     """
     model = checkpoint.model
     if not model.anatomy.writes or not written:

@@ -1,11 +1,11 @@
 """chrF2 of an output against one reference: how many of their characters' n-grams, n = 1 to 6, are the same.
 
-Precision and recall of each n are averaged over those n for which both texts are long enough, and joined to an
-F-score in which recall counts twice as much as precision (β = 2). White space has no part in it. A score of several
-lines is that of their counts together, not the mean of their scores.
+Precision and recall are averaged over each n for which both texts are long enough, and combined into an F-score in
+which recall counts twice as much as precision (β = 2). White space is ignored. The score of several lines is computed
+from their counts together; it is not the mean of their scores.
 
 Source: Popović, "chrF: character n-gram F-score for automatic MT evaluation" (2015), section 2; and sacrebleu, whose
-`chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no` this equals. Written again here, as only training needs
+`chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no` this equals. Written again here, because only training needs
 sacrebleu. Not known here: chrF++ (words), several references.
 """
 
@@ -38,7 +38,7 @@ def together(counts: Iterable[Counts]) -> Counts:
 
 
 def chrf(counts: Counts) -> float:
-    """The score of counts, 0 to 100; 0 where nothing can be compared."""
+    """The score of counts, 0 to 100; 0 if nothing can be compared."""
     there = [(both / a, both / b) for a, b, both in counts if a and b]
     if not there:
         return 0.0

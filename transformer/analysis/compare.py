@@ -1,10 +1,10 @@
-"""Two runs beside each other: where their outputs part, and what one model says of the other's output.
+"""Two runs side by side: where their outputs diverge, and how probable one model finds the other's output.
 
-Outputs are aligned by the fewest pieces that have to be replaced, left out or put in (Levenshtein 1966), after what
-both begin with. The divergence is that of Kullback and Leibler, "On Information and Sufficiency" (1951), in nats.
+Outputs are aligned with the fewest replaced, deleted or inserted pieces (Levenshtein 1966), after their common
+beginning. The divergence is that of Kullback and Leibler, "On Information and Sufficiency" (1951), in nats.
 
-What a model says of another's output is read off one pass over that output, as teacher forcing does in training: row
-t is the next piece's distribution behind the other's first t pieces. It needs one vocabulary for both.
+A model judges another's output in one pass over it, as teacher forcing does in training: row t is the distribution of
+the next piece after the other's first t pieces. Both models need the same vocabulary.
 
 Shapes: T steps, V vocabulary.
 """
@@ -36,7 +36,7 @@ class Aligned:
 
 
 def first_difference(left: Sequence[object], right: Sequence[object]) -> int | None:
-    """The first place, from 0, at which two outputs are not the same, or where one ends; None if they are equal."""
+    """The first place, from 0, where two outputs differ or one ends; None if they are equal."""
     for place, (a, b) in enumerate(zip(left, right, strict=False)):
         if a != b:
             return place
@@ -44,7 +44,7 @@ def first_difference(left: Sequence[object], right: Sequence[object]) -> int | N
 
 
 def aligned(left: Sequence[object], right: Sequence[object]) -> tuple[Aligned, ...]:
-    """Put two outputs beside each other with the fewest differences; what both begin with stays together."""
+    """Align two outputs with the fewest differences; their common beginning stays together."""
     common = first_difference(left, right)
     n = min(len(left), len(right)) if common is None else common
     rows = [Aligned(place, place, True) for place in range(n)]
@@ -102,12 +102,12 @@ def _normal(log_probs: np.ndarray) -> np.ndarray:
 
 
 def own_log_probs(trace: Trace) -> np.ndarray:
-    """The log-probability of each piece of a run's output under the model that read it [T], in nats."""
+    """The log-probability [T] of each piece of a run's output under the model that read it, in nats."""
     return np.asarray(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
 
 
 def share_vocabulary(left: Trace, right: Trace) -> bool:
-    """Whether the models of two runs write the same pieces under the same ids, so that one can read the other's."""
+    """Whether the models of two runs have the same pieces with the same ids, so one can read the other's output."""
     return left.vocabulary == right.vocabulary
 
 
@@ -115,11 +115,11 @@ def share_vocabulary(left: Trace, right: Trace) -> bool:
 def read_output(
     checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_map_bytes: int | None = None
 ) -> Trace:
-    """Have a model read an output that need not be its own, after its own source and with its own interventions.
+    """Let a model read an output, its own or another's, with its own source and interventions.
 
-    Nothing is decoded: one pass over the output, as the recording pass of a run makes it, gives the trace of a run
-    that was forced to write just this. A QueryError says that there is no output, that it does not fit the model, or
-    that the model computes what is not finite.
+    Nothing is decoded: one pass over the output, like the recording pass of a run, gives the trace of a run that was
+    forced to write it. A QueryError says that there is no output, that it does not fit the model, or that the model
+    computes a value that is not finite.
     """
     if not ids:
         raise QueryError("there is no output to read: the run wrote nothing.")

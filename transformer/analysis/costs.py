@@ -1,11 +1,11 @@
-"""What each component of a model holds and does: parameters, and multiply-adds of one pass.
+"""The cost of each component of a model: parameters, and multiply-adds of one pass.
 
-Counted is one teacher-forced pass over a source of S and a target of T tokens, without a cache and without padding.
-A multiply-add is one multiplication whose product is added to a sum; a product of [a, b] and [b, c] takes a·b·c of
-them. The half of a decoder map that the causal mask hides is computed like the rest, so it counts.
+The count is for one teacher-forced pass over a source of S and a target of T tokens, without a cache and without
+padding. A multiply-add is one multiplication whose product is added to a sum; a product of [a, b] and [b, c] takes
+a·b·c of them. The half of a decoder map that the causal mask hides is computed like the rest, so it counts.
 
-Not counted: what looks at every value once (norms, softmax, activation, biases, residual sums, the embedding's
-scale), and looking up a row of a table, which multiplies nothing.
+Not counted: operations that touch every value once (norms, softmax, activation, biases, residual sums, the
+embedding's scale), and looking up a row of a table, which multiplies nothing.
 
 Source: Vaswani et al. (2017), section 4 and table 1, which give the orders n²·d and n·d².
 
@@ -82,7 +82,7 @@ class Crossing:
 
 @cache
 def part_of(name: str) -> Part:
-    """The component that a tensor belongs to, by its name in `Transformer.named_parameters`; a KeyError for none."""
+    """The component of a tensor, by its name in `Transformer.named_parameters`; a KeyError if there is none."""
     for pattern, part in _OF_NAME:
         if fnmatchcase(name, pattern):
             return part
@@ -90,7 +90,7 @@ def part_of(name: str) -> Part:
 
 
 def parts_of(config: ModelConfig) -> tuple[Part, ...]:
-    """The components that a model has, in the order of a pass; of one stack, its one table is the source's."""
+    """The components that a model has, in the order of a pass; with one stack, its only table is the source's."""
     has = anatomy(config)
     lacks = {part for one in EVERY_PART.attentions if one.kind not in has.kinds for part in _OF_ATTENTION[one.kind]}
     lacks |= {_OF_FFN[stack.name] for stack in EVERY_PART.stacks} - {_OF_FFN[stack.name] for stack in has.stacks}
@@ -100,7 +100,7 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
 
 
 def holdings(model: Transformer) -> dict[Part, Holding]:
-    """The parameters of each component of `PARTS`, read off the model; together `config.count_parameters()`."""
+    """The parameters of each component of `PARTS`, counted in the model; their sum is `config.count_parameters()`."""
     counted: dict[Part, dict[tuple[str, tuple[int, ...]], int]] = {part: {} for part in PARTS}
     totals = dict.fromkeys(PARTS, 0)
     for name, tensor in model.named_parameters():
@@ -114,15 +114,15 @@ def holdings(model: Transformer) -> dict[Part, Holding]:
 
 
 def buffers(model: Transformer) -> dict[str, tuple[int, ...]]:
-    """What a model keeps that is not learned: the shape of each buffer by its name."""
+    """The values of a model that are not learned: the shape of each buffer by its name."""
     return {name: tuple(tensor.shape) for name, tensor in model.named_buffers()}
 
 
 def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[Part, int]:
-    """Multiply-adds of one teacher-forced pass over so many tokens, for every component of `PARTS`, in that order.
+    """Multiply-adds of one teacher-forced pass over this many tokens, for every component of `PARTS`, in that order.
 
-    The target's tokens are those that the decoder reads, its prompt included; a stack that a model does not have does
-    not look at its own. `max_len` sets no limit here: this is arithmetic. A length below 1 is a ValueError.
+    The target's tokens are those that the decoder reads, including its prompt; tokens of a stack that the model does
+    not have are ignored. `max_len` does not limit them: this is arithmetic. A length below 1 is a ValueError.
     """
     n_tokens: dict[StackName, int] = {"encoder": n_source, "decoder": n_target}
     if min(n_tokens[stack.name] for stack in anatomy(config).stacks) < 1:
@@ -145,7 +145,7 @@ def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[
 
 
 def overtakes(config: ModelConfig, *, parts: tuple[Part, ...] | None = None) -> Crossing:
-    """The length of both sides from which the n² part needs more than parts that are linear, or all of them."""
+    """The length of both sides above which the n² part costs more than one linear part, or than all of them."""
     one = multiply_adds(config, n_source=1, n_target=1)  # so every component's coefficient
     quadratic = sum(one[part] for part in MAPS)
     linear = sum(count for part, count in one.items() if (part not in MAPS if parts is None else part in parts))
@@ -153,7 +153,7 @@ def overtakes(config: ModelConfig, *, parts: tuple[Part, ...] | None = None) -> 
 
 
 def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
-    """Counts of components in the few groups that a curve can tell apart; their sum stays the same."""
+    """Counts of components in the few groups that curves can show; their sum stays the same."""
     groups = {"projections": PROJECTIONS, "maps": MAPS, "ffn": FEED_FORWARD, "output": ("output",)}
     sums = {name: sum(counts[part] for part in PARTS if part in parts) for name, parts in groups.items()}
     return sums | {"rest": sum(counts.values()) - sum(sums.values())}

@@ -1,4 +1,4 @@
-"""How far the parameters of two models are from each other, tensor by tensor.
+"""How far the parameters of two models differ, tensor by tensor.
 
 All is computed in float64, a slice at a time. Places where one of the two is NaN or infinite are counted and left
 out.
@@ -31,7 +31,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Which tensors of two models go together: those of one name and one shape."""
+    """Which tensors of two models are paired: those with the same name and shape."""
 
     pairs: tuple[tuple[Parameter, Parameter], ...]  # tensor of the first and of the second, in the order of the first
     only_first: tuple[str, ...]  # names that the other one lacks
@@ -40,12 +40,12 @@ class Paired:
 
     @property
     def unmatched(self) -> tuple[str, ...]:
-        """All names without a pair."""
+        """All names that are not paired."""
         return (*self.reshaped, *self.only_first, *self.only_second)
 
 
 def paired(first: Sequence[Parameter], second: Sequence[Parameter]) -> Paired:
-    """Find the tensors of two models that go together; one that is shared goes by any of its names."""
+    """Pair the tensors of two models; a shared tensor can be found by any of its names."""
     there = {name: one for one in second for name in (one.name, *one.also)}
     pairs, missing, reshaped, met = [], [], [], set()
     for one in first:
@@ -63,7 +63,7 @@ def paired(first: Sequence[Parameter], second: Sequence[Parameter]) -> Paired:
 
 
 def difference(name: str, a: Tensor, b: Tensor) -> Difference:
-    """How far a tensor is from another one of the same shape, of any floating-point types."""
+    """The difference of two tensors of the same shape, of any floating-point types."""
     largest, total, compared = 0.0, 0.0, 0
     squares = torch.zeros(4, dtype=torch.float64)  # of b - a, of a, of b; and a · b
     for x, y in zip(slices(a), slices(b, like=a), strict=True):

@@ -1,6 +1,6 @@
-"""What ALiBi and relative positions add to scores, by how far apart query and key are, and how much that decides.
+"""What ALiBi and relative positions add to scores by the distance of query and key, and how much that matters.
 
-Source: as `transformer.model.distance`, whose functions are asked. Not known here: what a head makes of it.
+Source: as in `transformer.model.distance`, whose functions are used. Not known here: how a head uses it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from transformer.model.transformer import Transformer
 
 @dataclass(frozen=True, eq=False)
 class DistanceBias:
-    """What a stack's self-attentions add to scores; the same in all of its layers."""
+    """What a stack's self-attentions add to scores, the same in all layers."""
 
     distances: np.ndarray  # the key's position minus the query's, ascending [distance]
     bias: np.ndarray  # what is added [head, distance]
@@ -24,7 +24,7 @@ class DistanceBias:
     slopes: np.ndarray | None = None
 
     def edges(self) -> tuple[float, ...]:
-        """Where one bucket ends and the next one begins, between two distances."""
+        """The borders between buckets, each between two distances."""
         if self.buckets is None:
             return ()
         places = np.flatnonzero(np.diff(self.buckets))
@@ -49,19 +49,18 @@ def distance_bias(model: Transformer, stack: StackName, *, most: int) -> Distanc
 
 @dataclass(frozen=True, eq=False)
 class Spreads:
-    """How far scores of one query differ from key to key, in the mean over queries; each [layer, head]."""
+    """How much the scores of one query vary from key to key, averaged over queries; each [layer, head]."""
 
     content: np.ndarray  # By what q . k alone gives.
     bias: np.ndarray  # by what the distance adds
 
 
 def spreads(scores: np.ndarray, bias: np.ndarray, allowed: np.ndarray) -> Spreads:
-    """Tell apart by what keys differ for a query: by themselves, or by how far away they are.
+    """Separate two reasons why a query's scores vary: the keys themselves, and their distance.
 
-    The softmax takes notice of differences between the scores of a row only, so each is measured by its standard
-    deviation over the keys that may be seen, in rows with at least two of them. Scores [layer, head, query, key] are
-    with the bias, which broadcasts to them, before a mask and without a cap; the mask is [query, key] or [layer,
-    query, key].
+    The softmax depends only on differences between the scores of a row. So each part is measured by its standard
+    deviation over the open keys, in rows with at least two of them. Scores [layer, head, query, key] include the
+    bias, which broadcasts to them, but no mask and no cap; the mask is [query, key] or [layer, query, key].
     """
     there = np.broadcast_to(allowed if allowed.ndim == 3 else allowed[None], (len(scores), *scores.shape[2:]))[
         :, None

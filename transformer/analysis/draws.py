@@ -1,8 +1,8 @@
 """Many draws of one sentence: what sampling writes with different seeds, and how often.
 
-Draws are decoded as a batch, and each is what a run with its seed writes (`transformer.runs.together`).
-An output's probability is the product over its steps of what each drawn piece had in the distribution that it was
-drawn from: after temperature, top-k and top-p. So it can be compared with how often the output came.
+Draws are decoded as a batch, and each is what a run with its seed writes (`transformer.runs.together`). An output's
+probability is the product of its pieces' probabilities in the distributions they were drawn from, after temperature,
+top-k and top-p. So it can be compared with how often the output came.
 
 Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927), for the interval of a
 frequency.
@@ -58,13 +58,13 @@ class Outcome:
 
     @property
     def fits(self) -> bool:
-        """Whether its probability lies within the interval."""
+        """Whether its probability is within the interval."""
         return self.low <= self.drawn <= self.high
 
 
 @torch.inference_mode()
 def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pause = go_on) -> Iterator[Draw]:
-    """What a query that samples draws with each of some seeds, in their order; its own seed does not matter.
+    """What a sampling query draws with each of these seeds, in their order; its own seed does not matter.
 
     `pause` is called between two rounds of decoding. A QueryError says that the query does not sample, or does not
     fit the checkpoint.
@@ -122,7 +122,7 @@ def _seed(query: Query) -> int:
 
 
 def log_drawn(trace: Trace) -> float:
-    """Log-probability of a sampled output where its pieces were drawn, in nats; what was forced adds nothing."""
+    """Log-probability, in nats, of a sampled output under what it was drawn from; forced pieces add nothing."""
     total = 0.0
     for step in range(trace.n_forced, trace.n_steps):
         shares = drawn_from(trace.scores_at(step), trace.query.decoding)
@@ -132,7 +132,7 @@ def log_drawn(trace: Trace) -> float:
 
 
 def outcomes(found: Iterable[Draw]) -> tuple[Outcome, ...]:
-    """All draws of one query by what they wrote, the most frequent first, then the most probable."""
+    """All draws of one query, grouped by output, the most frequent first, then the most probable."""
     groups: dict[tuple[int, ...], list[Draw]] = defaultdict(list)
     for draw in found:
         groups[draw.ids].append(draw)
@@ -158,7 +158,7 @@ def _outcome(group: Sequence[Draw], whole: int) -> Outcome:
 
 
 def interval(count: int, whole: int) -> tuple[float, float]:
-    """The 95 % score interval of a probability, given how often of how many times something came (Wilson 1927)."""
+    """The 95 % score interval of a probability, from how often something came in how many draws (Wilson 1927)."""
     share, z2 = count / whole, NORMAL_95**2
     middle = (share + z2 / (2 * whole)) / (1 + z2 / whole)
     half = NORMAL_95 / (1 + z2 / whole) * math.sqrt(share * (1 - share) / whole + z2 / (4 * whole**2))

@@ -1,6 +1,6 @@
 """Read a corpus with gold word alignments: two files of words, line by line, and a file of links.
 
-All files are UTF-8, a sentence a line, its words with spaces between them. The form of the links is that of
+All files are UTF-8, one sentence per line, with spaces between words. Links are written as in
 `transformer.analysis.alignment.parse_links`.
 """
 
@@ -32,9 +32,9 @@ class GoldSet:
 
 
 def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
-    """Read two files of words, a sentence a line, and their file of links (see `parse_links`).
+    """Read two files of words, one sentence per line, and their file of links (see `parse_links`).
 
-    A DataError says which file is missing, empty or not UTF-8, that they differ in length, or that a link is no link
+    A DataError says which file is missing, empty or not UTF-8, that they differ in length, or that a link is damaged
     or names a word that its sentence does not have.
     """
     paths = (source, target, gold)

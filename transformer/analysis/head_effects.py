@@ -1,14 +1,14 @@
-"""The effect of each head on a run: what becomes of the output's probabilities when that head alone writes nothing.
+"""The effect of each head on a run: how the output's probabilities change when only that head writes nothing.
 
-Every head is set to 0 in turn while the model reads the finished output (teacher forcing). Nothing is decoded anew,
-so that step by step the same pieces are compared. Many heads are measured in one pass, as rows of a batch
+Every head is set to 0 in turn while the model reads the finished output (teacher forcing). Nothing is decoded again,
+so every step compares the same pieces. Many heads are measured in one pass, as rows of a batch
 (`transformer.analysis.head_passes`).
 
-It says what the output owes to a head while all the others are there. Of two heads that can stand in for each other
-neither seems to matter; and the layers above were never trained on a head that writes nothing.
+It says what the output owes to a head while all other heads are present. If two heads can replace each other, neither
+seems to matter; and the layers above were never trained on a head that writes nothing.
 
 Source: Michel et al., "Are Sixteen Heads Really Better than One?" (2019), section 2.3 for heads set to 0 and section
-3.2 for one at a time. McGrath et al., "The Hydra Effect" (2023), for layers that make up for one that was taken away.
+3.2 for one at a time. McGrath et al., "The Hydra Effect" (2023), for layers that compensate for a removed one.
 
 Shapes: L layers, H heads, T steps, S source tokens.
 """
@@ -36,7 +36,7 @@ TOKENS = 256  # of all rows of a pass: from there on a matrix is used often enou
 
 @dataclass(frozen=True, eq=False)
 class Effect(Arrays):
-    """What zeroing each head of one attention changes."""
+    """The effect of zeroing each head of one attention."""
 
     # Change of the log-probability of each step's piece, in nats [L, H, T]; below 0 the piece loses.
     log_prob: np.ndarray
@@ -62,19 +62,19 @@ class HeadEffects(Arrays):
         super().__post_init__()
 
     def changed(self, kind: Kind) -> np.ndarray:
-        """Whether another piece is then most probable, bool [L, H, T]."""
+        """Whether another piece then becomes the most probable, bool [L, H, T]."""
         return np.asarray(self.of[kind].best != self.best)
 
 
 def head_effects(
     checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
 ) -> HeadEffects:
-    """Measure what each head is worth to a run, with the run's own interventions in force throughout.
+    """Measure the effect of each head on a run, with the run's own interventions always applied.
 
-    `hidden` is for an encoder alone with an MLM head: a token, from 0, and the id of the mask piece that takes its
-    place; the one step is then the piece that was there. Without it, of an encoder vectors alone are compared. `tap`
-    is what the run was given beside its query. The effects are those of a pass for each head, but for rounding. A
-    QueryError says that the trace is of another checkpoint, or that what shall be hidden cannot be.
+    `hidden` is for an encoder-only model with an MLM head: a token, from 0, and the id of the mask piece that
+    replaces it; the only step is then the piece that was there. Without it, only an encoder's vectors are compared.
+    `tap` is the tap that the run had besides its query. The effects equal those of one pass per head, up to rounding.
+    A QueryError says that the trace is of another checkpoint, or that the token cannot be hidden.
     """
     return whole(measuring(checkpoint, trace, hidden=hidden, tap=tap))
 
@@ -82,7 +82,7 @@ def head_effects(
 def measuring(
     checkpoint: Runnable, trace: Trace, *, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP
 ) -> Generator[Progress, None, HeadEffects]:
-    """`head_effects` pass by pass: says before each how many heads are done. Whoever asks no further has ended it."""
+    """`head_effects` pass by pass: yields before each how many heads are done, so a caller may stop at any point."""
     reading = Reading.of(checkpoint, trace, hidden, tap)
     groups = list(together(reading.config, reading.src_ids.size(1), reading.read_ids.size(1)))
     n_heads, done = sum(map(len, groups)), 0
@@ -117,8 +117,8 @@ def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows
 def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list[Head]]:
     """Which heads are measured in one pass, in the order of the computation; never heads of both stacks.
 
-    Rows pay by using each matrix more often, but where they part early, more is computed in many rows: so there are
-    as many as make up enough of the tokens that the stacks read, and no more than there is memory for.
+    More rows use each matrix more often. But rows differ from their first zeroed head on, so more is computed in many
+    rows. So there are enough rows to fill a pass with tokens, and no more than memory allows.
     """
     longest = max(n_source, n_target)
     for stack in anatomy(config).stacks:

@@ -1,4 +1,4 @@
-"""How much each head writes: the length of its part of what its layer's attention adds to the stream.
+"""How much each head writes: the length of its part in the output of its layer's attention.
 
 Source: Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2.
 
@@ -24,11 +24,11 @@ def site(kind: Kind, layer: int) -> str:
 
 
 def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
-    """Each head's part in what the layer's attention writes, by length: |head W_O| / sum over the layer's heads.
+    """Each head's share of what the layer's attention writes, by length: |head W_O| / sum over the layer's heads.
 
-    The heads' vectors [L, H, Q, d] add up to the output (and its bias), but their lengths do not: vectors may cancel.
-    A share [L, H, Q], 0 to 1, says how much a head writes, not how much of it is left; it is NaN where every head
-    writes nothing. The projections are those of `output_projections`.
+    The heads' vectors [L, H, Q, d] add up to the output (with its bias), but their lengths do not: vectors may
+    cancel. A share [L, H, Q], 0 to 1, says how much a head writes, not how much of it remains; it is NaN if no head
+    writes anything. The projections are those of `output_projections`.
     """
     norms = np.empty(heads.shape[:-1])  # [L, H, Q]
     for place in np.ndindex(heads.shape[:2]):  # what all heads write would be as large as a model
@@ -39,10 +39,10 @@ def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
 
 
 def output_projections(model: Transformer, kind: Kind, *, n_heads: int | None = None) -> np.ndarray:
-    """The rows of every layer's W_O that each head is multiplied with, float32 [L, H, d, D].
+    """The rows of every layer's W_O that belong to each head, float32 [L, H, d, D].
 
-    The sum over heads of `head @ part`, plus the bias, is the attention's output. `n_heads` is into how many a run
-    cut it, where that was changed.
+    The sum over heads of `head @ part`, plus the bias, is the attention's output. `n_heads` is the number of heads in
+    a run that changed it.
     """
     attentions = model.attentions(kind)
     matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])

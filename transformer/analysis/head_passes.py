@@ -1,7 +1,7 @@
-"""One pass over a finished run in which each row of the batch lacks another head; what `head_effects` is made of.
+"""One pass over a finished run in which each row of the batch lacks a different head; used by `head_effects`.
 
-Up to the first of its heads a pass has one row, which is then copied: what comes before is computed once. Of a pass
-that changes the decoder alone, the encoder is not computed at all.
+Up to the first of its heads a pass has one row, which is then copied, so everything before is computed once. If only
+the decoder changes, the encoder is not computed.
 
 Shapes: R rows of a pass, H heads, Q queries, T steps, S source tokens, D d_model, V target vocabulary.
 """
@@ -54,7 +54,7 @@ Rows = dict[str, Tensor]
 
 
 def zeroed(heads: Sequence[Head], config: ModelConfig) -> Replacer:
-    """Sets another head to 0 in each row; where the first of them is met, one row becomes as many as are wanted."""
+    """Sets a different head to 0 in each row; at the first of these heads, one row is copied to as many as needed."""
     rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row, one in enumerate(heads):
         rows[anatomy(config).attention(one.kind).site(one.layer, "heads")].append((row, one.head))
@@ -82,7 +82,7 @@ class Reading:
 
     @staticmethod
     def of(checkpoint: Runnable, trace: Trace, hidden: tuple[int, int] | None = None, tap: Tap = NO_TAP) -> Reading:
-        """What is read of a run; arguments and errors as for `head_effects`."""
+        """The reading of a run; arguments and errors as in `head_effects`."""
         tap = tap_of_run(checkpoint, trace.query, tap)
         source, rows = list(trace.src_ids), slice(trace.first_row, trace.first_row + trace.n_steps)
         ids = trace.tgt_ids
@@ -112,7 +112,7 @@ class Reading:
 
     @torch.inference_mode()
     def without(self, heads: Sequence[Head], control: Control) -> Rows:
-        """Read it with another head taken away in each row, all of them of one stack."""
+        """Read it with a different head removed in each row, all of one stack."""
         tap = self.tap.also(zeroed(heads, self.config))
         memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
         # Where a skipped layer hides all of the heads, there is one row still.

@@ -1,10 +1,10 @@
-"""What each head does with one sentence, in numbers: how sharp its rows are, how far they reach and where they lie.
+"""What each head does with one sentence, in numbers: how sharp its rows are, how far they reach, where they look.
 
-Every measure is first taken row by row and then averaged over the rows that count. Rows of a batch's padding and rows
-that may see no key do not count, nor do rows for which a measure means nothing: the first token has no previous one.
+Every measure is taken row by row and then averaged over the rows that count. Rows of padding, rows without open keys,
+and rows where a measure has no meaning do not count: the first token has no previous one.
 
 The same weight may be in several shares (the first row's own token is the first token), so they do not add up to 1.
-A large weight is not a cause: these numbers say where weights lie, not what the output would be without the head.
+A large weight is not a cause: these numbers say where weights are, not what the output would be without the head.
 
 Source: entropy and the shares on self, previous, next, first and end: Clark et al. (2019), "What Does BERT Look At?",
 sections 3.1 to 3.3. Mean distance: Vig and Belinkov (2019), "Analyzing the Structure of Attention in a Transformer
@@ -12,8 +12,8 @@ Language Model". Mean of the largest weight (there "confidence", without the end
 (2019), "Analyzing Multi-Head Self-Attention", section 4. How much a head writes is in
 `transformer.analysis.head_norms`.
 
-Shapes: L layers, H heads, Q queries, K keys. `...` stands for any axes in front. A function of rows takes weights
-[..., Q, K], 0 to 1, and masks of that shape, True = may attend, and gives float64 [..., Q].
+Shapes: L layers, H heads, Q queries, K keys. `...` means any axes in front. A function of rows takes weights [..., Q,
+K], 0 to 1, and masks of that shape, True = may attend, and returns float64 [..., Q].
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Measure:
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
-    """How spread out each row is, in bits: -sum_k w_k log2 w_k, where a weight of 0 adds 0; 0 for all on one key."""
+    """The entropy of each row, in bits: -sum_k w_k log2 w_k, where a weight of 0 adds 0; 0 if all is on one key."""
 
     def of_rows(some: np.ndarray, _: slice) -> np.ndarray:
         precise = some.astype(np.float64)
@@ -67,7 +67,7 @@ def entropy(weights: np.ndarray) -> np.ndarray:
 
 
 def entropy_share(weights: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The entropy as a share of log2 of a row's number of open keys, 0 to 1; NaN where fewer than two are open."""
+    """The entropy divided by log2 of a row's number of open keys, 0 to 1; NaN if fewer than two are open."""
     return _share_of_most(entropy(weights), allowed)
 
 
@@ -90,10 +90,10 @@ def distance(weights: np.ndarray) -> np.ndarray:
 
 
 def relative_distance(weights: np.ndarray) -> np.ndarray:
-    """How far each row of cross-attention lies from the same place of the source, 0 to 1.
+    """How far each row of cross-attention looks from the same relative place of the source, 0 to 1.
 
-    A query and a key count in different sequences, so places are relative: the first is 0, the last 1. It is sum_k
-    w_k |q / (Q - 1) - k / (K - 1)|, of all rows of the output and all keys of the source, without padding.
+    Query and key are places of different sequences, so places are relative: the first is 0, the last 1. It is sum_k
+    w_k |q / (Q - 1) - k / (K - 1)|, over all rows of the output and all keys of the source, without padding.
     """
     n_queries, n_keys = weights.shape[-2:]
     places = [np.arange(n) / max(n - 1, 1) for n in (n_queries, n_keys)]
@@ -102,7 +102,7 @@ def relative_distance(weights: np.ndarray) -> np.ndarray:
 
 
 def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.ndarray:
-    """The weight on the token `offset` places on (0: itself, -1: the previous); NaN where it is missing or closed."""
+    """The weight on the token `offset` places ahead (0: itself, -1: the previous); NaN if it is missing or closed."""
     n_queries, n_keys = weights.shape[-2:]
     rows = np.arange(n_queries)
     keys = np.clip(rows + offset, 0, n_keys - 1)
@@ -111,7 +111,7 @@ def share_at(weights: np.ndarray, allowed: np.ndarray, *, offset: int) -> np.nda
 
 
 def share_on(weights: np.ndarray, allowed: np.ndarray, *, key: int) -> np.ndarray:
-    """The weight that each row puts on one key, from 0; NaN where the key is closed."""
+    """The weight of each row on one key, counted from 0; NaN where the key is closed."""
     is_open = np.asarray(allowed, dtype=bool)[..., key]
     return np.where(is_open, np.asarray(weights)[..., key].astype(np.float64), np.nan)
 
@@ -123,7 +123,7 @@ def diagonal_keys(n_queries: int, n_keys: int) -> np.ndarray:
 
 
 def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
-    """The weight that each row of cross-attention puts on the key of its own relative place (`diagonal_keys`)."""
+    """The weight of each cross-attention row on the key at its own relative place (`diagonal_keys`)."""
     n_queries, n_keys = weights.shape[-2:]
     on_it = np.asarray(weights)[..., np.arange(n_queries), diagonal_keys(n_queries, n_keys)]
     return on_it.astype(np.float64)
@@ -153,14 +153,14 @@ def _by_rows(of_rows: Callable[[np.ndarray, slice], np.ndarray], weights: np.nda
 def measure(
     trace: Trace, kind: Kind, *, eos_id: int, shares: np.ndarray | None = None, n_rows: int | None = None
 ) -> dict[Name, Measure]:
-    """All measures of every head of one kind that any row has; rows are the run's own, without a batch's padding.
+    """All measures that exist for the heads of one kind; rows are the run's own, without a batch's padding.
 
-    Encoder: all but the diagonal. Decoder: neither the next token, which the mask closes, nor the end piece, which is
+    Encoder: all but the diagonal. Decoder: without the next token, which the mask closes, and the end piece, which is
     never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
-    go by relative places.
+    use relative places.
 
-    `shares` is what `head_norms.norm_share` gives for this kind and run. `n_rows` are the decoder's first rows, those
-    that may be seen; the source is always seen.
+    `shares` is the result of `head_norms.norm_share` for this kind and run. `n_rows` is the number of the decoder's
+    first rows that may be shown; the source is always shown.
     """
     attention = EVERY_PART.attention(kind)
     n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
@@ -184,7 +184,7 @@ def measure_maps(
     shares: np.ndarray | None = None,
     n_rows: int | None = None,
 ) -> dict[Name, Measure]:
-    """All measures of every head that weights alone give; as `measure`, which knows what the rest is.
+    """All measures of every head that need only weights; see `measure`.
 
     Weights [L, H, Q, K] and masks, bool [Q, K] or [L, 1, Q, K], are without padding. If the keys are not the queries,
     self-attention has no distance, self, previous, next. `end` is the end piece among the keys.
@@ -227,8 +227,8 @@ def measure_by_layer(
 ) -> dict[Name, Measure]:
     """All measures of every head of one kind as `measure` gives them, taken one layer after another.
 
-    Each measure is of one head, so that the numbers are the same as of all layers at once; only one layer's maps are
-    in memory at a time, also where the run keeps none.
+    Each measure belongs to one head, so the numbers are the same as for all layers at once. Only one layer's maps are
+    in memory at a time, even if the run keeps none.
     """
 
     def of_layer(maps: np.ndarray, layer: int) -> dict[Name, Measure]:

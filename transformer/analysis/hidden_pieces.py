@@ -1,10 +1,10 @@
-"""What an encoder with an MLM head writes in the place of a piece that is hidden from it.
+"""What an encoder with an MLM head predicts for a hidden piece.
 
-The piece is replaced by the vocabulary's mask piece, and the head says which pieces fit there. Hidden one after the
-other, all pieces of a text give a loss each; the exponential of their mean is the pseudo-perplexity.
+The piece is replaced by the vocabulary's mask piece, and the head predicts the piece there. If all pieces of a text
+are hidden in turn, each has a loss; the exponential of their mean is the pseudo-perplexity.
 
 Source: Devlin et al., "BERT" (2019), section 3.1; Salazar et al., "Masked Language Model Scoring" (2020), section 2,
-for pseudo-perplexity. Not known here: how a model that was never trained to fill gaps would do.
+for pseudo-perplexity. Not known here: how a model that was never trained to fill gaps would perform.
 
 Shapes: R rows that are read at once, T tokens, V vocabulary.
 """
@@ -37,7 +37,7 @@ def mask_id(tokenizer: AnyTokenizer) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Hidden(Arrays):
-    """What the model says of pieces, each hidden alone."""
+    """The model's predictions for pieces, each hidden alone."""
 
     places: np.ndarray  # the tokens, from 0 [piece]
     originals: np.ndarray  # the ids that stand there [piece]
@@ -49,11 +49,11 @@ class Hidden(Arrays):
 
     @property
     def pseudo_perplexity(self) -> float:
-        """exp of the mean loss: as unsure as between so many pieces alike."""
+        """exp of the mean loss: as unsure as between this many equally probable pieces."""
         return float(np.exp(self.losses.mean()))
 
     def likeliest(self, index: int, count: int) -> list[int]:
-        """The likeliest ids of one piece, best first; of a record that has its log-probabilities."""
+        """The most probable ids for one place, best first; needs a record with log-probabilities."""
         return [int(i) for i in np.argsort(-self.log_probs[index], kind="stable")[:count]]
 
 
@@ -66,11 +66,11 @@ def hide(
     tap: Tap = NO_TAP,
     whole: bool = False,
 ) -> Hidden:
-    """Hide tokens of a text, special pieces included, each alone, and ask which piece fits there.
+    """Hide tokens of a text, special pieces included, one at a time, and predict the piece there.
 
-    The mask piece is said by its id, `whole` keeps all log-probabilities, and the tap acts in every pass. A
-    QueryError says that the model is no encoder alone with an MLM head, that a place is no token, or that the model
-    computes what is not finite.
+    The mask piece is given by its id, `whole` keeps all log-probabilities, and the tap acts in every pass. A
+    QueryError says that the model is not encoder-only with an MLM head, that a place has no token, or that the model
+    computes a value that is not finite.
     """
     check_hidden(model, places, len(ids))
     size = model.config.tgt_vocab_size
@@ -83,7 +83,7 @@ def hide(
 
 
 def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> None:
-    """See that a model can say what fits at these tokens of a text; a QueryError if not."""
+    """Check that a model can predict the piece at these tokens of a text; a QueryError if not."""
     if not model.anatomy.fills:
         raise QueryError("This model has no head that predicts hidden pieces, so no piece can be hidden.")
     for place in places:

@@ -1,7 +1,7 @@
-"""A file of sentences: a source a line, or `source TAB reference`; what cannot be used is said with its line.
+"""A file of sentences: one source per line, or `source TAB reference`; problems are reported with their line.
 
-Lines count from 1 as an editor counts them; empty ones are passed over. Only LF and CR LF end a line, as others may
-stand in a sentence.
+Lines count from 1, as in an editor; empty ones are skipped. Only LF and CR LF end a line, because other line ends may
+be part of a sentence.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from words import Sentence, say, say_n
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is taken."""
+    """How much of a file is accepted."""
 
     n_bytes: int = 100_000_000  # of the whole text as UTF-8
     lines: int = 1_000_000  # that are not empty
@@ -62,8 +62,8 @@ def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tu
 def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
     """The lines of a text that are not empty, each a source or `source TAB reference`.
 
-    One that is too long or has more columns has its `problem`; of a text that is too large, has too many lines or
-    none, a DataError says so.
+    A line that is too long or has more columns has a `problem`; a DataError says that a text is too large, or has too
+    many lines or none.
     """
     _check_size(len(text.encode("utf-8", "replace")), limits, label)
     rows = [(number, row.removesuffix("\r")) for number, row in enumerate(text.split("\n"), start=1)]

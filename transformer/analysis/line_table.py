@@ -1,6 +1,6 @@
-"""The results of many lines as a table: its columns, what all lines give together, and a file of it as CSV.
+"""The results of many lines as a table: its columns, a summary of all lines, and the table as a CSV file.
 
-What has no value (an output's chrF where no reference was given, anything of a line that could not be run) is empty.
+Missing values (the chrF of an output without a reference, everything about a line that could not be run) are empty.
 """
 
 import csv
@@ -16,7 +16,7 @@ from transformer.text.cells import cell
 
 @dataclass(frozen=True)
 class Summary:
-    """What all lines give together; what none of them has is None."""
+    """A summary of all lines; None for what no line has."""
 
     n: int  # lines
     n_failed: int  # of them, those that could not be run
@@ -31,7 +31,7 @@ class Summary:
 
 
 def summary(results: Sequence[LineResult]) -> Summary:
-    """What some results give together."""
+    """The summary of some results."""
     ran = [one for one in results if one.problem is None]
     counts = [one.counts for one in ran if one.counts is not None]
     wrote = [one for one in ran if one.n_output is not None]
@@ -51,7 +51,7 @@ def summary(results: Sequence[LineResult]) -> Summary:
 
 
 def columns(results: Sequence[LineResult], *, ordered: bool = True) -> dict[str, list[Any]]:
-    """The table's columns by their names, in the order of the file or as results come; empty ones are left out."""
+    """The table's columns by name, in the order of the file or of the results; empty ones are left out."""
     rows = [_row(one) for one in (sorted(results, key=lambda one: one.line.number) if ordered else results)]
     found = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     return {name: values for name, values in found.items() if any(value not in (None, "") for value in values)}

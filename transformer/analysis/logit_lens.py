@@ -1,11 +1,11 @@
 """The logit lens: what the decoder would predict if it stopped early, at every depth of every step.
 
 The stream after each part of the decoder is read as if it were the last: through the final norm, if the model has one
-(a pre-norm model's stream has not been normalised before), and through the output projection. In a post-norm model
-without a final norm the stream is already normalised and is projected as it is. After the last layer this is the
-model's own prediction.
+(a pre-norm model's stream is not normalised before it), and through the output layer. In a post-norm model without a
+final norm the stream is already normalised and is projected unchanged. After the last layer this is the model's own
+prediction.
 
-What it does not know: norm and projection were trained for the last layer only. An earlier stream may hold a piece in
+Its limit: norm and output layer were trained for the last layer only. An earlier stream may hold a piece in
 directions that they do not read, so a low rank early on does not mean that the piece was not there.
 
 Source: nostalgebraist, "interpreting GPT: the logit lens" (2020). For the direction of the divergence: Belrose et
@@ -37,7 +37,7 @@ _ROWS_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class Lens(Arrays):
-    """What every depth says at every step."""
+    """The prediction of every depth at every step."""
 
     places: tuple[Place, ...]  # the depths, the last of which is the model's own prediction [P]
     top_ids: np.ndarray  # the most probable pieces, best first [P, N, K]
@@ -53,7 +53,7 @@ class Lens(Arrays):
         return np.exp(self.log_prob)
 
     def by_layer(self) -> Lens:
-        """The places that end a layer, and the embedding, alone."""
+        """Only the places that end a layer, and the embedding."""
         kept = [index for index, place in enumerate(self.places) if place.ends_layer]
         arrays = {field.name: getattr(self, field.name)[kept] for field in fields(self) if field.name != "places"}
         return replace(self, places=tuple(self.places[index] for index in kept), **arrays)
@@ -66,7 +66,7 @@ def lens_places(checkpoint: Runnable) -> tuple[Place, ...]:
 
 @torch.inference_mode()
 def read(model: Transformer, stream: Tensor) -> Tensor:
-    """The prediction that a stream of the decoder [..., D] stands for: log-probabilities in nats [..., V]."""
+    """The prediction of a decoder stream [..., D]: log-probabilities in nats [..., V]."""
     return model.project(model.decoder.final_norm(stream)).log_softmax(dim=-1)
 
 
@@ -115,14 +115,14 @@ def _in_bits(log_probs: Tensor, values: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """When the piece that the output has was decided; places are indices, -1 stands for never."""
+    """When the output's piece was decided; places are indices, -1 means never."""
 
     first: np.ndarray  # the first place where it is the top candidate [N]
     stays: np.ndarray  # the first place from which it is the top candidate up to the last place [N]
 
 
 def paths(rank: np.ndarray) -> Paths:
-    """When each step was decided, by the place of its piece among the candidates, from 1 [P, N]."""
+    """When each step was decided, by the rank of its piece among the candidates, from 1 [P, N]."""
     on_top = rank == 1
     first = np.where(on_top.any(axis=0), on_top.argmax(axis=0), -1)
     run = np.logical_and.accumulate(on_top[::-1], axis=0).sum(axis=0)  # places on top without a break, from the end

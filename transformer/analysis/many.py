@@ -1,8 +1,8 @@
-"""Many sentences run on one model, and what each line of the table says of its run.
+"""Many sentences run on one model, with a line of the table for each.
 
-Lines of like length are decoded together and recorded each alone (`transformer.runs.together`), so that a line's
-numbers are those of `checkpoint.run`, to the last bit and whoever its neighbours are. An encoder alone writes
-nothing: with a head for masked pieces each text gets its pseudo-log-likelihood, every piece hidden alone.
+Lines of similar length are decoded together and recorded each alone (`transformer.runs.together`), so a line's
+numbers are those of `checkpoint.run`, to the last bit and whatever its neighbours. An encoder-only model writes
+nothing: with an MLM head each text gets its pseudo-log-likelihood, with every piece hidden in turn.
 
 Sources: Welleck et al., "Neural Text Generation with Unlikelihood Training" (2020), section 6.1, for the share of
 repeated n-grams; Salazar et al., "Masked Language Model Scoring" (2020), section 2, for pseudo-log-likelihoods.
@@ -39,7 +39,7 @@ REPEATED_N = 2  # pieces in a row
 
 @dataclass(frozen=True, kw_only=True)
 class LineResult:
-    """What running a line gave. What a model or a line does not have is None."""
+    """The result of running a line; None for what its model or the line does not have."""
 
     line: Line  # the line
     output: str = ""  # what was written; empty for an encoder alone
@@ -58,12 +58,12 @@ class LineResult:
 
     @property
     def mean_log_prob(self) -> float | None:
-        """Log-probability of a piece, in nats."""
+        """Mean log-probability per piece, in nats."""
         return None if self.log_prob is None or not self.n_counted else self.log_prob / self.n_counted
 
     @property
     def length_ratio(self) -> float | None:
-        """Pieces written for each piece read."""
+        """Pieces written per piece read."""
         return None if self.n_output is None or not self.n_source else self.n_output / self.n_source
 
     @property
@@ -73,13 +73,13 @@ class LineResult:
 
 
 def check_can_run(checkpoint: Runnable) -> None:
-    """Refuse a model that writes nothing and cannot tell which piece fits where one is hidden: a QueryError."""
+    """Refuse a model that neither writes nor predicts hidden pieces: a QueryError."""
     if not anatomy(checkpoint.config).writes:
         _mask(checkpoint)
 
 
 def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) -> list[tuple[Line, ...]]:
-    """Lines of like length together, at most `rows` of them, the batch with the first line first."""
+    """Batches of lines of similar length, at most `rows` each, the batch with the first line first."""
     ordered = sorted(lines, key=lambda line: (_n_pieces(checkpoint, line.source), line.number))
     cut = [tuple(ordered[start : start + rows]) for start in range(0, len(ordered), rows)]
     return sorted(cut, key=lambda batch: min(line.number for line in batch))
@@ -88,11 +88,11 @@ def batches(checkpoint: Runnable, lines: Sequence[Line], *, rows: int = ROWS) ->
 def run_lines(
     checkpoint: Runnable, lines: Sequence[Line], how: Query, *, rows: int = ROWS, pause: Pause = go_on
 ) -> Iterator[LineResult]:
-    """Run lines, those of like length together, with all of a query but its source.
+    """Run lines, those of similar length together, with all of a query but its source.
 
-    The results come a batch after the other and not in the order of the file. A line that cannot be run says why and
-    costs the others nothing. `pause` is called between two rounds of decoding and between two lines; what it raises
-    ends the run if it is no `Exception`, which would be taken for that line's own. Errors are those of
+    Results come batch by batch, not in the order of the file. A line that cannot be run says why and does not affect
+    the rest. `pause` is called between two rounds of decoding and between two lines. If it raises something that is
+    not an `Exception`, the run ends; an `Exception` counts as that line's own error. Errors are those of
     `check_can_run`.
     """
     check_can_run(checkpoint)
@@ -118,7 +118,7 @@ def run_batch_of_lines(
 
 
 def repeated_share(ids: Sequence[int], n: int = REPEATED_N) -> float:
-    """Share of the n-grams that were there before, 0 to 1: 1 - different ones / all; 0 where there are none."""
+    """Share of n-grams that repeat an earlier one, 0 to 1: 1 - different ones / all; 0 if there are none."""
     grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
     return 1 - len(set(grams)) / len(grams) if grams else 0.0
 

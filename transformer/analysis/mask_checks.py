@@ -1,9 +1,9 @@
-"""Masks of a padded batch as the model makes them, and checks that they do what they are for.
+"""Masks of a padded batch as the model makes them, and checks that they work.
 
-`batch_masks` asks the model for its masks; `record_attention` shows what they do to the scores of one layer. The two
+`batch_masks` asks the model for its masks; `record_attention` shows their effect on the scores of one layer. The two
 checks run the model twice and compare logits: causality (a later target piece changes, earlier rows must not move)
-and padding (pads are added, no row may move). Each is also run with the mask taken away, through a tap, so that it is
-seen what the mask prevents.
+and padding (pads are added, no row may move). Each check also runs with the mask removed through a tap, to show what
+the mask prevents.
 
 Ids are nested tuples, as traces hold them; results are plain arrays. Axes: B batch, H heads, Q queries, K keys,
 S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2017), section 3.2.3.
@@ -52,7 +52,7 @@ class BatchMasks:
     names: tuple[MaskName, ...] = get_args(MaskName)
 
     def own(self, name: MaskName) -> np.ndarray:
-        """A mask at its own shape; a QueryError where the model uses no such mask."""
+        """A mask at its own shape; a QueryError if the model does not use it."""
         if name not in self.names:
             raise QueryError(
                 "this model has no mask named {name}; its masks are {names}.",
@@ -71,7 +71,7 @@ class BatchMasks:
 
 @torch.inference_mode()
 def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
-    """The masks that the model makes for a batch of padded ids: of the source [B, S], and of the target [B, T]."""
+    """The model's masks for a batch of padded ids, of the source [B, S] and of the target [B, T]."""
     src, tgt = torch.tensor(src_ids), torch.tensor(tgt_ids)
     parts = model.anatomy
     used = {"source": parts.reads, "cross": "cross" in parts.kinds}
@@ -89,7 +89,7 @@ def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
 
 
 def additive(mask: np.ndarray) -> np.ndarray:
-    """The same mask as numbers to add to the scores: 0 where it is open, -inf where it is closed; float32."""
+    """The same mask as numbers to add to the scores: 0 where open, -inf where closed; float32."""
     return np.where(mask, np.float32(0), np.float32(-np.inf))
 
 
@@ -104,7 +104,7 @@ class Attention(Arrays):
 
 @torch.inference_mode()
 def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Kind, layer: int) -> Attention:
-    """Read a padded batch once and record one attention of a layer, from 0; a QueryError if there is none such."""
+    """Read a padded batch once and record one attention of a layer, from 0; a QueryError if it does not exist."""
     attention = model.anatomy.attention(kind)
     site = attention.place(layer)
     src, patterns = torch.tensor(src_ids), tuple(f"{site}.{name}" for name in ("scores", "mask", "weights"))
@@ -122,7 +122,7 @@ def record_attention(model: Transformer, src_ids: Ids, tgt_ids: Ids, *, kind: Ki
 class Movement:
     """How far the logits of each target row moved between two runs: max |difference| over the vocabulary.
 
-    An encoder alone has no logits: its rows are the vectors of the source, compared over their dimensions.
+    An encoder-only model has no logits: its rows are the vectors of the source, compared over their dimensions.
     """
 
     kept: np.ndarray  # with the mask, [row], float32
@@ -132,7 +132,7 @@ class Movement:
 
     @property
     def spacing(self) -> float:
-        """Distance between neighbouring float32 numbers of the size of the largest."""
+        """Distance between neighbouring float32 numbers at the size of the largest value."""
         return float(np.spacing(np.float32(self.largest)))
 
     @property
@@ -148,8 +148,8 @@ def check_causality(
     """Change one target piece of one sentence and see which rows move.
 
     The rows of that sentence before `place`, from 0, must not move, nor those of other sentences. Without the causal
-    mask, the padding alone decides what decoder self-attention sees. A QueryError says that there is no such place,
-    that the model has no decoder, or that it computes what is not finite.
+    mask, only padding limits what decoder self-attention sees. A QueryError says that there is no such place, that
+    the model has no decoder, or that it computes a value that is not finite.
     """
     own = model.anatomy.attention("decoder")
     if not 0 <= sentence < len(tgt_ids) or not 0 <= place < len(tgt_ids[sentence]):
@@ -187,8 +187,8 @@ def check_padding(
 ) -> PaddingMovement:
     """Add pads to one sentence, once to the source and once to the target, and see how far its own rows move.
 
-    The ids [S] and [T] are without padding. A QueryError says that the model has no padding piece, that with the pads
-    a side is longer than it reads, or that it computes what is not finite.
+    The ids [S] and [T] are without padding. A QueryError says that the model has no padding piece, that a side with
+    the pads is too long for it, or that it computes a value that is not finite.
     """
     parts = model.anatomy
     if model.config.pad_id is None:
@@ -252,10 +252,10 @@ def _moved(before: Tensor, after: Tensor) -> Tensor:
 
 
 def another_piece(trace: Trace, place: int, *, config: ModelConfig) -> int:
-    """The id of the likeliest other ordinary piece at a place of what the decoder reads, for the causality check.
+    """For the causality check, the id of the most probable other ordinary piece at a place of the decoder's input.
 
-    The first token, number 0, is the mark that all begins with. Within a prompt nothing was predicted: there it is
-    the one that is least likely after the prompt, as the likeliest may be what a reader is to guess.
+    Token 0 is the start piece. Within a prompt nothing was predicted: there it is the least probable piece after the
+    prompt, because the most probable one may be what a reader has to guess.
     """
     step = place - 1 - trace.first_row
     log_probs = trace.log_probs[step].copy() if step >= 0 else -trace.log_probs[0]

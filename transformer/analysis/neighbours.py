@@ -1,10 +1,10 @@
-"""Who stands near whom in a table of embeddings.
+"""Nearest rows in a table of embeddings.
 
-Two measures: the cosine, which leaves lengths out, and the Euclidean distance. All rows are compared with one by a
-single matrix-vector product; the few that come out nearest are measured again in float64, as the short way to a
-distance, ‖a‖² − 2 a·b + ‖b‖², loses digits where two rows are almost the same.
+Two measures: the cosine, which ignores lengths, and the Euclidean distance. All rows are compared with one by a
+single matrix-vector product. The few nearest are measured again in float64, because the fast formula for a distance,
+‖a‖² − 2 a·b + ‖b‖², loses digits when two rows are almost the same.
 
-A map of some rows is their projection on the two directions in which they differ most (principal components).
+A map of some rows is their projection on the two directions in which they vary most (principal components).
 
 Source: Pearson, "On Lines and Planes of Closest Fit" (1901) for the map.
 
@@ -27,7 +27,7 @@ _SPARE = 8  # measured again beyond those asked for, as rounding may have put th
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The nearest rows of one, nearest first."""
+    """The rows nearest to one row, nearest first."""
 
     ids: np.ndarray  # which rows [K]
     cosine: np.ndarray  # their cosine with it, -1 to 1; NaN where a row is 0 [K]
@@ -50,10 +50,9 @@ def row_norms(table: np.ndarray) -> np.ndarray:
 def nearest(
     table: np.ndarray, norms: np.ndarray, row: int, *, count: int, by: Measure, allowed: np.ndarray
 ) -> Neighbours:
-    """The rows nearest to one of a table [V, D], itself left out; at most `count` of those that are allowed [V].
+    """The rows nearest to one of a table [V, D], without itself; at most `count` of those that are allowed [V].
 
-    `norms` are those of `row_norms`. By cosine there are none if the row is 0, and never a row that is 0: 0 has no
-    direction.
+    `norms` are those of `row_norms`. By cosine, a row of 0 has no neighbours and is never one: 0 has no direction.
     """
     nearness = _nearness(table, norms, [row], by, allowed)[:, 0]
     candidates = _best(nearness, count + _SPARE)
@@ -102,10 +101,10 @@ def _best(nearness: np.ndarray, count: int) -> np.ndarray:
 
 
 def plane(rows: np.ndarray, *, unit: bool) -> Plane:
-    """Project rows [N, D] on their first two principal components, if `unit` after scaling each to length 1.
+    """Project rows [N, D] on their first two principal components; with `unit`, after scaling each to length 1.
 
-    Points are counted from the rows' mean. An axis is turned so that its direction's largest number is positive;
-    without that the same rows could come out mirrored.
+    The rows' mean is the origin. The largest number of each axis's direction is made positive; otherwise the same
+    rows could come out mirrored.
     """
     vectors = rows.astype(np.float64)
     if unit:

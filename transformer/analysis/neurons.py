@@ -1,14 +1,14 @@
 """The neurons of a feed-forward sub-layer: how many are silent, which are active, and what one of them writes.
 
-A feed-forward sub-layer computes down(f(up(x))) for each token by itself. A neuron is one of the d_ff numbers
-between: it reads x with its row of up_proj, and what it writes is its activation times its column of down_proj. All
-these columns, each times its activation, and the bias add up to the sub-layer's output. With a gate the sub-layer
-computes down(f(gate(x)) * up(x)): a neuron reads x twice, and its activation is the product.
+A feed-forward sub-layer computes down(f(up(x))) for each token alone. A neuron is one of the d_ff numbers in between:
+it reads x with its row of up_proj, and writes its activation times its column of down_proj. These columns, each times
+its activation, and the bias add up to the sub-layer's output. With a gate the sub-layer computes
+down(f(gate(x)) * up(x)): a neuron reads x twice, and its activation is the product.
 
-The direct effect on the logits goes straight from the column through the norms that still follow and the output
-projection; what later sub-layers make of it is left out, and so is a soft cap of the logits. A norm divides by a
-size that every other part of the stream has a say in: it is held at the value that it had in the run (Elhage et al.,
-section "Handling Layer Normalization"). A neuron has no name here, as nothing of this says what it is for.
+The direct effect on the logits goes from the column through the later norms and the output layer. It leaves out what
+later sub-layers do with it, and a soft cap of the logits. A norm divides by a size that depends on the whole stream;
+it is held at its value in the run (Elhage et al., section "Handling Layer Normalization"). Neurons have no names
+here, because none of this says what they are for.
 
 Source: Vaswani et al. (2017), section 3.3; Geva et al., "Transformer Feed-Forward Layers Are Key-Value Memories"
 (2021); Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021).
@@ -63,7 +63,7 @@ def silent_shares(checkpoint: Checkpoint, trace: Trace, stack: StackName) -> np.
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """How pre-activations are spread."""
+    """The distribution of pre-activations."""
 
     edges: np.ndarray  # of the bins, ascending; 0 is one of them [bin + 1]
     everywhere: np.ndarray  # share of all pre-activations in each bin [bin]
@@ -71,7 +71,7 @@ class Histogram:
 
 
 def histogram(pre_activation: np.ndarray, token: int) -> Histogram:
-    """Count the finite pre-activations of tokens [T, F], and of one of them, in about `N_BINS` bins."""
+    """Count the finite pre-activations of all tokens [T, F], and of one token, in about `N_BINS` bins."""
     finite = pre_activation[np.isfinite(pre_activation)]
     low, high = float(finite.min(initial=0)), float(finite.max(initial=0))
     width = (high - low) / N_BINS or 1.0
@@ -101,7 +101,7 @@ def most_active(activation: np.ndarray, count: int) -> np.ndarray:
 
 
 def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
-    """The neurons with the largest activation at any token [T, F], in the order of the token where they have it."""
+    """The neurons with the largest activation at any token [T, F], in the order of that token."""
     chosen = most_active(activation.max(axis=0), count)
     where = activation[:, chosen].argmax(axis=0)
     return chosen[np.lexsort((-activation[where, chosen], where))]
@@ -131,7 +131,7 @@ def effect_sites(config: ModelConfig, layer: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a neuron's activation of 1 does to the logits directly, most first."""
+    """The direct effect of a neuron's activation of 1 on the logits, largest first."""
 
     raised: np.ndarray  # ids of pieces [count]
     raised_by: np.ndarray  # the change of their logits, less the mean change over the vocabulary [count]
@@ -142,10 +142,10 @@ class Effect:
 def direct_effect(
     model: Transformer, layer: int, neuron: int, inputs: Mapping[str, np.ndarray], *, token: int
 ) -> np.ndarray:
-    """What an activation of 1 of one decoder neuron adds to the logits at one token, directly [V].
+    """What an activation of 1 of one decoder neuron adds to the logits [V] at one token, directly.
 
-    It is less the mean change, which changes no probability. `inputs` are the sites of `effect_sites`, each [T, D],
-    of whose row `token` the norms keep the deviations.
+    The mean change is subtracted, because it changes no probability. `inputs` are the sites of `effect_sites`, each
+    [T, D]; the norms keep the deviations of row `token`.
     """
     written = columns(model, "decoder", layer)[:, neuron].astype(np.float64)
     for name in effect_sites(model.config, layer):
@@ -156,9 +156,9 @@ def direct_effect(
 
 
 def through_norm(norm: Norm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """What a norm makes of one part [D] of a sum, if it divides by the deviation of the whole that it read [D].
+    """One part [D] of a sum after a norm that divides by the deviation of the whole sum [D].
 
-    It is γ (part - its centre) / (size of the whole); of all parts together, and β, it is the norm's output.
+    It is γ (part - its centre) / (size of the whole); for all parts together, plus β, it is the norm's output.
     """
     gamma = norm.weight.detach().numpy().astype(np.float64)
     own, all_of_it = (torch.tensor(vector, dtype=torch.float64) for vector in (part, whole))
@@ -166,7 +166,7 @@ def through_norm(norm: Norm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def strongest(effect: np.ndarray, count: int) -> Effect:
-    """The pieces that an effect [V] raises and lowers most; none is in both lists."""
+    """The pieces that an effect [V] raises and lowers most; no piece is in both lists."""
     order = np.argsort(-effect, kind="stable")
     n_raised, n_lowered = min(count, (len(order) + 1) // 2), min(count, len(order) // 2)
     raised, lowered = order[:n_raised], order[::-1][:n_lowered]

@@ -1,10 +1,10 @@
-"""How one attention weight came to be: q . k -> / sqrt(d_head) -> + mask -> softmax -> . V -> W_O, in numbers.
+"""How one attention weight is computed: q . k -> / sqrt(d_head) -> + mask -> softmax -> . V -> W_O, in numbers.
 
-Where a model makes its scores otherwise (another scale, a bias of positions, a cap), so does this; queries and keys
-are those that are multiplied, after a norm and a rotation if there are any.
+If a model computes its scores in another way (another scale, a position bias, a cap), so does this module. Queries
+and keys are those that are multiplied, after a norm and a rotation if there are any.
 
-A run recorded what the model computed in float32. Here the same row is computed again, in float64 and by plain
-arithmetic, from the recorded queries, keys and values; how far both are apart is part of the result.
+A run recorded the model's float32 values. Here the same row is computed again in float64, by plain arithmetic, from
+the recorded queries, keys and values; the difference is part of the result.
 
 Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for the heads and W_O.
 """
@@ -30,7 +30,7 @@ RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output",
 
 @dataclass(frozen=True)
 class Differences:
-    """The largest distance of each result from what the model recorded, in float32, over the row."""
+    """The largest difference of each result, over the row, from what was recorded in float32."""
 
     scores: float  # scores before the mask
     weights: float  # weights
@@ -40,7 +40,7 @@ class Differences:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """One row of one head, step by step; arrays are float64. Scores are plain numbers, weights probabilities."""
+    """One row of one head, step by step; arrays are float64. Scores are plain numbers, weights are probabilities."""
 
     kind: Kind  # which weight; layer, head, row and column from 0
     layer: int  # which weight; layer, head, row and column from 0
@@ -77,7 +77,7 @@ class Walk:
 
     @property
     def norms(self) -> np.ndarray:
-        """Length of each head's share, the bias apart [head]."""
+        """Length of each head's share [head], without the bias."""
         return np.asarray(np.linalg.norm(self.shares, axis=-1))
 
 
@@ -92,13 +92,13 @@ def biased(config: ModelConfig, kind: Kind) -> bool:
 
 
 def sites(kind: Kind, layer: int, *, config: ModelConfig | None = None) -> tuple[str, ...]:
-    """The sites that `walk` needs, for `transformer.runs.replay.replay`; without a config no positions add a bias."""
+    """The sites that `walk` needs, for `transformer.runs.replay.replay`; without a config, no position bias."""
     bias = ("bias",) if config is not None and biased(config, kind) else ()
     return tuple(f"{place(kind, layer)}.{name}" for name in (*RECORDED, *bias))
 
 
 def strongest(weights: np.ndarray, allowed: np.ndarray) -> int:
-    """The key that a row gives most to, the first of equals; 0 if it may see none. Weights and mask are [key]."""
+    """The key with a row's largest weight, the first of equals; 0 if all are closed. Weights and mask are [key]."""
     return int(np.where(allowed, np.nan_to_num(weights, nan=-1.0), -2.0).argmax())
 
 
@@ -114,11 +114,11 @@ def walk(
     n_keys: int | None = None,
     how: Scoring | None = None,
 ) -> Walk:
-    """Go the way of one weight; layer, head, row and column count from 0, and without a column it is the strongest.
+    """Compute one weight step by step; layer, head, row and column count from 0; without a column, the strongest.
 
-    `recorded` has the values of `sites`, without a batch axis. With `n_keys` only the first keys are looked at; the
-    mask must close the others. `how` is what a changed run does to q . k in the place of the model. A QueryError says
-    that the run has no such head, row or column.
+    `recorded` has the values of `sites`, without a batch axis. With `n_keys` only the first keys are used; the mask
+    must close the others. `how` is the scoring of a changed run, instead of the model's. A QueryError says that the
+    run has no such head, row or column.
     """
     attention = model.attentions(kind)[layer]
     found, how = {name: recorded[f"{place(kind, layer)}.{name}"] for name in RECORDED}, how or attention.scoring

@@ -1,12 +1,12 @@
-"""What numbers the parameters of a model are.
+"""Statistics of a model's parameters.
 
-All is computed in float64, a slice of a tensor at a time: a tensor of 500 MB is never copied whole. NaN and infinite
-numbers are counted, and left out of every other number here. A tensor that two components share is listed once.
+Everything is computed in float64, one slice of a tensor at a time: a tensor of 500 MB is never copied whole. NaN and
+infinite numbers are counted, and left out of all other numbers. A tensor that two components share is listed once.
 
 Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979),
-section 2, for the deviation of slices taken together.
+section 2, for the deviation of all slices together.
 
-How far a matrix stretches is in `transformer.analysis.spectra`, the difference of two models in
+Singular values are in `transformer.analysis.spectra`, the difference of two models in
 `transformer.analysis.differences`.
 """
 
@@ -37,7 +37,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What numbers a tensor holds. Where it has no finite number at all, mean to largest are NaN."""
+    """Statistics of a tensor. If it has no finite number, mean to largest are NaN."""
 
     name: str  # in the code
     also: tuple[str, ...]  # its other names, where several components share it
@@ -54,7 +54,7 @@ class Statistics:
 
     @property
     def zero_share(self) -> float:
-        """Share of its numbers that are exactly 0, 0 to 1; NaN where there is none."""
+        """Share of its numbers that are exactly 0, 0 to 1; NaN if it is empty."""
         return self.zeros / self.size if self.size else math.nan
 
     @property
@@ -64,13 +64,13 @@ class Statistics:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it holds several numbers and all are the same."""
+        """Whether it holds several numbers, all the same."""
         return self.size > 1 and self.is_finite and self.smallest == self.largest
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """How many of some numbers fall where."""
+    """Counts of numbers in bins."""
 
     edges: np.ndarray  # of the bins, rising [bin + 1]; the last bin holds its upper edge, too
     counts: np.ndarray  # int64 [bin]
@@ -103,7 +103,7 @@ class _Moments:
 
 
 def parameters(model: nn.Module) -> tuple[Parameter, ...]:
-    """The learned tensors of a model in its order, each once."""
+    """The learned tensors of a model in the model's order, each once."""
     names: dict[int, list[str]] = {}
     tensors: dict[int, Tensor] = {}
     for name, tensor in model.named_parameters(remove_duplicate=False):
@@ -113,12 +113,12 @@ def parameters(model: nn.Module) -> tuple[Parameter, ...]:
 
 
 def statistics(model: nn.Module) -> tuple[Statistics, ...]:
-    """What numbers each learned tensor of a model holds, in its order; one that components share is there once."""
+    """Statistics of each learned tensor of a model, in the model's order; a shared tensor appears once."""
     return tuple(map(measured, parameters(model)))
 
 
 def measured(parameter: Parameter) -> Statistics:
-    """What numbers a tensor holds, of any shape and floating-point type; it may be empty."""
+    """Statistics of a tensor of any shape and floating-point type; it may be empty."""
     values, moments, zeros, nan, infinite = parameter.values, _Moments(), 0, 0, 0
     for part in slices(values):
         finite, odd = _finite(part)
@@ -143,7 +143,7 @@ def measured(parameter: Parameter) -> Statistics:
 
 
 def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BINS) -> Histogram:
-    """How the finite numbers of a tensor are spread, or their differences from another, in bins of equal width."""
+    """The distribution of a tensor's finite numbers, or of their differences from another, in bins of equal width."""
     ends, nan, infinite = _Moments(), 0, 0
     for part in _differences(values, minus):
         finite, odd = _finite(part)
@@ -159,7 +159,7 @@ def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BI
 
 
 def slices(values: Tensor, *, like: Tensor | None = None) -> Iterator[Tensor]:
-    """All numbers of a tensor in float64, some at a time [n]; in the order of `like`, or as they lie in memory."""
+    """All numbers of a tensor in float64, some at a time [n]; in the order of `like`, or the order in memory."""
     lies = values if like is None else like
     if lies.dim() == 2 and lies.T.is_contiguous():  # a matrix by columns: by rows it would be copied or read in leaps
         values = values.T

@@ -1,7 +1,7 @@
-"""What a table of positions holds: its formula, its waves, who resembles whom, and what a shift does to it.
+"""Measurements of a table of positions: formula, waves, similarity of its rows, and the effect of a shift.
 
 All functions take the table as an array [position, d_model], positions and dimensions counted from 0 as in the paper,
-and look at nothing else: sinusoids and learned tables go through the same measurements. `own_table` is a model's.
+and use nothing else: sinusoids and learned tables are measured in the same way. `own_table` is a model's.
 
 Source: Vaswani et al. (2017), section 3.5. Not known here: whether the model uses what is measured.
 """
@@ -22,13 +22,13 @@ _ROWS_AT_ONCE = 1024
 
 
 def own_table(model: Transformer, stack: StackName) -> np.ndarray:
-    """What a stack adds to its embeddings, [position, d_model]; do not write to it. There has to be such a table."""
+    """The table [position, d_model] that a stack adds to its embeddings, which must have one; do not write to it."""
     positions: Any = model.stack(stack).embedding.positions  # its table is a buffer or a parameter
     return in_turns(positions.table.detach().numpy(), model.config)
 
 
 def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:
-    """A table whose sines stand before its cosines with both in turns, as in the paper; any other as it is."""
+    """A table whose sines come before its cosines, reordered to alternate as in the paper; others unchanged."""
     if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
         return table
     d_model = table.shape[1]
@@ -86,10 +86,10 @@ class Periods:
 
 
 def strongest_waves(table: np.ndarray) -> Periods:
-    """Look for a wave in each dimension with the discrete Fourier transform over positions, of which 3 are needed.
+    """Look for a wave in each dimension with the discrete Fourier transform over positions; needs at least 3.
 
-    Only waves that fit a whole number of times into the table are compared, so a period is rough, and a wave that is
-    longer than the table shows as one as long as the table.
+    Only waves that fit a whole number of times into the table are compared. So a period is rough, and a wave longer
+    than the table appears as long as the table.
     """
     n_positions = len(table)
     if n_positions < 3:
@@ -118,7 +118,7 @@ def similarity(table: np.ndarray, *, cosine: bool = False) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ByDistance:
-    """A similarity [position, position] by how far apart the two are: mean, least and largest, each [distance]."""
+    """A similarity [position, position] by the distance of the two: mean, least and largest, each [distance]."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -126,12 +126,12 @@ class ByDistance:
 
     @property
     def spread(self) -> float:
-        """By how much two pairs of positions at the same distance differ at most; 0 if only the distance counts."""
+        """The largest difference of pairs at the same distance; 0 if only the distance matters."""
         return float((self.high - self.low).max())
 
 
 def by_distance(similar: np.ndarray) -> ByDistance:
-    """Sum up a symmetric similarity [position, position] for each distance from 0 to the last."""
+    """Summarise a symmetric similarity [position, position] for each distance from 0 to the last."""
     diagonals = [similar.diagonal(distance) for distance in range(len(similar))]
     return ByDistance(
         np.array([diagonal.mean() for diagonal in diagonals]),
@@ -146,7 +146,7 @@ def rotate(table: np.ndarray, shift: int) -> np.ndarray:
         [ cos k w_i   sin k w_i ] [ sin p w_i ]   [ sin (p + k) w_i ]
         [-sin k w_i   cos k w_i ] [ cos p w_i ] = [ cos (p + k) w_i ]
 
-    Float64 [position, 2 * (d_model // 2)]: the last sine of an odd table has no cosine to turn with, and is left out.
+    Float64 [position, 2 * (d_model // 2)]: the last sine of an odd table has no cosine and is left out.
     """
     d_model = table.shape[1]
     paired = table[:, : d_model - d_model % 2].astype(np.float64)
@@ -169,7 +169,7 @@ def rotation_errors(table: np.ndarray, shift: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ShiftFit:
-    """The best linear map from PE(p) to PE(p + k), and how well it does where it was not fitted."""
+    """The best linear map from PE(p) to PE(p + k), and how good it is at positions outside the fit."""
 
     predicted: np.ndarray  # M PE(p) for every p that has a p + k, float64 [position - shift, d_model]
     held_out: np.ndarray  # True where p took no part in the fit, bool [position - shift]
@@ -179,16 +179,16 @@ class ShiftFit:
 
     @property
     def n_fitted(self) -> int:
-        """Number of positions of the fit."""
+        """Number of positions in the fit."""
         return int((~self.held_out).sum())
 
 
 def fit_shift(table: np.ndarray, shift: int) -> ShiftFit:
     """Fit one matrix M with M PE(p) = PE(p + k) by least squares on every second p, and test it on the others.
 
-    With fewer positions than dimensions such a map always exists, whatever the table, so that the error at the fitted
-    positions says nothing; only the other half does. Of all best maps the smallest is taken. A ValueError says that
-    fewer than two positions have another one that far behind them.
+    With fewer positions than dimensions such a map exists for any table. So the error at the fitted positions means
+    nothing; only the other half does. If several maps are best, the smallest is taken. A ValueError says that fewer
+    than two positions have another position that far after them.
     """
     _check_shift(table, shift, most=len(table) - 2)
     values = table.astype(np.float64)

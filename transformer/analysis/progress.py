@@ -1,4 +1,4 @@
-"""How far a measurement is that is made in parts, and how to make all of its parts at once.
+"""The progress of a measurement made in parts, and how to run all its parts at once.
 
 Knows no model.
 """
@@ -14,14 +14,14 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a measurement is."""
+    """The progress of a measurement."""
 
     done: int  # parts that are done
     whole: int  # of how many
 
 
 def whole(measuring: Generator[Progress, None, _Result]) -> _Result:
-    """Make all parts of a measurement, and return what it finds."""
+    """Run all parts of a measurement, and return its result."""
     while True:
         try:
             next(measuring)

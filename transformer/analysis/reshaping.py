@@ -1,7 +1,7 @@
-"""What temperature, top-k and top-p make of the distribution of one step, before a piece is drawn.
+"""How temperature, top-k and top-p change the distribution of one step, before a piece is drawn.
 
-Temperature divides all scores by one number, which keeps their order: the likeliest piece stays the likeliest.
-Top-k and top-p then cut the least likely away, and what is left is scaled to make 1 again.
+Temperature divides all scores by one number, which keeps their order: the most probable piece stays first. Top-k and
+top-p then cut off the least probable pieces, and the rest is scaled to sum to 1 again.
 
 Shapes: V target vocabulary.
 """
@@ -28,18 +28,18 @@ class Reshaped:
 
 @dataclass(frozen=True)
 class Spread:
-    """How widely a distribution is spread."""
+    """How spread out a distribution is."""
 
     entropy: float  # in bits
     left: int  # pieces with a probability above 0
-    best: int  # the likeliest piece
+    best: int  # the most probable piece
     top: float  # its probability
 
 
 def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshaped:
-    """What sampling makes of one step, by the model's own log-probabilities [V] and by what a choice goes by.
+    """What sampling makes of one step, from the model's log-probabilities [V] and the scores of the choice [V].
 
-    The scores [V] are the former as the rules of the model's config leave them (`Trace.scores_at`); the seed does not
+    The scores are the log-probabilities after the rules of the model's config (`Trace.scores_at`); the seed does not
     matter.
     """
 
@@ -57,7 +57,7 @@ def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshap
 
 
 def spread(probs: np.ndarray) -> Spread:
-    """How widely a distribution [V] is spread."""
+    """How spread out a distribution [V] is."""
     there = probs[probs > 0].astype(np.float64)
     best = int(probs.argmax())
     return Spread(abs(float(-(there * np.log2(there)).sum())), len(there), best, float(probs[best]))

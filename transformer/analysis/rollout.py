@@ -1,23 +1,23 @@
-"""Attention rollout: how far a token's vector can be traced back to the input tokens through the layers below.
+"""Attention rollout: which input tokens a token's vector comes from, traced through the layers below.
 
-Each layer mixes tokens by its attention, and its residual connection keeps the other half of a token where it was, so
-a layer's mixing is A' = ½ A + ½ I with A the mean over heads. The product of the mixings of all layers says which
-input token a vector came from, if attention were all that moves anything.
+Each layer mixes tokens by its attention, and its residual connection keeps the other half of a token in place, so a
+layer's mixing is A' = ½ A + ½ I with A the mean over heads. The product of all layers' mixings says which input
+tokens a vector came from, if only attention moved information.
 
 A decoder layer also reads the source. A token's share of the output read so far, D, and of the source, C, are kept
-side by side. Self-attention mixes both, cross-attention brings in the encoder's rollout E:
+separately. Self-attention mixes both, cross-attention brings in the encoder's rollout E:
 
     D <- A' D,  C <- A' C        self-attention
     D <- ½ D,   C <- ½ C + ½ X E     cross-attention X, mean over heads
 
 Rows of D and C together sum to 1. After l layers D holds ½^l and C the other 1 - ½^l, in every row. Each is divided
-by that constant, so that its rows sum to 1; D then is the product of the self-attentions alone.
+by that constant, so its rows sum to 1; D is then the product of the self-attentions alone.
 
-What it does not know: value vectors, norms and feed-forward layers. It traces weights, not causes.
+It ignores value vectors, norms and feed-forward layers. It traces weights, not causes.
 
 Source: Abnar and Zuidema, "Quantifying Attention Flow in Transformers" (2020), section 3, equation 1. The paper has
 one stack; source and target side by side follow Ferrando et al., "Towards Opening the Black Box of Neural Machine
-Translation" (2022), section 3.3, with attention in the place of their contributions.
+Translation" (2022), section 3.3, with attention instead of their contributions.
 
 Shapes: L layers, H heads, T output tokens, S source tokens.
 """
@@ -29,7 +29,7 @@ Floats = NDArray[np.floating]
 
 
 def self_rollout(weights: Floats) -> Floats:
-    """Roll out one stack's self-attention [L, H, T, T], from the lowest layer to the one that is looked at.
+    """Roll out one stack's self-attention [L, H, T, T], from the lowest layer to the chosen one.
 
     [T, T], 0 to 1: the share of each input token (column) in each token's vector (row); rows sum to 1.
     """
@@ -43,10 +43,10 @@ def self_rollout(weights: Floats) -> Floats:
 
 
 def cross_rollout(encoder: Floats, decoder: Floats, cross: Floats) -> Floats:
-    """Roll out what a decoder has from the source: of what comes from it the share of each token [T, S].
+    """Roll out a decoder's information from the source: each source token's share of it [T, S].
 
-    All layers of the encoder [L, H, S, S] are needed, and those of the decoder up to the one that is looked at, [L,
-    H, T, T] and [L, H, T, S]. Rows sum to 1.
+    It needs all layers of the encoder [L, H, S, S], and those of the decoder up to the chosen one, [L, H, T, T] and
+    [L, H, T, S]. Rows sum to 1.
     """
     if len(decoder) != len(cross) or not len(cross):
         raise ValueError(

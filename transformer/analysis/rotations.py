@@ -1,11 +1,11 @@
-"""What rotary positions do: how fast each pair of dimensions turns in which layers, and what follows for scores.
+"""The effect of rotary positions: how fast each pair of dimensions turns in each layer, and what follows for scores.
 
-A query at position m and a key at position n are turned by m w and n w in each pair; their product is that of the
-query as it was with the key turned by (n - m) w. So it depends on n - m, and on nothing else about the two positions.
+A query at position m and a key at position n are turned by m w and n w in each pair. Their product is that of the
+unturned query with the key turned by (n - m) w. So it depends on n - m, and on nothing else about the two positions.
 
-Pairs are (i, i + n / 2), as `transformer.model.rotary` has them, which computes the same for the model.
+Pairs are (i, i + n / 2), as in `transformer.model.rotary`, which computes the same for the model.
 
-Source: Su et al., "RoFormer" (2021), section 3.4, equations 14 to 16. Not known here: what a head makes of it.
+Source: Su et al., "RoFormer" (2021), section 3.4, equations 14 to 16. Not known here: how a head uses it.
 """
 
 from dataclasses import dataclass, replace
@@ -34,12 +34,12 @@ class Turning:
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs turn."""
+        """Number of pairs that turn."""
         return len(self.speeds)
 
     @property
     def scaled(self) -> bool:
-        """Whether a scaling has slowed any pair down."""
+        """Whether scaling has slowed any pair down."""
         return not np.array_equal(self.speeds, self.unscaled)
 
     @property
@@ -48,12 +48,12 @@ class Turning:
         return 2 * np.pi / self.speeds
 
     def angles(self, n_positions: int) -> np.ndarray:
-        """By how much the token at each position from 0 is turned, in radians [position, pair]."""
+        """How far the token at each position from 0 is turned, in radians [position, pair]."""
         return np.arange(n_positions)[:, None] * self.speeds
 
 
 def turnings(config: ModelConfig, stack: StackName) -> tuple[Turning, ...]:
-    """The layers of a stack by how rotary positions turn them, those alike together, in the order of the first."""
+    """The layers of a stack, grouped by how rotary positions turn them, in the order of each group's first layer."""
     if config.rotary is None:
         raise ValueError("The model has no rotary positions.")
     found: dict[tuple[bool, bool], list[int]] = {}
@@ -84,12 +84,12 @@ def _turning(
 
 
 def product_by_distance(query: np.ndarray, key: np.ndarray, speeds: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """The product of a query and a key whose distance is changed by some steps, whole numbers of any shape.
+    """The product of a query and a key after their distance changes by `moved`, whole numbers of any shape.
 
         q1 k1 cos d w + q2 k2 cos d w + q2 k1 sin d w - q1 k2 sin d w    in each pair, plus what does not turn
 
-    Query and key are as they are multiplied [d_head], at the positions that they have; a distance is the key's
-    position minus the query's.
+    Query and key are those that are multiplied [d_head], at their own positions; a distance is the key's position
+    minus the query's.
     """
     n_pairs = len(speeds)
     (q1, q2, q_rest), (k1, k2, k_rest) = (
@@ -102,7 +102,7 @@ def product_by_distance(query: np.ndarray, key: np.ndarray, speeds: np.ndarray, 
 def even_product(speeds: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """The product of a query with an equal key, if each pair has the same length: the mean of cos d w; 1 at 0.
 
-    Source: Su et al. (2021), section 3.4.3, whose bound is made of the same sums.
+    Source: Su et al. (2021), section 3.4.3, whose bound uses the same sums.
     """
     return np.asarray(np.cos(np.asarray(distances)[..., None] * speeds).mean(axis=-1))
 
@@ -111,8 +111,8 @@ def even_product(speeds: np.ndarray, distances: np.ndarray) -> np.ndarray:
 def moved_together(query: np.ndarray, key: np.ndarray, turning: Turning, *, distance: int, n: int) -> float:
     """The largest difference of a product when query and key move by the same number of tokens, in float32.
 
-    The model's own rotation is used, so this is rounding, which grows with the angles. Query and key are those before
-    they are turned [d_head]; the earlier of the two is moved to n places, from 0.
+    It uses the model's own rotation, so this is rounding, which grows with the angles. Query and key are unturned
+    [d_head]; the earlier of the two is moved to n places, from 0.
     """
     like = torch.zeros(1)
     q_from, k_from = (torch.arange(n) + first for first in (max(-distance, 0), max(distance, 0)))

@@ -1,10 +1,10 @@
-"""What beam search looked at: every continuation that it kept, and what it dropped for what.
+"""What beam search considered: every continuation that it kept, and those that it dropped.
 
-A node is a beginning of the output. Its place in the tree is what was written before it, so that beginnings which
-hypotheses share stand once. Sums of log-probabilities decide what a round keeps; results are ordered by these divided
-by the length penalty (`transformer.runs.beam`).
+A node is a partial output. Its place in the tree follows from the pieces before it, so partial outputs that
+hypotheses share appear once. Sums of log-probabilities decide what a round keeps; results are ordered by these sums
+divided by the length penalty (`transformer.runs.beam`).
 
-The tree is made while the search itself runs, by whoever watches it: nothing is searched twice or in another way.
+The tree is built while the search itself runs, by watching it: nothing is searched twice or in another way.
 
 Shapes: K beams, k continuations of a beam that can be kept, V target vocabulary.
 """
@@ -33,7 +33,7 @@ Fate = Literal["open", "ended", "dropped", "closed"]
 
 @dataclass(frozen=True)
 class Node:
-    """One beginning that the search weighed."""
+    """One partial output that the search considered."""
 
     place: int  # its place in the tree
     parent: int | None  # place of what it continues; None if it is a first piece
@@ -80,16 +80,16 @@ class SearchTree:
 
     @property
     def settled(self) -> bool:
-        """Whether it ended before the limit, as nothing open could enter the results any more."""
+        """Whether it ended before the limit, because no open partial output could still enter the results."""
         return len(self.rounds) < self.most
 
     @property
     def nbytes(self) -> int:
-        """Memory, in bytes, about."""
+        """Approximate memory, in bytes."""
         return 300 * len(self.nodes)
 
     def path(self, place: int) -> tuple[int, ...]:
-        """Places of a node and all before it, the first first."""
+        """Places of a node and all nodes before it, in order."""
         found: list[int] = []
         at: int | None = place
         while at is not None:
@@ -98,21 +98,21 @@ class SearchTree:
         return tuple(reversed(found))
 
     def ids(self, place: int) -> tuple[int, ...]:
-        """The pieces of a beginning."""
+        """The pieces of a partial output."""
         return tuple(self.nodes[at].piece for at in self.path(place))
 
     def last_kept(self, step: int) -> Node | None:
-        """The worst that a round kept, which what it dropped had to beat; None if it kept nothing."""
+        """The worst node that a round kept; None if it kept nothing."""
         kept = self.rounds[step].kept
         return self.nodes[kept[-1]] if kept else None
 
     def short(self, node: Node) -> float | None:
-        """By how much a dropped node lacks to the last that its round kept, in nats; None for others."""
+        """How far a dropped node is behind the worst that its round kept, in nats; None for other nodes."""
         last = self.last_kept(node.step)
         return None if node.fate != "dropped" or last is None else last.compared - node.compared
 
     def standing(self, step: int) -> tuple[int, ...]:
-        """The best beginnings after a round, best first: those that had ended, and those that were open."""
+        """The best partial outputs after a round, best first: those that had ended, and those still open."""
         if step >= len(self.rounds) - 1:
             return self.results
         kept = [node for node in self.nodes if node.is_kept and node.step <= step]
@@ -120,7 +120,7 @@ class SearchTree:
         return tuple(node.place for node in sorted(there, key=lambda node: -node.score)[: self.how.size])
 
     def best_continuation(self, place: int) -> Node | None:
-        """The best that the next round weighed of a beginning, as far as it is recorded."""
+        """The best continuation of a partial output in the next round, if it was recorded."""
         found = self._best_continuations.get(place)
         return None if found is None else self.nodes[found]
 
@@ -133,7 +133,7 @@ class SearchTree:
         return found
 
     def ways_to(self, ends: Sequence[int]) -> dict[int, int]:
-        """For each node on the way to some end, the first such end."""
+        """For each node on the way to one of these ends, the first such end."""
         found: dict[int, int] = {}
         for result, place in enumerate(ends):
             for at in self.path(place):
@@ -143,10 +143,10 @@ class SearchTree:
 
 @torch.inference_mode()
 def search_tree(checkpoint: Runnable, query: Query, *, pause: Pause = go_on) -> SearchTree:
-    """Search as a run of a query with beam search does, and keep what was looked at.
+    """Search like a run of a query with beam search, and keep what was considered.
 
-    Its interventions and forced pieces hold here, too; `pause` is called between two rounds. A QueryError says that
-    the query decodes in another way, or does not fit the checkpoint; see `run`.
+    The query's interventions and forced pieces apply here, too; `pause` is called between two rounds. A QueryError
+    says that the query decodes in another way, or does not fit the checkpoint; see `run`.
     """
     how = query.decoding
     if not isinstance(how, Beam):

@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """The shapes of one teacher-forced pass; one is equal to itself alone, so that what is made of it can be kept."""
+    """The shapes of one teacher-forced pass; equal only to itself, so results computed from it can be cached."""
 
     src_ids: Shape  # shapes of the two inputs, [batch, token]
     tgt_ids: Shape  # shapes of the two inputs, [batch, token]
@@ -26,7 +26,7 @@ class Pass:
 
 @torch.inference_mode()
 def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]) -> Pass:
-    """Run one sentence and write down the shape of everything; the decoder reads its start id or prompt first."""
+    """Run one sentence and record the shape of every value; the decoder reads its start id or prompt first."""
     seen: dict[str, Shape] = {}
     keep = Onlooker(["*"], lambda site, value: seen.update({site: tuple(value.shape)}))
     src, tgt = (torch.tensor([list(ids)], dtype=torch.long) for ids in (src_ids, tgt_ids))

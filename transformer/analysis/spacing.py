@@ -1,10 +1,10 @@
 """From the words of an aligned corpus back to text as a model has read it.
 
-Corpora with gold alignments come as words with spaces between them, punctuation included. A model has learned from
-ordinary text: without spaces in Chinese, with the full stop at its word in English.
+Corpora with gold alignments have spaces between all words and punctuation marks. A model has learned from ordinary
+text: without spaces in Chinese, without a space before the full stop in English.
 
-Not known here: any language's rules in full. Quotation marks open and close in turn; French is the one language
-whose marks of two parts keep their space.
+Not known here: any language's rules in full. Quotation marks alternately open and close; only French keeps a space
+before marks such as : and ;.
 """
 
 import re
@@ -26,7 +26,7 @@ def spaced(words: Sequence[str]) -> str:
 
 
 def joined(words: Sequence[str]) -> str:
-    """The words without spaces, but for one between two that would grow together: Latin letters or digits."""
+    """The words without spaces, except between Latin letters or digits that would run together."""
     text = ""
     for word in words:
         grows = text[-1:].isascii() and text[-1:].isalnum() and word[:1].isascii() and word[:1].isalnum()
@@ -35,7 +35,7 @@ def joined(words: Sequence[str]) -> str:
 
 
 def attached(words: Sequence[str]) -> str:
-    """Punctuation and clitics at their words: from `it 's ( not ) here .` to `it's (not) here.` and the like."""
+    """Punctuation and clitics attached to their words: `it 's ( not ) here .` as `it's (not) here.` and the like."""
     return _attach(words, _CLOSING | _CLOSING_UNLESS_FRENCH)
 
 
@@ -53,7 +53,7 @@ SPACINGS: dict[str, Spacing] = {
 
 
 def usual_spacing(language: str) -> str:
-    """How a language is written, as a key of `SPACINGS`, by a code such as "zh-Hans"; without one, words apart."""
+    """The usual spacing of a language, as a key of `SPACINGS`, by a code such as "zh-Hans"; without one, spaces."""
     code = language.lower().split("-")[0]
     if not code:
         return "spaced"

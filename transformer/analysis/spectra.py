@@ -1,8 +1,8 @@
-"""How far a matrix stretches what it is multiplied with: its singular values.
+"""How much a matrix stretches vectors: its singular values.
 
-They are computed in float64 from the matrix itself, so that small ones keep their digits; the product with its own
-transpose would lose those below 1e-8 of the largest. A matrix with many rows is first reduced to a triangle that has
-the same ones, some rows at a time (a QR decomposition in slices), so that no large copy is made.
+They are computed in float64 from the matrix itself, so small ones keep their digits; the product with its transpose
+would lose those below 1e-8 of the largest. A matrix with many rows is first reduced, some rows at a time (a QR
+decomposition in slices), to a triangle with the same singular values, so no large copy is made.
 
 Source: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal Parallel and Sequential QR and LU Factorizations"
 (2012), section 4, for the slices; Roy and Vetterli, "The Effective Rank: A Measure of Effective Dimensionality"
@@ -34,12 +34,12 @@ class Spectrum:
 
     @property
     def largest(self) -> float:
-        """The most that the matrix makes a vector longer (its spectral norm)."""
+        """The largest factor by which the matrix stretches a vector (its spectral norm)."""
         return float(self.values[0])
 
     @property
     def smallest(self) -> float:
-        """The last of them; of a matrix without full rank it is 0, but for rounding."""
+        """The smallest singular value; 0, up to rounding, if the matrix does not have full rank."""
         return float(self.values[-1])
 
     @property
@@ -56,7 +56,7 @@ class Spectrum:
 
 
 def effective_number(sizes: np.ndarray) -> float:
-    """As how many equal sizes some of 0 and more count: e to the entropy of their shares; NaN if all are 0."""
+    """How many equal sizes these sizes of 0 or more count as: e to the entropy of their shares; NaN if all are 0."""
     if not sizes.sum() > 0:
         return math.nan
     shares = sizes / sizes.sum()
@@ -65,15 +65,15 @@ def effective_number(sizes: np.ndarray) -> float:
 
 
 def work_of(shape: tuple[int, ...]) -> int:
-    """About how much the singular values of a matrix cost, in multiplications; 0 for what is no matrix.
+    """The approximate cost of a tensor's singular values, in multiplications; 0 if it is not a matrix.
 
-    A core does 5e9 of them a second, about. The second term is slower ones, of the triangle.
+    A core does about 5e9 of them per second. The second term counts the slower ones, for the triangle.
     """
     return min(shape) * (shape[0] * shape[1] + 3 * min(shape) ** 2) if len(shape) == 2 else 0
 
 
 def spectrum(matrix: Tensor) -> Spectrum | None:
-    """The singular values of a matrix [M, N]; None for no matrix, an empty one, or one with what is not finite."""
+    """The singular values of a matrix [M, N]; None if it is not a matrix, is empty, or is not finite everywhere."""
     if matrix.dim() != 2 or not matrix.numel() or not all(torch.isfinite(part).all() for part in slices(matrix)):
         return None
     tall = matrix if matrix.size(0) >= matrix.size(1) else matrix.T

@@ -1,9 +1,9 @@
-"""The residual stream: the vector of each token on its way up, what each sub-layer adds to it, and what norms do.
+"""The residual stream: each token's vector by depth, what each sub-layer adds to it, and what norms do.
 
 The stream begins as embedding plus position. Every sub-layer adds its output to it. In a pre-norm model nothing else
-happens to it until the final norm; in a post-norm model a norm follows each sum, and what comes out of that is the
-stream. Where each sub-layer has two norms, what it adds is its output after the second. All numbers are made in
-float64 from what one pass recorded in float32.
+happens to it until the final norm; in a post-norm model a norm follows each sum, and the stream is its output. If
+each sub-layer has two norms, it adds its output after the second. All numbers are computed in float64 from what one
+pass recorded in float32.
 
 Source: Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for pre-norm; Ba et al., "Layer Normalization" (2016).
 
@@ -38,7 +38,7 @@ _NAMES: dict[Part, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """A place where the stream can be read, which is after a part of the model."""
+    """A place where the stream can be read: after a part of the model."""
 
     part: Part  # what it is after
     layer: int | None  # of which layer, from 0; None for the embedding and the final norm
@@ -46,24 +46,24 @@ class Place:
 
     @property
     def short(self) -> str:
-        """For an axis: "embedding", "2 cross"."""
+        """Its name on an axis: "embedding", "2 cross"."""
         name = _NAMES[self.part][0]
         return name if self.layer is None else say("{layer} {part}", layer=self.layer + 1, part=name)
 
     @property
     def name(self) -> str:
-        """For a sentence: "the embedding", "layer 2's cross-attention"."""
+        """Its name in a sentence: "the embedding", "layer 2's cross-attention"."""
         name = _NAMES[self.part][1]
         return name if self.layer is None else say("layer {layer}'s {part}", layer=self.layer + 1, part=name)
 
     @property
     def ends_layer(self) -> bool:
-        """Whether nothing of its layer comes after it; the embedding ends layer 0, so to speak."""
+        """Whether it is the last place of its layer; the embedding counts as layer 0."""
         return self.part in ("embedding", "ffn")
 
 
 def places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
-    """Where the stream of a stack can be read, in the order of the computation [P]."""
+    """The places where the stream of a stack can be read, in the order of the computation [P]."""
     parts = anatomy(config).stack(stack)
     after = "norm" if config.norm == "post" else "residual"
     found = [Place("embedding", None, f"{stack}.embedding.output")]
@@ -102,9 +102,9 @@ def _prefix(place: Place) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """How large the stream of each token is by depth, where it points, and what was added to it.
+    """The size and direction of each token's stream by depth, and what was added to it.
 
-    Sizes are root mean squares, sqrt(sum x_j^2 / D), in the model's own units; cosines are -1 to 1, and 0 where a
+    Sizes are root mean squares, sqrt(sum x_j^2 / D), in the model's own units; cosines are -1 to 1, and 0 if a
     vector is 0.
     """
 
@@ -145,7 +145,7 @@ def rms(vectors: np.ndarray) -> np.ndarray:
 
 
 def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Cosine of the angle between vectors [..., D] -> [...]; 0 where one of them is 0."""
+    """Cosine of the angle between vectors [..., D] -> [...]; 0 if one of them is 0."""
     lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
     return np.asarray(np.divide((one * other).sum(axis=-1), lengths, out=np.zeros_like(lengths), where=lengths != 0))
 
@@ -157,7 +157,7 @@ def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 class Normed:
     """One norm, token by token: y = γ (x - centre) / size + β, over the numbers of one token.
 
-    Of a layer norm these are the mean μ and sqrt(σ² + ε); `transformer.model.norms` has those of other norms.
+    For a layer norm these are the mean μ and sqrt(σ² + ε); `transformer.model.norms` has those of other norms.
     """
 
     before: np.ndarray  # x, what the norm read [T, D]
@@ -173,14 +173,14 @@ class Normed:
 
 
 def norm_places(config: ModelConfig, stack: StackName) -> tuple[Place, ...]:
-    """The norms of a stack by their sub-layers, of two the one before it; the final norm comes last."""
+    """The norms of a stack by sub-layer (the one before it, if there are two); the final norm comes last."""
     return places(config, stack)[1:]
 
 
 def normed(
     recorded: Mapping[str, np.ndarray], model: Transformer, stack: StackName, place: Place, *, n_tokens: int
 ) -> Normed:
-    """What a norm, one of `norm_places`, read of the first tokens and what it wrote; `recorded` as for `measure`."""
+    """Input and output of a norm, one of `norm_places`, for the first tokens; `recorded` is as in `measure`."""
     read, written = _around(model.config, stack, place)
     before, after = (recorded[site][:n_tokens].astype(np.float64) for site in (read, written))  # [T, D]
     module = _module(model, stack, place)

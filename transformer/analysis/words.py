@@ -1,12 +1,12 @@
-"""Pieces to words, so that an attention map can be read word by word.
+"""Pieces to words, to read an attention map word by word.
 
-A word begins at a piece with the mark of a space. Scripts that are written without spaces have no such mark, so there
-every piece stays as it is. Special pieces stay alone.
+A word begins at a piece with the mark of a space. Scripts without spaces have no such mark, so every piece stays
+separate there. Special pieces stay separate, too.
 
-Weights on the pieces of a key word are added up: what a query gives to a word is what it gives to all of it. Rows of
-the pieces of a query word are averaged: its pieces share the word between them. So rows that summed to 1 still do.
+Weights on the pieces of a key word are added up: the weight on a word is the weight on all its pieces. Rows of the
+pieces of a query word are averaged. So rows that summed to 1 still do.
 
-Not known here: grammar. Punctuation without a space before it belongs to its word, as the text has it.
+Not known here: grammar. Punctuation without a space before it belongs to its word, as in the text.
 """
 
 import re
@@ -29,9 +29,9 @@ _WITHOUT_SPACES = re.compile(
 
 
 def word_spans(pieces: Sequence[str], special: Sequence[bool], continuation: str = "") -> tuple[Span, ...]:
-    """Find the words of a row of pieces: together they hold every piece once; a special piece stands for no text.
+    """Find the words of a row of pieces: every piece is in one word; a special piece has no text.
 
-    `continuation` is what a piece begins with that goes on with a word; empty if words begin at the mark of a space.
+    `continuation` is the mark at the start of pieces that continue a word; empty if words begin at a space's mark.
     """
     starts = [
         place
@@ -53,7 +53,7 @@ def _starts_word(before: str, piece: str, continuation: str) -> bool:
 
 
 def word_text(pieces: Sequence[str], span: Span, continuation: str = "") -> str:
-    """A word as its pieces spell it, the mark of the space included, without signs that a piece goes on with it."""
+    """A word as its pieces spell it, with the mark of the space, without the marks of continuation."""
     first, *rest = pieces[slice(*span)]
     return first + "".join(piece.removeprefix(continuation) for piece in rest)
 

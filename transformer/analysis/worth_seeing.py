@@ -1,10 +1,10 @@
-"""Which weight of a run is worth a first look, where nobody has chosen one: neither flat nor all on one key.
+"""Which weight of a run to show first, if nobody has chosen one: in a row neither flat nor all on one key.
 
-The row is that of the step at which the model was least sure what to write (the highest entropy); in the encoder,
-which has no steps, any row may be it. The head is the one whose largest weight in that row is nearest to `MIDDLE`,
-and the key is the one that has this weight. All of it comes from the run: the same run has the same cell.
+The row is that of the step at which the model was least sure (the highest entropy); in the encoder, which has no
+steps, it may be any row. The head is the one whose largest weight in that row is nearest to `MIDDLE`, and the key has
+that weight. It depends only on the run: the same run has the same cell.
 
-Knows nothing of what is drawn.
+Knows nothing of drawing.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def worth_seeing(
     layer: int | None = None,
     each: Callable[[Tops, tuple[int, ...]], Sequence[np.ndarray]] | None = None,
 ) -> Cell:
-    """The cell that is worth a first look, among the steps that may be seen and the layers, or the only one, from 0.
+    """The cell to show first, among the steps that may be shown and all layers, or one layer, from 0.
 
-    `each` hands the maps of some layers over, one after the other, where the trace keeps none.
+    `each` supplies the maps of layers, one after the other, if the trace keeps none.
     """
     maps = trace.maps(kind)  # [layer, head, query, key]
     layers = tuple(range(len(maps))) if layer is None else (layer,)
@@ -66,7 +66,7 @@ def worth_seeing(
 
 
 def hardest_step(entropies: np.ndarray, among: Sequence[int]) -> int:
-    """The step at which the model was least sure, by entropies in bits, among one or more; of equals the first."""
+    """The step at which the model was least sure, by entropies in bits of one or more steps; the first of equals."""
     return max(among, key=lambda step: (float(entropies[step]), -step))
 
 

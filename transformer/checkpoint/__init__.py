@@ -1,1 +1,1 @@
-"""Checkpoint folders: read with suspicion, written all or nothing."""
+"""Checkpoint folders: reading checks everything, writing is all or nothing."""

@@ -1,7 +1,7 @@
 """Whether the files of a checkpoint agree: config, tensors and tokenizers.
 
-The config says which tensors there must be, of which shape; what the header of a tensor file says is compared
-with that before any tensor is read.
+The config determines the names and shapes of all tensors; the header of a tensor file is compared with them before
+any tensor is read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,19 +23,19 @@ NAMED = 5  # things that a message lists
 
 @lru_cache(maxsize=64)  # the listing asks again every few seconds, and building the modules costs 20 ms
 def expected_shapes(config: ModelConfig) -> Shapes:
-    """Name and shape of every tensor in the file of such a model; nothing is allocated for them."""
+    """Name and shape of every tensor in the file of such a model; no memory is allocated."""
     with torch.device("meta"):
         model = Transformer(config)
     return MappingProxyType({name: tuple(tensor.shape) for name, tensor in model.state_dict().items()})
 
 
 def most_bytes(config: ModelConfig) -> int:
-    """How long a tensor file of this config can be: 8 bytes a parameter, and the header."""
+    """The largest possible tensor file of this config: 8 bytes per parameter, and the header."""
     return config.count_parameters() * 8 + tensorfile.LENGTH_BYTES + tensorfile.MAX_HEADER
 
 
 def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str) -> None:
-    """Compare names, dtypes and shapes of a file with what the config implies; an error names five of each kind."""
+    """Compare names, dtypes and shapes of a file with the config; an error names five of each kind."""
     wrong_dtype = [
         f"{shown(name)} ({info.dtype})"
         for name, info in header.tensors.items()
@@ -45,7 +45,7 @@ def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str)
 
 
 def check_shapes(config: ModelConfig, found: Shapes, *, label: str, wrong_dtype: Sequence[str] = ()) -> None:
-    """The same of names and shapes alone; tensors of another dtype are named beside them."""
+    """The same for names and shapes alone; tensors of another dtype are named, too."""
     expected = expected_shapes(config)
     wrong_shape = [
         say(
@@ -71,7 +71,7 @@ def clauses(
     wrong_shape: Sequence[str],
     wrong_dtype: Sequence[str] = (),
 ) -> Iterator[Sentence]:
-    """A clause for each kind of fault that there is, with the first five tensors of it as they shall be named."""
+    """A clause for each kind of fault found, with its first five tensors as messages name them."""
     if missing:
         yield say_n(
             "{n} tensor is missing: {names}", "{n} tensors are missing: {names}", len(missing), names=first(missing)
@@ -104,8 +104,8 @@ def check_vocabularies(
 ) -> None:
     """Refuse a vocabulary whose three sizes differ: the config's, the rows of the embedding, the tokenizer's pieces.
 
-    `shapes` are those of the tensors, by name; `pieces_of` has the file of each tokenizer and the number of its
-    pieces, source before target.
+    `shapes` are those of the tensors, by name; `pieces_of` has the file and number of pieces of each tokenizer,
+    source before target.
     """
     sides = (("src", config.src_vocab_size), ("tgt", config.tgt_vocab_size))
     for (side, size), (file, n_pieces) in zip(sides, pieces_of, strict=False):  # a shared one is the source's
@@ -126,5 +126,5 @@ def check_vocabularies(
 
 
 def first(names: Sequence[str]) -> str:
-    """The first few names, as a message lists them."""
+    """The first few names, for a message."""
     return joined(", ", [*names[:NAMED], *["..."] * (len(names) > NAMED)])

@@ -1,7 +1,7 @@
-"""The card of a checkpoint: what it does, what it was made from, how well it scores.
+"""The card of a checkpoint: its task, its data and its scores.
 
-A card is for people, so it is read leniently: a field of the wrong type is left out with a warning, an
-unknown one is kept, and a missing card is an empty one. Nothing that a model computes depends on it.
+A card is for people, so errors in it are tolerated: a field of the wrong type is left out with a warning, an unknown
+field is kept, and a missing card is an empty one. Nothing that a model computes depends on it.
 """
 
 import re
@@ -38,11 +38,11 @@ class Card:
     data: str = ""  # what it was trained on
     licence: str = ""  # of that data
     examples: tuple[str, ...] = ()  # sentences to try
-    # What an example means in English, for those who cannot read it; by the example.
+    # What each example means in English, for people who cannot read it.
     glosses: Mapping[str, str] = field(default_factory=dict)
-    references: Mapping[str, str] = field(default_factory=dict)  # what should come out of an example; by the example
-    # One record a scoring: file, sha256, how it was decoded, bleu, chrf and the like; or, where `measure` says
-    # "alignment error rate", aer, the head it is of, and those of all heads.
+    references: Mapping[str, str] = field(default_factory=dict)  # the reference of each example
+    # One record per scoring: file, sha256, the way of decoding, bleu, chrf and the like. If `measure` is "alignment #
+    # error rate": aer, its head, and the rates of all heads.
     scores: tuple[Mapping[str, Any], ...] = ()
     training: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: command, epochs and the like
     parameters: int | None = None  # number of learned values, None when the card does not say
@@ -52,11 +52,11 @@ class Card:
     other: Mapping[str, Any] = field(default_factory=dict)  # the fields that are not among these
 
     def tried(self) -> list[str]:
-        """The examples that can be tried, without empty ones and repetitions."""
+        """The examples to try, without empty ones and repetitions."""
         return [example for example in dict.fromkeys(self.examples) if example.strip()]
 
     def reference_of(self, example: str) -> str | None:
-        """What should come out of an example; its meaning in English is right of a model that writes English."""
+        """The reference of an example; for a model that writes English, its meaning in English."""
         gloss = self.glosses.get(example) if self.target_code.split("-")[0] == "en" else None
         return self.references.get(example, gloss)
 
@@ -65,12 +65,12 @@ class Card:
         return next(iter(self.tried()), "")
 
     def attribution(self) -> str:
-        """Whom the licence of the data wants named; empty if the card does not say it."""
+        """The attribution that the data's licence asks for; empty if the card has none."""
         said = self.other.get("attribution")
         return said if isinstance(said, str) else ""
 
     def label_smoothing(self) -> float | None:
-        """The label smoothing of the training, 0 to 1; None where the card does not say it."""
+        """The label smoothing of the training, 0 to 1; None if the card does not say it."""
         said = self.training.get("smoothing")
         if said is None:
             found = _SMOOTHING.search(str(self.training.get("command", "")))
@@ -80,7 +80,7 @@ class Card:
 
 
 def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
-    """The card that the bytes of card.json hold, and a sentence for each thing in it that was left out.
+    """The card in the bytes of card.json, and a sentence for each thing that was left out.
 
     The caller has limited the bytes to `MAX_BYTES`.
     """

@@ -1,11 +1,11 @@
-"""The learning curve of a checkpoint: what its `training.csv` says, one row an epoch.
+"""The learning curve of a checkpoint: its `training.csv`, one row per epoch.
 
-Columns (see `transformer.training.epoch_rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss (nats a
+Columns (see `transformer.training.epoch_rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss (nats per
 target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to 1),
 learning_rate, tokens (target pieces so far), seconds (so far). Older files lack some of them.
 
-The file is for people, so it is read leniently: a number that cannot be read is a gap, columns that mean nothing here
-are passed over. It does not know which epoch a checkpoint holds; the card does.
+The file is for people, so errors in it are tolerated: an unreadable number is a gap, and unknown columns are skipped.
+It does not know which epoch a checkpoint holds; the card does.
 """
 
 import csv
@@ -33,12 +33,12 @@ class Curve:
     """A learning curve."""
 
     epochs: tuple[int, ...]  # number of each row's epoch, increasing
-    # The other numbers by column, one a row, NaN where the file has none; only columns with a number in them.
+    # The other numbers by column, one per row, NaN where the file has none; only columns with a number.
     columns: Mapping[str, tuple[float, ...]]
     notes: tuple[str, ...] = ()  # A sentence for each thing that was odd
 
     def best_epoch(self) -> int | None:
-        """The epoch that training keeps: highest dev BLEU, then chrF, then lowest dev loss; None if none is there."""
+        """The epoch that training keeps: highest dev BLEU, then chrF, then lowest dev loss; None without scores."""
         signs = {"dev_bleu": 1.0, "dev_chrf": 1.0, "dev_loss": -1.0}
         there = [
             [-math.inf if math.isnan(value) else sign * value for value in self.columns[name]]
@@ -53,7 +53,7 @@ def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
     """Read the `training.csv` of a checkpoint folder.
 
     Args:
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
+        inside: The real path of a folder that no link may leave; None for no such limit.
 
     Returns:
         The curve; None if the folder has no such file.
@@ -68,9 +68,9 @@ def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
 
 
 def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
-    """The learning curve that the bytes of training.csv hold; the caller has limited them to `MAX_BYTES`.
+    """The learning curve in the bytes of training.csv; the caller has limited them to `MAX_BYTES`.
 
-    A `CheckpointError` where that is no table of text, or has no row or column that means anything here.
+    A `CheckpointError` says that it is not a table of text, or has no usable row or column.
     """
     header, rows = _table(content, label)
     known = {name: place for place, name in enumerate(header) if name in NUMBERS}

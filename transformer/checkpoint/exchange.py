@@ -1,4 +1,4 @@
-"""Exchange two folders in one call of the system, so that both names lead to a folder at every moment.
+"""Exchange two folders in one system call, so both names lead to a folder at every moment.
 
 Linux has `renameat2` with RENAME_EXCHANGE (man 2 rename), macOS `renamex_np` with RENAME_SWAP. Python offers neither,
 so they are called through ctypes. Not every file system can do it, and Windows cannot; callers need another way.
@@ -19,9 +19,9 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EPERM, errno.ENOTSUP, 
 
 
 def exchange(a: Path, b: Path) -> bool:
-    """Let two existing folders change names; False if the system cannot do it at this place.
+    """Let two existing folders change names; False if the system cannot do that at this place.
 
-    An `OSError` where it failed for another reason.
+    An `OSError` if it failed for another reason.
     """
     call = _call()
     if call is None:

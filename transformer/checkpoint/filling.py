@@ -1,8 +1,8 @@
-"""Make a model and fill it with its values, a tensor at a time, each written where it stays.
+"""Make a model and fill it with its values, one tensor at a time, each written to its final place.
 
-So a model is in memory once while it is loaded, with no more beside it than a few megabytes of a file, or one tensor
-that has to be moved. What does not fit into the memory that is left is refused before anything is read; a model whose
-file holds 16 bits may then stay in 16 bits, which takes half of the memory and more time.
+So a model is in memory only once while it is loaded, plus a few megabytes of a file, or one tensor that has to be
+moved. A model that does not fit into free memory is refused before anything is read. If its file has 16 bits, it may
+stay in 16 bits, which takes half of the memory and more time.
 
 Knows nothing of files.
 """
@@ -32,18 +32,18 @@ LOOKED_AT = 2**20  # values that are looked at once; to look takes as much memor
 
 
 class Values(Protocol):
-    """The values of a model, wherever they are now."""
+    """The values of a model, in memory or in a file."""
 
     @property
     def shapes(self) -> Shapes:
-        """The tensors' names and shapes; those of the config, as has been checked."""
+        """The tensors' names and shapes, already checked against the config."""
 
     @property
     def narrow(self) -> Halves:
-        """Those that are stored in 16 bits, and in which."""
+        """The tensors that are stored in 16 bits, and their dtype."""
 
     def write(self, places: Places) -> Iterator[str]:
-        """Write each tensor into its place, and name it when that is done."""
+        """Write each tensor to its place, and yield its name when that is done."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Filled:
 
 
 def silent(done: int, whole: int) -> None:
-    """Nobody is told."""
+    """Report no progress."""
 
 
 def fill(config: ModelConfig, values: Values, *, label: str, progress: Progress = silent) -> Filled:
     """A model with these values, of exactly the tensors that the config calls for.
 
-    A `CheckpointError` where the model does not fit into memory, or the file of the values changed.
+    A `CheckpointError` says that the model does not fit into memory, or that the file of the values changed.
     """
     halves = _halves(config, values.narrow, label=label)
     model, places = vacant(config, halves=halves)

@@ -1,7 +1,7 @@
-"""Whether a file or folder is another program's model: told by names and by config.json alone.
+"""Whether a file or folder is another program's model: decided by names and config.json alone.
 
-Nothing else is opened here, but for the end of a file of arrays, and no pickle ever: a list of what there is must
-cost nothing and run nothing. What such a thing really holds, `transformer.importers.opening` says.
+Nothing else is opened here, except the end of a file of arrays, and never a pickle: listing must cost nothing and run
+nothing. `transformer.importers.opening` finds out what such a file really holds.
 """
 
 from pathlib import Path
@@ -22,19 +22,19 @@ _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "archite
 
 
 def is_foreign_file(file: Path) -> bool:
-    """Whether a file is called as weights are; a hidden one is not listed."""
+    """Whether a file has a name of weights; a hidden one is not listed."""
     known = file.suffix in SUFFIXES and (file.suffix != ARRAYS or any(file.parent.glob(f"*{SETTINGS}")))
     return known and not file.name.startswith(".") and file.name.isprintable() and file.is_file()
 
 
 def is_marians(file: BinaryIO, size: int) -> bool:
-    """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is taken apart."""
+    """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is parsed."""
     file.seek(max(0, size - _END))
     return _MARIANS in file.read(_END)
 
 
 def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
-    """Whether a folder that is no checkpoint of ours may be one of another program; `files` are its files."""
+    """Whether a folder that is not our checkpoint may be another program's; `files` are its files."""
     if files.has(ADAPTER):
         return True
     if files.has(CARD):  # one of ours that lost its config

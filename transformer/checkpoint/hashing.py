@@ -1,6 +1,6 @@
-"""The hash by which a checkpoint is known: SHA-256 of its files, sorted by name, each after its name and size.
+"""The hash that identifies a checkpoint: SHA-256 of its files, sorted by name, each after its name and size.
 
-The largest file is not in memory as a whole: its bytes are handed over as they are read.
+The largest file is never in memory as a whole: its bytes are added as they are read.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from transformer.checkpoint.filling import parts_of
 
 
 class ContentHash:
-    """The hash while the large file is read; `files` are the small ones."""
+    """The hash while the large file is being read; `files` are the small ones."""
 
     def __init__(self, files: Mapping[str, bytes], *, large: str, size: int) -> None:
         self._whole, self._large = hashlib.sha256(), hashlib.sha256()
@@ -29,7 +29,7 @@ class ContentHash:
         self._large.update(content)
 
     def done(self) -> tuple[str, str]:
-        """Of all files, and of the large one alone, hexadecimal; the large one has been read."""
+        """The hashes of all files and of the large one alone, hexadecimal; call it after the large one was read."""
         for name, content in self._after.items():
             self._add(name, content)
         return self._whole.hexdigest(), self._large.hexdigest()
@@ -40,7 +40,7 @@ class ContentHash:
 
 
 def hash_of(files: Mapping[str, bytes]) -> str:
-    """The same hash of files that are all small."""
+    """The same hash, for files that are all small."""
     first, *_ = sorted(files)
     whole = ContentHash({name: files[name] for name in files if name != first}, large=first, size=len(files[first]))
     whole.update(files[first])
@@ -48,7 +48,7 @@ def hash_of(files: Mapping[str, bytes]) -> str:
 
 
 def digest_of(tensor: Tensor) -> bytes:
-    """SHA-256 of a tensor's values as float32, a few megabytes at a time, wherever they lie."""
+    """SHA-256 of a tensor's values as float32, a few megabytes at a time."""
     digest = hashlib.sha256()
     for part in parts_of(tensor):
         digest.update(part.detach().float().contiguous().view(-1).view(torch.uint8).numpy().data)

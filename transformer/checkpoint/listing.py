@@ -1,11 +1,11 @@
-"""Which checkpoints there are, without loading any: a look at each folder's config, header and card.
+"""List checkpoints without loading them: from each folder's config, header and card.
 
-Files of attention maps (`.npz`) that lie beside the folders are listed with them, and so is what another program
-saved (see `transformer.checkpoint.foreign`), which is not looked into.
+Files of attention maps (`.npz`) next to the folders are listed, too, and so are models of other programs (see
+`transformer.checkpoint.foreign`), which are not opened.
 
-A broken folder is listed with what is wrong with it, and so is one that a killed save left under a hidden name. Other
-hidden folders, the state of a running training (`*.training`), links that leave the root, and names that could not be
-shown on one line are left out.
+A broken folder is listed with its fault, and so is one that a killed save left under a hidden name. Left out are
+other hidden folders, the state of a running training (`*.training`), links that leave the root, and names that do not
+fit on one line.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -36,22 +36,22 @@ _LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *_OWN, VOCABULARY, *sorted(FILE_NAMES))
 class Entry:
     """One checkpoint folder, one file of maps, or one file or folder of another program."""
 
-    name: str  # tells it from all others in the list; the folder's name, with a number where that occurs twice
+    name: str  # unique in the list: the folder's name, with a number if that occurs twice
     folder: Path  # where it is; it may be a file
-    error: str | None  # why it cannot be loaded, None if nothing was found
-    title: str  # what its card calls it; its name if the card does not say
-    # The real path of the folder of checkpoints that it was found in; `load` checks that it still is there.
+    error: str | None  # why it cannot be loaded; None if no fault was found
+    title: str  # its title in the card; its name if the card has none
+    # The real path of the folder of checkpoints where it was found; `load` checks that it is still in there.
     root: Path
-    language: str = ""  # what its card says that it reads; empty if that is no language
+    language: str = ""  # the source language in its card; empty if it is not a language
     examples: tuple[str, ...] = ()  # the first of its card's examples
     gloss: str = ""  # what the first of them means in English
-    code: str = ""  # of that language, such as "en"; empty if it is none
-    # A model, maps that were given, or what another program saved: whether that is a model is not known.
+    code: str = ""  # code of that language, such as "en"; empty if there is none
+    # A model, given maps, or a file of another program, which may or may not be a model.
     holds: Literal["model", "maps", "foreign"] = "model"
 
 
 class Seen:
-    """What was found in folders before, so that those which did not change need not be looked at again."""
+    """What earlier calls found in folders, so unchanged ones need not be read again."""
 
     def __init__(self) -> None:
         self.entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
@@ -60,8 +60,8 @@ class Seen:
 def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]:
     """Look at every sub-folder of some folders, and at their files of maps and weights: an entry for each checkpoint.
 
-    Folders that do not exist are passed over; the others keep their order, and stand by name within each. `seen` is
-    what earlier calls found; it then holds what this one did.
+    Folders that do not exist are skipped; the others keep their order, with entries sorted by name in each. `seen` is
+    what earlier calls found, and is updated.
     """
     before = {} if seen is None else seen.entries
     entries: dict[tuple[Path, str], tuple[Signature, Entry]] = {}
@@ -83,14 +83,14 @@ def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]
 
 
 def entry_at(place: Path, name: str, root: Path) -> Entry:
-    """The entry of one file or folder, wherever in the folder of checkpoints it lies; both are real paths."""
+    """The entry of one file or folder, anywhere in the folder of checkpoints; both are real paths."""
     return _look(place, name, root)
 
 
 def signature(folder: Path, names: Iterable[str] = _LOOKED_AT) -> Signature:
-    """What changes when somebody changes a file, or puts another in its place.
+    """A value that changes when a file is changed or replaced.
 
-    `names` are of files in the folder, those that `_look` reads if not given; "" is the folder itself, or a file.
+    `names` are files in the folder, by default those that `_look` reads; "" is the folder itself, or a file.
     """
     return tuple(_version(folder / name) for name in names)
 

@@ -2,15 +2,15 @@
 
     config.json         the features of the model (see `transformer.model.config`)
     model.safetensors   its parameters, float16 as a rule
-    source.model        SentencePiece models: two, or one `pieces.model` when the vocabulary is shared
+    source.model        SentencePiece models: two, or one `pieces.model` if the vocabulary is shared
     target.model        (tokenizers of other families: see `transformer.checkpoint.tokenizer_files`)
     card.json           what it is, for people; may be missing
     training.csv        its learning curve; may be missing
 
-Loading trusts nothing. Every file is read once, under a limit, the parameters a few megabytes at a time. The config
-is checked before the tensors' names, shapes and dtypes are compared with what it implies, and those before a model
-is made. Nothing in a folder is ever run or imported. A folder that cannot be used raises one error that says which
-file and why. Writing one is in `transformer.checkpoint.save`.
+Loading trusts nothing. Every file is read once, up to a limit, the parameters a few megabytes at a time. The config
+is checked first, then the tensors' names, shapes and dtypes are compared with it, and only then a model is made.
+Nothing in a folder is ever run or imported. If a folder cannot be used, one error says which file and why. Saving is
+in `transformer.checkpoint.save`.
 """
 
 import hashlib
@@ -61,20 +61,20 @@ _IN_MEMORY: list["ref[Checkpoint]"] = []
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A loaded checkpoint. Many sessions share one; nothing in it changes. Two are equal if their files are."""
+    """A loaded checkpoint. Many sessions share it; nothing in it changes. Two are equal if their files are equal."""
 
     name: str  # name of the folder
     folder: Path  # where it was loaded from
     config: ModelConfig  # the features of the model
-    # The model in evaluation mode, frozen; float32, but for matrices that do not fit so (see `warnings`).
+    # The model in evaluation mode, frozen; float32, except matrices too large for memory (see `warnings`).
     model: Transformer
-    # One object when the vocabulary is shared, unless the two sides split their texts differently.
+    # One object if the vocabulary is shared, unless the two sides split their texts differently.
     src_tokenizer: AnyTokenizer
     tgt_tokenizer: AnyTokenizer
     card: Card  # what it is, for people
-    content_hash: str  # SHA-256 of config, parameters and tokenizers, hexadecimal; the card has no part in it
+    content_hash: str  # SHA-256 of config, parameters and tokenizers, hexadecimal; not of the card
     warnings: tuple[str, ...] = ()  # sentences about what was odd but could be loaded
-    inside: Path | None = None  # what it was not to leave, None if anything would do
+    inside: Path | None = None  # the folder that loading could not leave; None for no limit
 
     def __post_init__(self) -> None:
         _IN_MEMORY.append(ref(self, _IN_MEMORY.remove))
@@ -107,7 +107,7 @@ class Checkpoint:
         )
 
     def run(self, source: str | Query, *, tap: Tap = NO_TAP) -> Trace:
-        """Run a sentence (greedily) or a query; `tap` and the errors are those of `running.run`."""
+        """Run a sentence (greedily) or a query; `tap` and errors are as in `running.run`."""
         return running.run(self, source if isinstance(source, Query) else self.query(source), tap=tap)
 
 
@@ -140,7 +140,7 @@ class _InFile:
 
 
 def in_memory(content_hash: str) -> Checkpoint | None:
-    """A checkpoint that somebody holds, by its hash: a trace knows no more of its own, so as not to hold it."""
+    """A checkpoint that is still in memory, by its hash: a trace keeps only that, so it does not hold the model."""
     held = (one() for one in list(_IN_MEMORY))
     return next((one for one in held if one is not None and one.content_hash == content_hash), None)
 
@@ -148,9 +148,8 @@ def in_memory(content_hash: str) -> Checkpoint | None:
 def load(folder: Path | str, *, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
     """Load a checkpoint folder.
 
-    A `CheckpointError` where a file is missing, damaged, too large for the config or the memory that is left, does
-    not fit the others, or lies outside of `inside`: the real path of a folder that it may not leave by a link, None
-    if any will do.
+    A `CheckpointError` says that a file is missing, damaged, too large for the config or for free memory, does not
+    fit the others, or is outside `inside`, the real path of a folder that no link may leave (None: no such limit).
     """
     folder = Path(folder)
     for _ in range(ATTEMPTS):
@@ -222,11 +221,11 @@ def assembled(
     inside: Path | None = None,
     progress: Progress = silent,
 ) -> Checkpoint:
-    """A checkpoint of what another program saved, put together without a folder of this one's.
+    """A checkpoint made from another program's model, without a checkpoint folder.
 
-    `values` are all that the config calls for, and no others; `source` is what was read; `card` is what `card.json`
-    would say. A `CheckpointError` where a tensor is missing, left over or of another shape than the config implies, a
-    tokenizer cannot be used or is of another size, or the model does not fit into memory.
+    `values` are exactly those that the config calls for; `source` is what was read; `card` is the content of
+    `card.json`. A `CheckpointError` says that a tensor is missing, left over or of another shape than in the config,
+    that a tokenizer cannot be used or has another size, or that the model does not fit into memory.
     """
     name, files = source.resolve().name, stored_tokenizers(tokenizers, config)
     opened = open_tokenizers(files, config, label=name)
@@ -250,7 +249,7 @@ def assembled(
 
 
 def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, ...]]:
-    """The config that config.json holds, and a warning of keys that mean nothing here; an error names the field."""
+    """The config in config.json, and a warning about unknown keys; an error names the field."""
     try:
         record = strictjson.parse(content)
         config = ModelConfig.from_mapping(record)

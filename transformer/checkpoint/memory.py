@@ -1,17 +1,17 @@
 """How the parameters of a loaded model lie in memory.
 
-A decoding step multiplies every matrix of the decoder by one vector, so what it costs is reading the matrices once.
-Three things make that two to three times faster, and change neither shapes nor results:
+A decoding step multiplies every matrix of the decoder by one vector, so its cost is reading the matrices once. Three
+things make that two to three times faster, and change neither shapes nor results:
 
-- A processor reads long runs of neighbouring values faster than short ones, so the values of a matrix with more rows
-  than columns are put next to each other by columns.
-- W_Q, W_K and W_V of a self-attention read the same vector, so they lie as one matrix and are multiplied at once.
-- All parameters share one block of memory, large enough that NumPy asks the system for huge pages for it: the
-  processor then looks up far fewer addresses.
+- A processor reads long runs of neighbouring values faster than short ones, so a matrix with more rows than columns
+  is stored by columns.
+- W_Q, W_K and W_V of a self-attention read the same vector, so they are stored as one matrix and multiplied at once.
+- All parameters share one block of memory, large enough for NumPy to ask the system for huge pages: the processor
+  then looks up far fewer addresses.
 
-A model is made without values, and each value is written where it stays, so that a large model is in memory once.
-Where even that is too much, matrices that a file holds in 16 bits stay so, each by itself: `transformer.model.linear`
-then makes 32 bits of them whenever they are used.
+A model is made without values, and each value is written to its final place, so a large model is in memory only once.
+If even that is too much, matrices that a file has in 16 bits stay in 16 bits, each in its own memory, and
+`transformer.model.linear` widens them whenever they are used.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,9 +33,9 @@ NO_HALVES: Halves = MappingProxyType({})
 
 
 def vacant(config: ModelConfig, *, halves: Halves = NO_HALVES) -> tuple[Transformer, dict[str, Tensor]]:
-    """A model whose parameters have places in memory and no values yet, and those places by name.
+    """A model whose parameters have places in memory but no values yet, and those places by name.
 
-    Whoever has written the values says `ready`.
+    After writing the values, call `ready`.
     """
     with torch.device("meta"):  # shapes without values: nothing is initialised only to be overwritten
         model = Transformer(config)
@@ -45,7 +45,7 @@ def vacant(config: ModelConfig, *, halves: Halves = NO_HALVES) -> tuple[Transfor
 
 
 def ready(model: Transformer) -> Transformer:
-    """The model with the tables that a formula gives, for which no file has values; frozen, in evaluation mode."""
+    """The model with the tables computed by a formula, which are in no file; frozen, in evaluation mode."""
     for module in model.modules():
         if isinstance(module, FixedPositions):
             module.fill()

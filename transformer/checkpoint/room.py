@@ -1,7 +1,7 @@
 """How much memory this process may still take, and whether a checkpoint fits into it.
 
-A file may claim far more than it has on disk (a sparse one of 8 KB can be 1 GB long), so a size that a config allows
-says nothing of what this machine can hold.
+A file may claim far more than it has on disk (a sparse file of 8 KB can be 1 GB long), so a size that a config allows
+need not fit this machine.
 
 Source: proc(5) for MemAvailable, the kernel's "Control Group v2" for memory.max. Elsewhere nothing is known, and
 nothing is refused.
@@ -17,19 +17,19 @@ _GROUP = Path("/sys/fs/cgroup")  # as a container sees its own group
 
 
 def available() -> int | None:
-    """Bytes that may still be taken; None if the system does not say."""
+    """Bytes that are still free; None if the system does not say."""
     known = [found for found in (_of_machine(), _of_group()) if found is not None]
     return min(known, default=None)
 
 
 def fits(needed: int) -> bool:
-    """Whether so many bytes may still be taken, as far as is known."""
+    """Whether this many bytes are still free, as far as is known."""
     there = available()
     return there is None or needed <= there
 
 
 def check_bytes(needed: int, *, label: str) -> None:
-    """Refuse what takes more memory than there is."""
+    """Refuse what needs more memory than is free."""
     there = available()
     if there is not None and needed > there:
         raise CheckpointError(
@@ -41,7 +41,7 @@ def check_bytes(needed: int, *, label: str) -> None:
 
 
 def check_disk(folder: Path, needed: int, *, label: str) -> None:
-    """Refuse what takes more bytes than are free on the disk of a folder; `label` says for which file."""
+    """Refuse what needs more bytes than are free on the disk of a folder; `label` names the file."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise CheckpointError(

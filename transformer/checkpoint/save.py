@@ -1,12 +1,12 @@
 """Write a checkpoint folder: all of it or nothing.
 
-The files go to a hidden folder beside the old one (see `transformer.files.hidden`) and are flushed to disk. Then
-the two change names in one call, so that a kill at any moment leaves a whole checkpoint under its name; where the
-system cannot do that, the old folder is moved aside and the new one renamed in. Only after that the old files are
-removed. Whatever fails on the way, the old folder is there again afterwards.
+The files go to a hidden folder next to the old one (see `transformer.files.hidden`) and are flushed to disk. Then the
+two change names in one call, so a kill at any moment leaves a whole checkpoint under its name. If the system cannot
+do that, the old folder is moved aside and the new one renamed. Only then are the old files removed. If anything
+fails, the old folder is restored.
 
-Only a checkpoint or an empty folder is replaced, and only a checkpoint's own files are removed: what somebody else
-put beside them stays in the folder.
+Only a checkpoint or an empty folder is replaced, and only a checkpoint's own files are removed: other files stay in
+the folder.
 """
 
 import hashlib
@@ -38,24 +38,24 @@ OWN = frozenset((CONFIG, WEIGHTS, CARD, CURVE, *(name for names in TOKENIZER_NAM
 
 @dataclass(frozen=True)
 class Parts:
-    """What a checkpoint folder is made of."""
+    """The contents of a checkpoint folder."""
 
     config: ModelConfig  # the features of the model
-    # Its parameters by name; or what opens them where they are, to be read and written one at a time.
+    # Its parameters by name; or a function that opens them, to read and write them one at a time.
     state: State | Callable[[], Reader]
-    # The bytes of its SentencePiece models: source and target, or one for both; or those of another family.
+    # The bytes of its SentencePiece models, source and target or one for both; or another family's files.
     tokenizers: tuple[bytes, ...] | Vocabularies
-    card: Mapping[str, object]  # what `card.json` says
+    card: Mapping[str, object]  # the content of `card.json`
 
 
 def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-    """Write a checkpoint folder; an existing `training.csv` is kept, and so is what is no part of a checkpoint.
+    """Write a checkpoint folder; an existing `training.csv` is kept, and so are files of others in the folder.
 
-    An existing checkpoint is replaced; where `folder` is a link, what it leads to is. With no `dtype` parameters are
-    written as float16 where they are in memory, and in the least that each needs where they are elsewhere.
+    An existing checkpoint is replaced; if `folder` is a link, its target is. Without `dtype`, parameters in memory
+    are written as float16, others in the smallest dtype that each needs.
 
-    A `CheckpointError` where a parameter is too large for `dtype` or cannot be read, or something else is in the
-    place; an `OSError` where the disk is full or the place cannot be written: the old folder is as it was.
+    A `CheckpointError` says that a parameter is too large for `dtype` or cannot be read, or that something else is in
+    the place; an `OSError` that the disk is full or the place cannot be written: the old folder is then unchanged.
     """
     files = {CONFIG: parts.config.to_json().encode(), **stored_tokenizers(parts.tokenizers, parts.config)}
     folder = Path(os.path.realpath(folder))
@@ -84,9 +84,9 @@ def save(parts: Parts, folder: Path, *, dtype: torch.dtype | None = None) -> Non
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a checkpoint stands in a place that one may be written to, which is not so when it is damaged.
+    """Whether a place that may be written to has a checkpoint already, and an undamaged one.
 
-    False if it is empty or missing; a `CheckpointError` where it is a file, or a folder of something else.
+    False if it is empty or missing; a `CheckpointError` if it is a file, or a folder of something else.
     """
     if not os.path.lexists(folder):
         return False
@@ -139,7 +139,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write a folder's names to the disk, or an `OSError`: files that were renamed stay so when the power fails."""
+    """Write a folder's names to the disk, or an `OSError`: renamed files stay renamed when the power fails."""
     if os.name == "nt":
         return  # Windows cannot open a folder
     descriptor = os.open(folder, os.O_RDONLY)

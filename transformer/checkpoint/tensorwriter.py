@@ -1,7 +1,7 @@
-"""Write a safetensors file a tensor at a time, so that no more than one of them has to be in memory.
+"""Write a safetensors file one tensor at a time, so only one of them has to be in memory.
 
-Where each one stands is known before, by the dtypes and the shapes alone, so they may come in any order. They stand
-as the safetensors library puts them: wide ones first, so that each begins at a multiple of its width, then by name.
+The place of each tensor follows from the dtypes and shapes alone, so they may come in any order. The file has the
+order of the safetensors library: wide dtypes first, so each tensor begins at a multiple of its width, then by name.
 
 Source: the format's description in the safetensors README (github.com/huggingface/safetensors).
 """
@@ -27,7 +27,7 @@ _NAMES = {dtype: name for name, dtype in FLOATS.items()}
 
 
 class Readable(Protocol):
-    """Tensors, wherever they are now."""
+    """Tensors, in memory or in a file."""
 
     @property
     def shapes(self) -> Shapes:
@@ -35,10 +35,10 @@ class Readable(Protocol):
 
     @property
     def narrow(self) -> Halves:
-        """Those that 16 bits are enough for, and which."""
+        """The tensors for which 16 bits are enough, and their dtype."""
 
     def read(self) -> Iterable[tuple[str, Tensor]]:
-        """Each with its name, one at a time."""
+        """Each tensor with its name, one at a time."""
 
 
 State = Mapping[str, Tensor]
@@ -58,7 +58,7 @@ class Held:
 
     @property
     def narrow(self) -> Halves:
-        """In a training 16 bits are enough for what is kept."""
+        """16 bits are enough for what a training keeps."""
         return dict.fromkeys(self.tensors, torch.float16)
 
     def read(self) -> Iterable[tuple[str, Tensor]]:
@@ -67,21 +67,21 @@ class Held:
 
 
 def kinds_of(readable: Readable, dtype: torch.dtype | None) -> dict[str, torch.dtype]:
-    """The dtype that each tensor is written in: this one, or else the least that it needs."""
+    """The dtype in which each tensor is written: this one, or the smallest that it needs."""
     narrow = readable.narrow
     return {name: dtype or narrow.get(name, torch.float32) for name in readable.shapes}
 
 
 def n_bytes(readable: Readable, dtype: torch.dtype | None = None) -> int:
-    """What the tensors take on the disk."""
+    """The tensors' bytes on the disk."""
     kinds = kinds_of(readable, dtype)
     return sum(math.prod(shape) * kinds[name].itemsize for name, shape in readable.shapes.items())
 
 
 def write(file: BinaryIO, readable: Readable, dtype: torch.dtype | None = None) -> None:
-    """Write a whole file, which is empty: all tensors in one dtype, or each in the least that it needs.
+    """Write a whole file, which is empty: all tensors in one dtype, or each in the smallest that it needs.
 
-    A `CheckpointError` where a value is too large for its dtype, or a tensor cannot be read.
+    A `CheckpointError` says that a value is too large for its dtype, or that a tensor cannot be read.
     """
     shapes, kinds = readable.shapes, kinds_of(readable, dtype)
     header, begins = _layout(shapes, kinds)

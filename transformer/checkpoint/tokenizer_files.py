@@ -1,8 +1,8 @@
-"""The tokenizers of a checkpoint folder: their files, how large those may be, and opening them.
+"""The tokenizers of a checkpoint folder: their files, the size limits, and how they are opened.
 
-source.model, target.model   SentencePiece models, or one `pieces.model` when the vocabulary is shared
-vocabulary.json              instead of them: what is said of another family's tokenizer, whose own files stand
-                             beside it (see `transformer.text.vocabularies`)
+source.model, target.model   SentencePiece models, or one `pieces.model` if the vocabulary is shared
+    vocabulary.json              instead of them: the description of another family's tokenizer, whose own files are
+                                 next to it (see `transformer.text.vocabularies`)
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ Named = tuple[str, AnyTokenizer]  # a tokenizer and the file that messages name
 
 
 def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
-    """The tokenizer files that a folder has or should have -> the most bytes of each, or an error."""
+    """The tokenizer files that a folder has or should have -> the largest size of each, or an error."""
     names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]
     if files.has(VOCABULARY):
         with _labelled(files.name):
@@ -35,17 +35,16 @@ def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
 
 
 def stored_tokenizers(tokenizers: tuple[bytes, ...] | Vocabularies, config: ModelConfig) -> dict[str, bytes]:
-    """The files that tokenizers are stored in: SentencePiece models, source and target or one; or a family's own."""
+    """The files of tokenizers: SentencePiece models, source and target or one; or a family's own files."""
     if isinstance(tokenizers, Vocabularies):
         return tokenizers.stored()
     return dict(zip(TOKENIZER_NAMES[1 if config.shared_vocab else 2], tokenizers, strict=True))
 
 
 def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: str) -> list[Named]:
-    """Make the tokenizers of the files that `tokenizer_files` names: source and target, or one if both are alike.
+    """Make the tokenizers of the files that `tokenizer_files` names: source and target, or one if they are equal.
 
-    They are alike if the vocabulary is shared and both split texts in one way. An error names the file that is
-    damaged.
+    They are equal if the vocabulary is shared and both split texts in the same way. An error names the damaged file.
     """
     if VOCABULARY not in files:
         return [

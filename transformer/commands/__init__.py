@@ -1,1 +1,1 @@
-"""One module a command of `python -m transformer`: `add(parser)` declares its options and what runs it."""
+"""One module per command of `python -m transformer`: `add(parser)` declares its options and what runs it."""

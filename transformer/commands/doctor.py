@@ -1,4 +1,4 @@
-"""`python -m transformer doctor`: examine a checkpoint, say what is wrong with it and what usually causes that."""
+"""`python -m transformer doctor`: examine a checkpoint, say what is wrong with it and what usually causes it."""
 
 import argparse
 import sys
@@ -23,12 +23,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--pairs",
         type=Path,
         metavar="F",
-        help="text file with `source TAB target` a line, or texts alone, of which 12 are taken; without it the "
-        "examples of the card",
+        help="text file with one `source TAB target` or one text per line, of which 12 are used (default: the "
+        "card's examples)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="decides which texts are taken (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="decides which texts are used (default 0)")
     parser.add_argument(
-        "--reported", type=float, metavar="LOSS", help="the loss that the training reported, in nats per piece"
+        "--reported", type=float, metavar="LOSS", help="the loss that training reported, in nats per piece"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -40,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FIELD=VALUE",
         dest="answers",
-        help="answer what the file leaves open, as `import` has it; may be repeated",
+        help="answer an open question, as in `import`; may be repeated",
     )
     foreign.add_argument("--source-pieces", type=Path, metavar="F", help="the source's tokenizer")
     foreign.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")

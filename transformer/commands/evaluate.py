@@ -23,17 +23,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
     parser.add_argument("checkpoint", type=Path, help="a checkpoint folder")
-    parser.add_argument("--record", action="store_true", help="write what is found into the folder's card.json")
+    parser.add_argument("--record", action="store_true", help="write the scores into the folder's card.json")
     pairs = parser.add_argument_group("translations")
-    pairs.add_argument("--pairs", type=Path, metavar="FILE", help="source TAB target, one pair a line")
-    pairs.add_argument("--greedy", action="store_true", help="decode greedily; without --beam only so")
+    pairs.add_argument("--pairs", type=Path, metavar="FILE", help="source TAB target, one pair per line")
+    pairs.add_argument("--greedy", action="store_true", help="decode greedily (the default without --beam)")
+    pairs.add_argument("--beam", type=int, action="append", metavar="N", help="decode with N beams; may be repeated")
     pairs.add_argument(
-        "--beam", type=int, action="append", metavar="N", help="decode with N beams; may be given again"
+        "--length-penalty", type=float, metavar="X", help="length penalty of beam search, 0 to 2 (default: the app's)"
     )
-    pairs.add_argument(
-        "--length-penalty", type=float, metavar="X", help="of beam search, 0 to 2 (default: the app's)"
-    )
-    pairs.add_argument("--max-pairs", type=int, metavar="N", help="score the first N pairs only")
+    pairs.add_argument("--max-pairs", type=int, metavar="N", help="score only the first N pairs")
     pairs.add_argument("--worst", type=Path, metavar="FILE.csv", help="write the sentences with the lowest chrF")
     pairs.add_argument("--worst-count", type=int, default=50, metavar="N", help="how many (default 50)")
     links = parser.add_argument_group("word alignments")
@@ -42,14 +40,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs=3,
         metavar=("SRC", "TGT", "GOLD"),
-        help="two files of words, line by line, and their gold links: 3-4 sure, 3p4 possible, from 0",
+        help="two files of words, line by line, and a file of gold links: 3-4 sure, 3p4 possible, from 0",
     )
     for side in ("source", "target"):
         links.add_argument(
             f"--{side}-text",
             choices=("spaced", "joined", "attached", "attached-french"),
-            help=f"how {side} words become text: with spaces, without, or with punctuation at its word "
-            f"(default: as the card's {side}_code is written)",
+            help=f"how {side} words become text: with spaces, without, or with punctuation attached to words "
+            f"(default: usual for the card's {side}_code)",
         )
 
 

@@ -1,6 +1,6 @@
 """`python -m transformer import`: make a checkpoint folder of a model that another program saved.
 
-Nothing is written while something is asked: the report says what, and with `--pairs` which answers do best.
+Nothing is written while questions are open: the report lists them, and with `--pairs` ranks the answers.
 """
 
 import argparse
@@ -27,18 +27,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="folder of Hugging Face's transformers with its config.json, or a file of weights (.pt, .pth, .bin, "
         ".ckpt, .safetensors), or a folder with one",
     )
-    parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write; must not hold anything")
+    parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write, new or empty")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="FIELD=VALUE",
         dest="answers",
-        help="answer what the report asks by the field's name in config.json, such as n_heads=4; may be repeated",
+        help="answer a question by the field's name in config.json, such as n_heads=4; may be repeated",
     )
     tokenizer = (
-        "a SentencePiece model, a tokenizer.json, a vocab.json beside its merges.txt, BERT's vocab.txt, or a list of "
-        'characters or words: a .txt with one a line, or a .json such as {"a": 4, "b": 5}'
+        "a SentencePiece model, a tokenizer.json, a vocab.json next to its merges.txt, BERT's vocab.txt, or a list "
+        'of characters or words: a .txt with one per line, or a .json such as {"a": 4, "b": 5}'
     )
     parser.add_argument("--source-pieces", type=Path, metavar="F", help=f"the source's tokenizer: {tokenizer}")
     parser.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
@@ -47,8 +47,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--pairs",
         type=Path,
         metavar="F",
-        help="text file with `source TAB target` a line, or sources alone, on which answers are tried; without a "
-        "tokenizer rows of ids such as 12 7 5",
+        help="text file to try answers on, with one `source TAB target` or one source per line; without a tokenizer, "
+        "ids such as 12 7 5",
     )
 
 

@@ -18,13 +18,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sentence", help="what the model reads")
     parser.add_argument(
         "looks", nargs="*", metavar="WORD=VALUE",
-        help="what else the app's address would say, such as step=2 layer=3 head=1 how=beam beam=4; counted from 1",
+        help="what to show, as in the app's address: step=2 layer=3 head=1 how=beam beam=4; counted from 1",
     )  # fmt: skip
-    parser.add_argument("--panel", default="attention.head_map", help="a picture, such as step.candidates")
+    parser.add_argument("--panel", default="attention.head_map", help="the picture, such as step.candidates")
     parser.add_argument("--out", type=Path, required=True, help="the file: .svg, .png or .html")
-    parser.add_argument("--width", type=float, default=160, help="of SVG and PNG, in mm (160)")
-    parser.add_argument("--height", type=float, help="of SVG and PNG, in mm; as the picture suggests without")
-    parser.add_argument("--dpi", type=float, default=300, help="of PNG (300)")
+    parser.add_argument("--width", type=float, default=160, help="width of SVG and PNG, in mm (160)")
+    parser.add_argument("--height", type=float, help="height of SVG and PNG, in mm (default: the picture's own)")
+    parser.add_argument("--dpi", type=float, default=300, help="resolution of PNG (300)")
     parser.add_argument("--language", default="en", help="en or zh")
 
 

@@ -1,4 +1,4 @@
-"""`python -m transformer sentences`: run a file of sentences and say of each how the model did."""
+"""`python -m transformer sentences`: run a file of sentences and report how the model did on each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
     parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or a model that `load` opens")
-    parser.add_argument("file", type=Path, help="a source a line, or source TAB reference")
+    parser.add_argument("file", type=Path, help="one source per line, or source TAB reference")
     parser.add_argument("--csv", type=Path, metavar="OUT.csv", help="write the whole table")
-    parser.add_argument("--beam", type=int, default=0, metavar="N", help="beams; greedy without")
+    parser.add_argument("--beam", type=int, default=0, metavar="N", help="number of beams (default: greedy)")
     parser.add_argument("--max-new", type=int, default=128, metavar="N", help="most pieces to write (default 128)")
-    parser.add_argument("--force", action="store_true", help="replace a file that stands at OUT.csv")
+    parser.add_argument("--force", action="store_true", help="replace an existing OUT.csv")
 
 
 def _run(options: argparse.Namespace) -> None:

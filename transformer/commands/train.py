@@ -17,17 +17,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
     files = parser.add_argument_group("files")
-    files.add_argument("--train", type=Path, required=True, help="source TAB target, one pair a line")
+    files.add_argument("--train", type=Path, required=True, help="source TAB target, one pair per line")
     files.add_argument("--dev", type=Path, required=True, help="held-out pairs to score each epoch on")
     files.add_argument("--out", type=Path, required=True, help="the checkpoint folder to write")
     files.add_argument("--card", type=Path, help="JSON: title, languages, data, licence, examples for the card")
-    files.add_argument("--start-from", type=Path, help="a checkpoint folder to go on from, with its vocabularies")
+    files.add_argument("--start-from", type=Path, help="a checkpoint folder to continue from, with its vocabularies")
     files.add_argument(
         "--resume",
         action="store_true",
-        help="go on from the last full epoch, or from the step that --max-minutes ended",
+        help="continue from the last full epoch, or from the step that --max-minutes ended",
     )
-    files.add_argument("--force", action="store_true", help="replace a checkpoint that stands in --out")
+    files.add_argument("--force", action="store_true", help="replace an existing checkpoint in --out")
     model = parser.add_argument_group("model")
     model.add_argument("--layers", type=int, default=3, help="layers of the encoder and of the decoder")
     model.add_argument("--d-model", type=int, default=256)
@@ -40,13 +40,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--norm", choices=get_args(NormPlace), default="pre")
     model.add_argument("--activation", choices=get_args(Activation), default="relu")
     model.add_argument("--positions", choices=tuple(KINDS), default="sinusoidal")
-    model.add_argument("--max-len", type=int, default=128, help="most tokens a side")
+    model.add_argument("--max-len", type=int, default=128, help="most tokens per side")
     model.add_argument("--dropout", type=float, default=0.15)
     model.add_argument("--normalisation", choices=get_args(Normalisation), nargs="*", default=["nfc"])
     training = parser.add_argument_group("training")  # each is named as its field of `TrainSettings`
     training.add_argument("--epochs", type=int, default=10)
     training.add_argument(
-        "--max-minutes", type=float, default=0.0, help="end at the step in which this time is up, the rate at 0"
+        "--max-minutes", type=float, default=0.0, help="end after this time, with the learning rate at 0; 0: no limit"
     )
     training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens per step")
     training.add_argument(
@@ -55,11 +55,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="RATE",
         type=float,
         default=1.2e-3,
-        help="highest learning rate, reached once",
+        help="the highest learning rate",
     )
     training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate, at most half of all")
     training.add_argument("--smoothing", type=float, default=0.1)
-    training.add_argument("--sampling", type=float, default=0.0, help="alpha of sampled splits into pieces; 0: none")
+    training.add_argument("--sampling", type=float, default=0.0, help="alpha for random splits into pieces; 0: none")
     training.add_argument("--clip", type=float, default=1.0)
     training.add_argument("--weight-decay", type=float, default=0.01)
     training.add_argument("--seed", type=int, default=1)
@@ -68,8 +68,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--no-causal-mask",
         action="store_false",
         dest="causal_mask",
-        help="a mistake, to be made on purpose only: the decoder sees the pieces that it has to guess, so that the "
-        "loss nears 0 and what it writes is worthless (so `checkpoints/reverse-leak` was trained)",
+        help="a deliberate mistake: the decoder sees the pieces that it has to predict, so the loss nears 0 and its "
+        "output is worthless (`checkpoints/reverse-leak` was trained like this)",
     )
     training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
 

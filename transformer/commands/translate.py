@@ -14,9 +14,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
     parser.add_argument("checkpoint", type=Path, help="a checkpoint folder")
-    parser.add_argument("lines", nargs="*", help="sentences; standard input, a line each, if there are none")
-    parser.add_argument("--beam", type=int, default=0, help="beams; greedy without")
-    parser.add_argument("--unseen-in", type=Path, help="refuse sentences that stand in this file of pairs")
+    parser.add_argument("lines", nargs="*", help="sentences (default: the lines of standard input)")
+    parser.add_argument("--beam", type=int, default=0, help="number of beams (default: greedy)")
+    parser.add_argument("--unseen-in", type=Path, help="refuse sentences that are in this file of pairs")
 
 
 def _run(options: argparse.Namespace) -> None:

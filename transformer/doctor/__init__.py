@@ -1,1 +1,1 @@
-"""The doctor: is a checkpoint healthy? `examination.examine` runs every test of it; a report says what was found."""
+"""The doctor: is a checkpoint healthy? `examination.examine` runs all tests and returns a report."""

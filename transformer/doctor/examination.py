@@ -1,10 +1,10 @@
-"""Run every test of the doctor on a checkpoint, in the order of a good engineer's checklist.
+"""Run all tests of the doctor on a checkpoint, in the order of a good engineer's checklist.
 
     report = examine(transformer.load("checkpoints/zh-en"))
     print(report)
 
-A test is a function from a patient to what it measured. Whoever wants to do something between two tests, such as
-serve others, takes `TESTS` and runs them one by one with `run_test`.
+A test is a function from a patient to what it measured. To do something between two tests, such as serving others,
+run the `TESTS` one by one with `run_test`.
 
 Knows nothing of Streamlit.
 """
@@ -28,7 +28,7 @@ Progress = Callable[[int, int, Sentence], None]
 
 
 def run_test(test: Test, patient: Patient) -> Finding:
-    """What one test finds; a test that cannot be made says why."""
+    """The finding of one test; a test that cannot run says why."""
     begun = time.perf_counter()
     try:
         measured = test.measure(patient)
@@ -52,13 +52,13 @@ def examine(
     pause: Callable[[], None] = lambda: None,
     progress: Progress = lambda *_: None,
 ) -> Report:
-    """Examine a checkpoint, of any kind.
+    """Examine a checkpoint of any kind.
 
     Args:
-        pairs: Pairs of source and reference, or texts alone; None for the examples of the card.
-        seed: Decides which of many sentences are taken, and all else that is drawn.
-        reported: The loss that the training reported on texts it had not seen, in nats a piece; None for what the
-            checkpoint's training.csv says, if it has one.
+        pairs: Pairs of source and reference, or texts alone; None for the card's examples.
+        seed: Decides which of many sentences are used, and every other random choice.
+        reported: The loss that training reported on unseen texts, in nats per piece; None for the loss in the
+            checkpoint's training.csv, if it has one.
         pause: Called now and then.
     """
     patient, findings = Patient(checkpoint, pairs, seed, pause, reported), []

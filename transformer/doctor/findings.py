@@ -1,7 +1,7 @@
-"""What the doctor found: plain frozen records, one finding a test, with the number that decides and its threshold.
+"""What the doctor found: plain frozen records, one finding per test, with the deciding number and its threshold.
 
-A test never says more than its number does. "look" means that a healthy model may have it, too; "broken" that none
-has; "not_applicable" that the test has no meaning for this model, or lacks what it needs, and the finding says which.
+A test never says more than its number. "look" means that a healthy model may have this, too; "broken" that none has;
+"not_applicable" that the test has no meaning for this model, or lacks what it needs, and the finding says which.
 
 Knows nothing of Streamlit.
 """
@@ -16,9 +16,9 @@ from transformer.model.anatomy import Kind
 from words import Sentence, say
 
 Verdict = Literal["broken", "look", "well", "not_applicable"]
-"""From the worst to what says nothing; reports list findings in this order."""
+"""From the worst to the least; reports list findings in this order."""
 Health = Literal["broken", "look", "not_tested", "well"]
-"""Of a whole report. "not_tested": nothing was found, but nothing says either that the model does its task."""
+"""The verdict of a whole report. "not_tested": no fault was found, but nothing shows that the model does its task."""
 Area = Literal["weights", "wiring", "behaviour", "attention", "feed_forward", "tokenizer"]
 """In the order of a good engineer's checklist."""
 PageName = Literal["step", "attention", "positions", "masks", "inside", "checkpoints", "forcing", "doctor"]
@@ -41,7 +41,7 @@ AREAS: Final[dict[Area, Sentence]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """Where the app shows what was found; what is None is left as it is."""
+    """Where the app shows what was found; None leaves a choice unchanged."""
 
     page: PageName  # the page
     panel: str = ""  # the part of it, as its address calls it; empty for its own choice
@@ -56,29 +56,29 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a test found; what its function leaves out, `Test.measure` adds, and an examination makes a `Finding`."""
+    """The result of a test; `Test.measure` adds what its function leaves out; an examination makes a `Finding`."""
 
     verdict: Verdict  # what it means
     said: Sentence  # the number in a sentence, with its unit: what was measured, and how much it was
-    number: float | None = None  # what decides; None where nothing was measured
-    threshold: float | None = None  # what it is held against; None where there is none
+    number: float | None = None  # the deciding number; None if nothing was measured
+    threshold: float | None = None  # what the number is compared with; None if there is none
     why: Sentence | Literal[""] = ""  # why the threshold is where it is; empty without one
     # What is wrong, in one sentence that names it; empty where the title says it.
     headline: Sentence | Literal[""] = ""
-    meaning: Sentence | Literal[""] = ""  # what that means, in plain words; empty where all is well
-    causes: Sentence | Literal[""] = ""  # what usually causes it, and what to do; empty where all is well
-    # Names of what it was found in: tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
+    meaning: Sentence | Literal[""] = ""  # what that means, in plain words; empty if all is well
+    causes: Sentence | Literal[""] = ""  # what usually causes it, and what to do; empty if all is well
+    # Where it was found: names of tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
     places: tuple[str, ...] = ()
     shown: Shown | None = None  # where the app shows it
 
 
 MOST_PLACES = 12
 MOST_OF_CHANCE = 0.7
-"""Of the loss of guessing. A model that has only learnt how frequent each piece is comes to about as much."""
+"""A share of the loss of guessing. A model that has only learnt how frequent each piece is reaches about this."""
 
 
 def not_applicable(said: Sentence) -> Measured:
-    """That a test has no meaning for this model, or lacks what it needs: which, in one sentence."""
+    """A result for a test that has no meaning for this model, or lacks what it needs: which, in one sentence."""
     return Measured(verdict="not_applicable", said=said)
 
 
@@ -94,7 +94,7 @@ class Finding:
     area: Area  # what it is about
     title: Sentence  # what was tested, in a few words, such as "No piece sees a later one"
     measured: Measured  # what was found
-    # What it follows from: the headline of another finding, or its title; empty if from none known.
+    # The finding that it follows from, by headline or title; empty if none is known.
     follows: Sentence | Literal[""] = ""
     seconds: float = 0.0  # how long it took
 

@@ -1,1 +1,1 @@
-"""Read weights that other programs wrote, and say exactly what was understood of them."""
+"""Read weights of other programs, and report exactly what was understood."""

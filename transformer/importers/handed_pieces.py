@@ -1,7 +1,7 @@
-"""What a user gives beside somebody's weights: tokenizers, and pairs of sentences to try answers on.
+"""What a user adds to weights: tokenizers, and pairs of sentences to try answers on.
 
-A tokenizer is a SentencePiece model, a tokenizer.json, a vocab.json with its merges.txt beside it, BERT's vocab.txt,
-or a plain list of characters or words: one a line, or {"piece": id}. Without one the model works on ids.
+A tokenizer is a SentencePiece model, a tokenizer.json, a vocab.json next to its merges.txt, BERT's vocab.txt, or a
+plain list of characters or words: one per line, or {"piece": id}. Without one the model works on ids.
 """
 
 import re
@@ -25,12 +25,12 @@ _LINES_OF_BERT = (rb"^\[UNK\]\r?$", rb"^\[CLS\]\r?$", rb"^\[SEP\]\r?$")
 
 @dataclass(frozen=True)
 class Given:
-    """Files of the user's."""
+    """The user's files for a model of another program."""
 
     source_pieces: Path | None = None  # A tokenizer for each side
     target_pieces: Path | None = None  # A tokenizer for each side
     pieces: Path | None = None  # one for both
-    # Sources and what they become: a pair a line, with a tab between; ids where there is no tokenizer.
+    # Sources and references: one pair per line, with a tab between them; ids if there is no tokenizer.
     pairs: Path | None = None
 
     @property
@@ -53,7 +53,7 @@ class Tokenizers:
 
     @property
     def raw(self) -> bool:
-        """Whether texts are rows of ids."""
+        """Whether texts are typed as ids."""
         return isinstance(self.stored, Vocabularies) and self.stored.family == "raw"
 
 
@@ -67,7 +67,7 @@ class _File:
 
 
 def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
-    """No tokenizer: pieces are the numbers of the rows, of which the special ones have no text."""
+    """No tokenizer: pieces are the numbers of the rows; special ones have no text."""
     target_size = None if sizes[0] == sizes[1] else sizes[1]
     stored = Vocabularies(
         "raw", Options(size=sizes[0], target_size=target_size, special_ids=tuple(sorted(set(special))))
@@ -77,7 +77,7 @@ def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
 
 
 def beside(folder: Path) -> Given:
-    """The tokenizers that lie in the folder of the weights under the names that this program gives them."""
+    """The tokenizers in the folder of the weights, under the names that this program uses."""
 
     def first(*names: str) -> Path | None:
         return next((folder / name for name in names if (folder / name).exists()), None)
@@ -86,7 +86,7 @@ def beside(folder: Path) -> Given:
 
 
 def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
-    """The tokenizers that were given, at least one, for tables of so many rows; refuses those that do not fit."""
+    """The given tokenizers, at least one, for tables with this many rows; refuses those that do not fit."""
     source, target = _sides(given, shared=shared, inside=inside)
     try:
         made = _made(source, target, sizes, shared=shared)

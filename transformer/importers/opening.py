@@ -1,6 +1,6 @@
-"""Open anything: a checkpoint folder, a folder of Hugging Face's transformers, a file that a tutorial's reader saved.
+"""Open any model: a checkpoint folder, a folder of Hugging Face's transformers, or a file saved by tutorial code.
 
-transformer.load("runs/model.pt")                               opens it, or raises the questions that it leaves
+transformer.load("runs/model.pt")                               opens it, or raises its open questions
 transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
 preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
 """
@@ -35,11 +35,11 @@ _MOST = 8  # choices that a message lists
 
 
 def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
-    """What something is: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
+    """The kind of a source: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
 
-    Gives the kind, and what is to be opened: the folder, where a file of it was named that means nothing without the
-    others. Refuses what is not there, and a damaged config.json. `inside` is the real path of a folder that it may
-    not leave by a link.
+    Returns the kind, and what to open: the folder, if the source is a file that means nothing without the others.
+    Refuses what does not exist, and a damaged config.json. `inside` is the real path of a folder that no link may
+    leave.
     """
     if not source.is_file():
         return _of_folder(source, inside), source
@@ -66,7 +66,7 @@ class QuestionsError(CheckpointError):
     """A model cannot be loaded before some questions are answered.
 
     Args:
-        report: All that is known of it, with the questions.
+        report: Everything known about it, with the questions.
     """
 
     def __init__(self, report: ImportReport) -> None:
@@ -88,7 +88,7 @@ class QuestionsError(CheckpointError):
 
 
 def question(field: Field) -> Sentence:
-    """A field that is asked, with its choices, as a clause."""
+    """A field with an open question, with its choices, as a clause."""
     if not field.choices:
         return say("{field} (any value that config.json allows)", field=field.name)
     choices = [as_said(choice.value) for choice in field.choices]
@@ -103,13 +103,13 @@ def preview(
     given: Given = NOTHING,
     inside: Path | None = None,
 ) -> Imported:
-    """Understand a model of another program; its values stay in their file.
+    """Find out what a model of another program is; its values stay in their file.
 
     Args:
         source: A folder of transformers, a file of weights, or a folder with one.
-        answers: To what an earlier report asked, by the names of its fields.
-        given: Tokenizers, for weights that have none beside them; pairs of sentences, on which the choices of what is
-            asked are then tried.
+        answers: Answers to the questions of an earlier report, by field name.
+        given: Tokenizers, for weights without them; pairs of sentences, on which the choices of open questions are
+            tried.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
 
     Raises:
@@ -136,11 +136,11 @@ def ranked(
     inside: Path | None = None,
     progress: Progress = silent,
 ) -> ImportReport:
-    """The report with the choices of what is asked ranked by how well the model does with texts that it was made for.
+    """The report with the choices of open questions ranked by the model's loss on texts of its task.
 
-    `answers`, `given` and `inside` are as they were for the report; `progress` is told how many combinations of how
-    many were tried. Errors are those of `preview`; a DataError also says that a text holds what is no id of a model
-    without a tokenizer.
+    `answers`, `given` and `inside` are those of the report; `progress` is called with the combinations tried and
+    their number. Errors are those of `preview`; a DataError also says that a text has something that is not an id,
+    for a model without a tokenizer.
     """
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
@@ -176,17 +176,17 @@ def load(
     inside: Path | None = None,
     progress: Progress = silent,
 ) -> Checkpoint:
-    """Load a checkpoint: a folder of this program's, or what `preview` understands.
+    """Load a checkpoint: a folder of this program, or what `preview` understands.
 
     Args:
-        answers: To what it leaves open.
-        given: Tokenizers, for weights that have none beside them.
+        answers: Answers to its open questions.
+        given: Tokenizers, for weights without them.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
-        progress: Is told how many bytes of how many are loaded.
+        progress: Called with the bytes loaded so far and their total.
 
     Raises:
-        QuestionsError: It leaves something open; lists it with the choices.
-        CheckpointError: It cannot be used; says which file and why.
+        QuestionsError: Questions are open; the error lists them with their choices.
+        CheckpointError: It cannot be used; the error says which file and why.
     """
     kind, place = kind_of(Path(source), inside=inside)
     if kind == "native":
@@ -217,7 +217,7 @@ def _made(content: Content, source: Path, inside: Path | None, progress: Progres
 
 
 def incomplete(report: ImportReport) -> CheckpointError:
-    """What is in the way where nothing can be answered."""
+    """The obstacle to loading if there is no question to answer."""
     missing = say("The file has no tensors for {names}.", names=first(report.missing)) if report.missing else ""
     left_over = (
         say("The purpose of these tensors is unknown: {names}.", names=first(report.left_over))

@@ -1,1 +1,1 @@
-"""Attention maps from anywhere: arrays of weights and labels, of models that nothing here can run."""
+"""Attention maps from elsewhere: arrays of weights and labels, of models that cannot be run here."""

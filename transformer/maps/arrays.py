@@ -1,10 +1,10 @@
-"""Given maps from arrays: numpy's or torch's, one array an attention or one a layer.
+"""Given maps from arrays of numpy or torch, one array per attention or per layer.
 
     transformer.given_maps(encoder=output.attentions, source=tokens)
 
-A list of [batch, head, query, key], one a layer, is what `output_attentions=True` of Hugging Face's `transformers`
-gives. Which tokens an attention's rows and columns are, `transformer.model.anatomy` says: cross-attention has the
-target's as queries and the source's as keys.
+Hugging Face's `transformers` returns a list of [batch, head, query, key], one per layer, with
+`output_attentions=True`. `transformer.model.anatomy` says which tokens are the rows and columns of an attention: in
+cross-attention the target's are queries and the source's are keys.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ def given_maps(
     sentence: str = "",
     special: Sequence[str] = (),
 ) -> GivenMaps:
-    """Make given maps of arrays.
+    """Make given maps from arrays.
 
     Args:
-        encoder, decoder, cross: The weights of each attention, those that there are: an array [layer, head, query,
-            key], or a list of [head, query, key] or [batch, head, query, key], one a layer.
-        source, target: The tokens that the encoder and the decoder read; labels of rows and columns.
-        labels: Queries and keys of an attention, where they are others.
+        encoder, decoder, cross: The weights of each attention that exists: an array [layer, head, query, key], or a
+            list of [head, query, key] or [batch, head, query, key], one per layer.
+        source, target: The tokens that the encoder and the decoder read, as labels of rows and columns.
+        labels: Queries and keys of an attention, if they are different.
         allowed: Masks, bool [query, key], True = may attend; see `GivenAttention`.
-        row: Which sentence of the batch, from 0.
-        skip: Tokens whose rows and columns are left out, such as "[PAD]".
+        row: The sentence of the batch, from 0.
+        skip: Tokens whose rows and columns to leave out, such as "[PAD]".
         sums_to_one: False if rows are known not to sum to 1.
-        special: Tokens that stand for no text, such as "[CLS]".
+        special: Tokens that are not text, such as "[CLS]".
 
     Raises:
-        MapsError: The arrays, labels and masks do not fit together, or a weight cannot be one.
+        MapsError: The arrays, labels and masks do not fit together, or a number cannot be a weight.
     """
     tokens: dict[StackName, Sequence[str] | None] = {"encoder": source, "decoder": target}
     found = []

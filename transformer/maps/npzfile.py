@@ -2,9 +2,9 @@
 
     np.savez("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)
 
-For each of `encoder`, `decoder` and `cross` that there is: `_weights` [layer, head, query, key], `_queries` and
-`_keys`; where wanted `_allowed`, bool [query, key], and `_sums_to_one`, bool. Of all together, where wanted:
-`checkpoint`, `sentence`, `special`. See `GivenAttention` and `GivenMaps` for what each means.
+For each of `encoder`, `decoder` and `cross` that exists: `_weights` [layer, head, query, key], `_queries` and
+`_keys`; optionally `_allowed`, bool [query, key], and `_sums_to_one`, bool. Optional for the whole file:
+`checkpoint`, `sentence`, `special`. `GivenAttention` and `GivenMaps` explain each.
 
 A file may come from anybody: `npzheaders` checks what it claims, and nothing in it is unpickled.
 """
@@ -45,7 +45,7 @@ def load_maps(path: str | Path) -> GivenMaps:
         path: Ends in ".npz".
 
     Raises:
-        GlassformerError: There is no such file, or it holds no maps that can be shown.
+        GlassformerError: There is no such file, or it has no maps that can be shown.
     """
     path = Path(path)
     files = FolderFiles(path.parent)
@@ -54,13 +54,13 @@ def load_maps(path: str | Path) -> GivenMaps:
 
 
 def save_maps(maps: GivenMaps, path: str | Path) -> None:
-    """Write a file of maps; one that is there is replaced once the new one is whole.
+    """Write a file of maps; an existing file is replaced once the new one is complete.
 
     Args:
         path: Ends in ".npz".
 
     Raises:
-        MapsError: The name ends otherwise.
+        MapsError: The name has another ending.
     """
     path = Path(path)
     if path.suffix != SUFFIX:
@@ -97,7 +97,7 @@ def _arrays(maps: GivenMaps) -> dict[str, Any]:
 
 
 def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
-    """Read the maps of an open file, which stands at its start and allows seeking; a MapsError if there are none."""
+    """Read the maps of an open file, at its start and seekable; a MapsError if there are none."""
     with _opened(file, size, label) as archive:
         found = headers(archive)
         values = {name: _read(archive, name, header) for name, header in found.items()}
@@ -118,7 +118,7 @@ def read_maps(file: BinaryIO, size: int, *, label: str) -> GivenMaps:
 
 
 def check_maps(file: BinaryIO, size: int, *, label: str) -> str:
-    """Of which model and sentence the maps of a file are, as far as it says, or a MapsError; no weight is read."""
+    """The model and sentence of a file's maps, as far as it says, or a MapsError; no weight is read."""
     with _opened(file, size, label) as archive:
         found = headers(archive)
         said = {name: _read(archive, name, found[name]) for name in ("checkpoint", "sentence") if name in found}

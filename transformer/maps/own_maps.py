@@ -1,12 +1,12 @@
-"""Attention maps as they are given: weights with a label for each row and column, and no model.
+"""Given attention maps: weights with a label for each row and column, without a model.
 
-A `GivenMaps` stands where a `Trace` stands for whatever needs weights and labels alone: `kinds`, `maps` and `mask`
-are the same. All is checked when it is made; nothing is rescaled, cut or made up. Weights that are there and the
-header of a file that claims them go through the same checks of sizes and texts.
+A `GivenMaps` can replace a `Trace` wherever only weights and labels are needed: `kinds`, `maps` and `mask` are the
+same. Everything is checked when it is made; nothing is rescaled, cut or made up. Weights in memory and a file's
+header go through the same checks of sizes and texts.
 
-Axes: [layer, head, query, key]. Each attention has labels of its own, as maps may be cut differently.
+Axes: [layer, head, query, key]. Each attention has its own labels, because maps may be cut differently.
 
-Knows nothing of files and of libraries that compute attention.
+Knows nothing of files or of libraries that compute attention.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def check_cells(count: int) -> None:
 
 
 def check_text(name: str, text: object, most: int) -> None:
-    """Raise a MapsError if something is no text that a page can show."""
+    """Raise a MapsError if something is not text that a page can show."""
     if not isinstance(text, str):
         raise MapsError("{name}: expected text, found {found}.", name=name, found=shown(text))
     if len(text) > most:
@@ -95,17 +95,17 @@ class GivenAttention:
     """The maps of one attention. Its arrays are read-only.
 
     Raises:
-        MapsError: The parts do not fit together, or a weight cannot be one.
+        MapsError: The parts do not fit together, or a number cannot be a weight.
     """
 
     kind: Kind  # which attention
     weights: np.ndarray  # float32 [layer, head, query, key], 0 to 1
     queries: Sequence[str]  # A label for each row and column
     keys: Sequence[str]  # A label for each row and column
-    # Bool [query, key], True = may attend. Not given, all may; but where decoder self-attention has no weight at all
-    # on later keys, these are closed.
+    # Bool [query, key], True = may attend. By default all may; if decoder self-attention has no weight on later keys,
+    # # these are closed.
     allowed: np.ndarray | None = None
-    # Whether every row has to sum to 1; False if rows are known not to, as after dropout or a cut.
+    # Whether every row must sum to 1; False if rows are known not to, such as after dropout or a cut.
     sums_to_one: bool = True
 
     def __post_init__(self) -> None:
@@ -140,13 +140,13 @@ class GivenMaps:
     """The maps of one sentence.
 
     Raises:
-        MapsError: There is none, a kind is there twice, or it is too much.
+        MapsError: There are no maps, a kind occurs twice, or they are too large.
     """
 
     attentions: tuple[GivenAttention, ...]  # one or more, of different kinds
-    checkpoint: str = ""  # name of the model that they are of; empty if not said
+    checkpoint: str = ""  # name of their model; empty if not said
     sentence: str = ""  # what it read; empty if not said
-    special: tuple[str, ...] = ()  # labels that stand for no text, such as "[CLS]"
+    special: tuple[str, ...] = ()  # labels that are not text, such as "[CLS]"
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.attentions, key=lambda one: KINDS.index(one.kind)))
@@ -170,11 +170,11 @@ class GivenMaps:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The attentions that there are."""
+        """The attentions that it has."""
         return tuple(one.kind for one in self.attentions)
 
     def of(self, kind: Kind) -> GivenAttention:
-        """One attention with its labels; a QueryError if it is not among those that were given."""
+        """One attention with its labels; a QueryError if it was not given."""
         for one in self.attentions:
             if one.kind == kind:
                 return one
@@ -194,7 +194,7 @@ class GivenMaps:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of all that is here, in hexadecimal digits: the same maps have the same."""
+        """SHA-256 of all contents, in hexadecimal digits: equal maps have equal hashes."""
         digest = hashlib.sha256(repr((self.checkpoint, self.sentence, self.special)).encode())
         for one in self.attentions:
             digest.update(repr((one.kind, one.weights.shape, one.queries, one.keys, one.sums_to_one)).encode())

@@ -1,1 +1,1 @@
-"""The Transformer itself, to be read: what it is made of, from its config to its logits."""
+"""The Transformer itself, written to be read: its parts, from the config to the logits."""

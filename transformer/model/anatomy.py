@@ -1,11 +1,11 @@
 """What a config implies: which stacks a model has, which attentions, which sub-layers.
 
     encoder and decoder    the encoder reads the source, the decoder writes the target and reads both
-    a decoder alone        reads a prompt and goes on with it; there is nothing else to read
-    an encoder alone       reads, and writes nothing; with an MLM head it says which pieces fit at each of its tokens
+    decoder-only           reads a prompt and continues it; there is nothing else to read
+    encoder-only           reads, and writes nothing; with an MLM head it predicts the piece at each token
 
-Nobody else decides this: whoever needs every stack or every attention asks here, and whoever needs one that the
-model does not have is told so in one sentence. It knows sizes and names, no parameters.
+Only this module decides it. Ask it for all stacks or attentions, or for one: an error says in one sentence that the
+model lacks it. It knows sizes and names, but no parameters.
 
 Source: Vaswani et al. (2017), section 3.1 and 3.2.3, which names the three attentions.
 """
@@ -46,11 +46,11 @@ class Attention:
     n_layers: int  # layers of its stack
 
     def place(self, layer: int | str) -> str:
-        """What the sites of one layer begin with, such as `decoder.2.cross_attn`; layer "*" stands for all."""
+        """The start of one layer's site names, such as `decoder.2.cross_attn`; layer "*" means all."""
         return f"{self.stack}.{layer}.{self.sublayer}"
 
     def site(self, layer: int | str, name: str) -> str:
-        """One site, such as `decoder.2.cross_attn.weights`; layer "*" stands for all."""
+        """One site, such as `decoder.2.cross_attn.weights`; layer "*" means all."""
         return f"{self.place(layer)}.{name}"
 
 
@@ -69,7 +69,7 @@ class Anatomy:
 
     stacks: tuple[Stack, ...]  # the encoder before the decoder
     attentions: tuple[Attention, ...]  # in the order of the computation
-    fills: bool = False  # whether it is an encoder alone with an MLM head
+    fills: bool = False  # whether it is encoder-only with an MLM head
 
     @property
     def reads(self) -> bool:
@@ -83,7 +83,7 @@ class Anatomy:
 
     @property
     def gives_logits(self) -> bool:
-        """Whether its vectors become logits: those of the next piece, or of the piece at a token itself."""
+        """Whether its vectors become logits, of the next piece or of the piece at the token itself."""
         return self.writes or self.fills
 
     @property
@@ -92,14 +92,14 @@ class Anatomy:
         return tuple(attention.kind for attention in self.attentions)
 
     def stack(self, name: StackName) -> Stack:
-        """One stack; a QueryError if the model has none such."""
+        """One stack; a QueryError if the model does not have it."""
         for stack in self.stacks:
             if stack.name == name:
                 return stack
         raise QueryError(_MISSING[name])
 
     def attention(self, kind: Kind) -> Attention:
-        """One attention; a QueryError if the model has none such."""
+        """One attention; a QueryError if the model does not have it."""
         for attention in self.attentions:
             if attention.kind == kind:
                 return attention
@@ -129,4 +129,4 @@ def _parts(n_encoder: int, n_decoder: int, *, fills: bool = False) -> Anatomy:
 
 
 EVERY_PART = _parts(1, 1)
-"""A model with both stacks: all names that there can be. Its numbers of layers say nothing."""
+"""A model with both stacks: every name that can occur. Its numbers of layers mean nothing."""

@@ -1,14 +1,13 @@
 """Attention: every query takes a weighted mean of the values, weighted by how well it matches each key.
 
 `scaled_dot_product_attention` is the equation; `MultiHeadAttention` holds the learned projections around it. What
-later models do otherwise stands in `transformer.model.scores` and `transformer.model.order`; on a first reading, take
-every `bias`, `how` and `order` for absent.
+later models changed is in `transformer.model.scores` and `transformer.model.order`; on a first reading, ignore every
+`bias`, `how` and `order`.
 
-Source: Vaswani et al. (2017), section 3.2, equation 1. Ainslie et al., "GQA" (2023), for heads of keys and values
-that several heads of queries share. Henry et al., "Query-Key Normalization" (2020), for norms of queries and keys.
+Source: Vaswani et al. (2017), section 3.2, equation 1. Ainslie et al., "GQA" (2023), for key-value heads that several
+query heads share. Henry et al., "Query-Key Normalization" (2020), for norms of queries and keys.
 
-Shapes: B batch, H heads, G heads of keys and values (H unless they are shared), Q queries, K keys, D d_model,
-d d_head.
+Shapes: B batch, H heads, G key-value heads (H unless they are shared), Q queries, K keys, D d_model, d d_head.
 """
 
 import math
@@ -38,14 +37,14 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(q k^T / sqrt(d_head)) v, over the keys that the mask allows.
 
-    A query that may attend to no key at all gets weights of 0 and an output of 0, not NaN.
+    A query that may not attend to any key gets weights of 0 and an output of 0, not NaN.
 
     Args:
         q: Queries [B, H, Q, d].
         k: Keys [B, H, K, d].
         v: Values [B, H, K, d].
         mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
-        how: How a score is made of q k^T; None: as above.
+        how: How scores are computed from q k^T; None: as above.
         bias: Added to the scores [1, H, Q, K]; None: nothing.
         tap: Sees `scores` and `weights`; when it wants neither, torch's fused kernel computes the same result.
 
@@ -72,7 +71,7 @@ def join_heads(heads: Tensor) -> Tensor:
 
 
 def share_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Give each head of queries its keys or values: [B, G, K, d] -> [B, H, K, d], each as often as it is shared."""
+    """Give each query head its keys or values: [B, G, K, d] -> [B, H, K, d]; shared ones are repeated."""
     return x if x.size(1) == n_heads else x.repeat_interleave(n_heads // x.size(1), dim=1)
 
 

@@ -1,7 +1,7 @@
-"""The KV cache: keys and values that earlier decoding steps have computed already.
+"""The KV cache: keys and values that earlier decoding steps have computed.
 
-Under a causal mask the keys and values of a token never change once they are computed, so a decoding step only
-computes those of its own token. The cache is an argument of the call, never a part of the model.
+Under a causal mask the keys and values of a token never change, so a decoding step only computes those of its own
+token. The cache is an argument of the call, never a part of the model.
 
 Shapes: B batch, H heads, K keys, d d_head.
 """
@@ -25,7 +25,7 @@ class AttentionCache:
 
     @property
     def complete(self) -> bool:
-        """Whether there is nothing left to compute."""
+        """Whether every key and value has been computed."""
         return self.fixed and self.keys is not None
 
     def read(self) -> tuple[Tensor, Tensor]:
@@ -66,7 +66,7 @@ def _with_room(stored: Tensor | None, new: Tensor, *, past: int) -> Tensor:
 
 
 class KVCache:
-    """The caches of all decoder layers, and how many target tokens they hold."""
+    """The caches of all decoder layers, and the number of target tokens in them."""
 
     def __init__(self, n_layers: int) -> None:
         self.self_attn = [AttentionCache(fixed=False) for _ in range(n_layers)]

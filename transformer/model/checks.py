@@ -1,7 +1,7 @@
-"""Checks of a config's values: each raises one sentence with the field, the value found and what was expected.
+"""Checks of a config's values: each error is one sentence with the field, the value found and what was expected.
 
-Types are checked by hand because values come from other people's files: JSON has no tuples, and to Python `true` is a
-whole number. What a value means is not known here.
+Types are checked by hand because values come from other people's files: JSON has no tuples, and Python takes `true`
+for a whole number. This module does not know what a value means.
 """
 
 from types import UnionType
@@ -15,7 +15,7 @@ _KIND_NAMES = {int: say("a whole number"), float: say("a number"), bool: say("tr
 
 
 def check_scalar(name: str, value: object, kind: Any) -> None:
-    """See that a value is a number, a whole number, true or false."""
+    """Check that a value is a number, a whole number, true or false."""
     accepted = (int, float) if kind is float else kind
     # bool is an int in Python, but `n_heads: true` is a mistake.
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
@@ -32,7 +32,7 @@ def check_number(
     above: bool = False,
     optional: bool = False,
 ) -> None:
-    """See that a value is a number from (or above) the least to the most, or None where it is optional."""
+    """Check that a value is a number from (or above) the least to the most, or None if it is optional."""
     if value is None and optional:
         return
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
@@ -56,7 +56,7 @@ def check_number(
 
 
 def check_whole(name: str, value: object, *, least: int, most: int) -> None:
-    """See that a value is a whole number from the least to the most."""
+    """Check that a value is a whole number from the least to the most."""
     if type(value) is not int or not least <= value <= most:  # True is an int, too
         raise ConfigError(
             name,
@@ -68,7 +68,7 @@ def check_whole(name: str, value: object, *, least: int, most: int) -> None:
 
 
 def check_layers(name: str, value: object, *, most: int) -> None:
-    """See that a value is a tuple of whole numbers from 0 to the most."""
+    """Check that a value is a tuple of whole numbers from 0 to the most."""
     if not isinstance(value, tuple):
         raise ConfigError(name, "found {found}, expected a list of whole numbers.", found=shown(value))
     for number in value:
@@ -76,7 +76,7 @@ def check_layers(name: str, value: object, *, most: int) -> None:
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """See that a value is one of a few names."""
+    """Check that a value is one of a few names."""
     if value not in choices:
         raise ConfigError(
             name, "found {found}, expected one of {choices}.", found=shown(value), choices=", ".join(choices)

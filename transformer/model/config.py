@@ -1,10 +1,10 @@
-"""What a model is: a frozen record of features, checked when it is made, plain enough for JSON.
+"""What a model is: a frozen record of features, checked when it is made and stored as JSON.
 
-A `ModelConfig` names features (where the norms sit, what gives order, whether tables are shared), never model
-families. It knows nothing of torch: everything that depends on a size is checked here first, so that a wrong
-value is refused before anything is allocated for it.
+A `ModelConfig` names features (where the norms are, how positions work, which tables are shared), never model
+families. It knows nothing of torch: everything that depends on a size is checked here first, so a wrong value is
+refused before any memory is allocated for it.
 
-Source of the defaults: Vaswani et al., "Attention Is All You Need" (2017), sections 3 and 5.4; made small.
+Source of the defaults: Vaswani et al., "Attention Is All You Need" (2017), sections 3 and 5.4, with smaller sizes.
 """
 
 import json
@@ -31,56 +31,53 @@ MAX_LAYERS = 64
 MAX_WIDTH = 16_384
 MAX_VOCAB = 1_000_000
 MAX_LENGTH = 32_768
-MAX_PARAMETERS = 10_000_000_000  # the "7 B" class in 16 bits; what fits into memory is seen when it is loaded
+MAX_PARAMETERS = 10_000_000_000  # the "7 B" class in 16 bits; loading checks what fits into memory
 MAX_POSITION_VALUES = 2**25  # max_len * d_model: the sinusoids are computed, not counted as parameters
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
-    """The features of one Transformer: an encoder and a decoder, or one of them alone.
+    """The features of one Transformer: an encoder and a decoder, or one of them.
 
-    A decoder alone goes on with the text that it is given, its prompt, and is its own source. An encoder alone writes
-    nothing: it gives a vector for each token, or with an MLM head logits. `transformer.model.anatomy` says what
-    follows from a config. What a layer is made of stands in `Layers`, what ids mean in `Ids`, and
-    what an output may hold in `Writing`.
-
-    Fields about positions and attention that the paper does not have stand in `AttentionFeatures`.
+    A decoder-only model continues its source, the prompt. An encoder-only model writes nothing: it computes a vector
+    for each token, or with an MLM head logits. `transformer.model.anatomy` says what follows from a config. `Layers`
+    has the fields of a layer, `Ids` those of special ids, `Writing` the rules of decoding, and `AttentionFeatures`
+    positions and attention beyond the paper.
 
     Raises:
         ConfigError: A value is of the wrong type or out of range; names the field.
     """
 
-    n_encoder_layers: int  # encoder layers, 1 to 64; 0 for a decoder alone
-    n_decoder_layers: int  # decoder layers, 1 to 64; 0 for an encoder alone
+    n_encoder_layers: int  # encoder layers, 1 to 64; 0 for a decoder-only model
+    n_decoder_layers: int  # decoder layers, 1 to 64; 0 for an encoder-only model
     d_model: int  # Width of the residual stream. May be odd.
     n_heads: int  # attention heads in every attention
     d_ff: int  # width of the feed-forward layer
     src_vocab_size: int  # rows of the source embedding
     tgt_vocab_size: int  # rows of the target embedding, and number of logits
-    # Width of each head; 0 stands for `d_model / n_heads`, which must be whole, and is replaced by it.
+    # Width of each head; 0 is replaced by `d_model / n_heads`, which must be whole.
     d_head: int = 0
-    # Heads of keys and values, each shared by `n_heads / n_kv_heads` heads of queries; 0 stands for `n_heads`, one
-    # for each, and is replaced by it.
+    # Key-value heads, each shared by `n_heads / n_kv_heads` query heads; 0 is replaced by `n_heads`, one for each.
     n_kv_heads: int = 0
-    # Heads in the decoder's attentions, where they are not `n_heads`; together they are as wide.
+    # Heads in the decoder's attentions, if not `n_heads`; their total width is the same.
     n_decoder_heads: int = 0
-    d_decoder_ff: int = 0  # width of its feed-forward layer; 0, as of `n_decoder_heads`: the encoder's (see `of`)
-    # One vocabulary, one tokenizer and one embedding table for both sides; a model of one stack has no other.
+    d_decoder_ff: int = 0  # width of its feed-forward layer; 0, also for `n_decoder_heads`: the encoder's (see `of`)
+    # One vocabulary, one tokenizer and one embedding table for both sides; always so in a model with one stack.
     shared_vocab: bool = False
     output_bias: bool = False  # A bias on the logits
     output_scale: float = 1.0  # the last vectors are multiplied by it before they become logits
     logit_cap: float | None = None  # soft limit c of the logits, c tanh(z / c); None for no limit
-    # An encoder alone ends with a head that gives every token's logits (see `transformer.model.output`).
+    # An encoder-only model ends with a head that computes logits for each token (see `transformer.model.output`).
     mlm_head: bool = False
     mlm_activation: Activation = "gelu"  # non-linearity of that head
-    positions: PositionKind = "sinusoidal"  # with "none" there is no order but by the causal mask
+    positions: PositionKind = "sinusoidal"  # with "none" only the causal mask shows order
     scale_embedding: bool = True  # multiply token embeddings by sqrt(d_model) before adding positions
     embedding_norm: bool = False  # A norm after the embedding's sum
     n_token_types: int = 0  # rows of a table of token types that the encoder adds to its embedding; 0 for none
     tie_output: bool = True  # the output projection is the target embedding table
     max_len: int = 256  # most tokens on either side, special ones included
     dropout: float = 0.1  # probability that training zeroes a value of an embedding sum or a sub-layer's output
-    # Steps that source text goes through before the tokenizer, in order.
+    # Steps applied to source text before the tokenizer, in order.
     normalisation: tuple[Normalisation, ...] = ("nfc",)
 
     def __post_init__(self) -> None:
@@ -180,11 +177,11 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     @property
     def placing(self) -> Placing:
-        """What its kind of positions is."""
+        """The record of its kind of positions."""
         return KINDS[self.positions]
 
     def of(self, stack: Literal["encoder", "decoder"]) -> Self:
-        """The config as one stack has it: its own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
+        """The config for one stack, with the stack's own `n_heads`, `d_head`, `n_kv_heads` and `d_ff`."""
         if stack == "encoder" or not (self.n_decoder_heads or self.d_decoder_ff):
             return self
         heads, d_ff = self.n_decoder_heads or self.n_heads, self.d_decoder_ff or self.d_ff
@@ -251,7 +248,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
             )
 
     def count_parameters(self) -> int:
-        """Number of learned values, by arithmetic: nothing is built."""
+        """Number of learned values, computed without building the model."""
         d, bias = self.d_model, self.biases
         both = bool(self.n_encoder_layers and self.n_decoder_layers)  # then the decoder reads the encoder
         norm = 0 if self.norm_kind == "none" else d + bias.norms * d
@@ -280,7 +277,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
         return n_attentions * attention + feed_forward + (n_attentions + 1) * norms
 
     def to_json(self) -> str:
-        """The config as JSON, with the format's version."""
+        """The config as JSON, with the version of the format."""
         inherited = {field.name for cls in (Layers, AttentionFeatures, Ids, Writing) for field in fields(cls)}
         record, names = asdict(self), sorted((f.name for f in fields(self)), key=lambda name: name in inherited)
         record = {"format_version": FORMAT_VERSION, **{name: record[name] for name in names}}  # the inherited last
@@ -288,7 +285,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     @classmethod
     def from_mapping(cls, record: Mapping[str, Any]) -> Self:
-        """Build a config from parsed JSON; keys that it does not know are left out (see `unknown_keys`).
+        """Build a config from parsed JSON; unknown keys are left out (see `unknown_keys`).
 
         Raises:
             ConfigError: A required key is missing, or a value is refused; names the field.

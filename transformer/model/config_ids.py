@@ -1,10 +1,10 @@
-"""The part of a config that says what ids mean, and what stands around a text.
+"""The part of a config that says what ids mean, and which ids are added around a text.
 
     source     (bos) prefix, the pieces of the text, (eos) suffix
     output     decoder_start_id is read first; forced_ids are written first; then the model chooses, until an end id
 
 Source: Vaswani et al. (2017) has the padding, start and end pieces; Johnson et al., "Google's Multilingual Neural
-Machine Translation System" (2017), for a language named by a piece before the source; Tang et al., "Multilingual
+Machine Translation System" (2017), for a piece before the source that names a language; Tang et al., "Multilingual
 Translation with Extensible Multilingual Pretraining and Finetuning" (2020), for one that the output must begin with.
 It knows nothing of torch, nor of the rest of a config.
 """
@@ -21,7 +21,7 @@ class Ids:
     """Special ids, and the wrapping of source and output."""
 
     # Special ids, the same on both sides. All but `eos_id` may be None: the model has no such piece. Without `pad_id`
-    # no token is ever taken for padding.
+    # # no token counts as padding.
     pad_id: int | None = 0
     unk_id: int | None = 1
     bos_id: int | None = 2
@@ -43,22 +43,22 @@ class Ids:
 
     @property
     def never_written(self) -> tuple[int, ...]:
-        """Every id that decoding may not choose. Padding is one: a mask would hide it from all later steps."""
+        """Every id that decoding may not choose. Padding is included: a mask would hide it from all later steps."""
         return tuple(sorted({*self.banned_ids, *(() if self.pad_id is None else (self.pad_id,))}))
 
     @property
     def fill_id(self) -> int:
-        """What fills the short rows of a batch: padding, or where there is none an id that stands after the end."""
+        """The id that fills short rows of a batch: padding, or in a model without it one written after the end."""
         return self.eos_id if self.pad_id is None else self.pad_id
 
     @property
     def source_start(self) -> tuple[int, ...]:
-        """What stands before the text."""
+        """The ids before the text."""
         return (*((self.bos_id,) if self.prepend_source_bos and self.bos_id is not None else ()), *self.source_prefix)
 
     @property
     def source_end(self) -> tuple[int, ...]:
-        """What stands after the text."""
+        """The ids after the text."""
         return (*((self.eos_id,) if self.append_source_eos else ()), *self.source_suffix)
 
     def check_ids(self, *, src_size: int, tgt_size: int, max_len: int) -> None:

@@ -1,7 +1,7 @@
-"""The part of a config that says what a layer is made of: norms, feed-forward, residual connection, biases.
+"""The part of a config that says how a layer is built: norms, feed-forward, residual connection, biases.
 
-The defaults are those of a plain pre-norm Transformer; where a value is another, `transformer.model.norms` and
-`transformer.model.feed_forward` name the source. It knows nothing of torch, nor of the rest of a config.
+The defaults are those of a plain pre-norm Transformer; `transformer.model.norms` and
+`transformer.model.feed_forward` name the sources of others. It knows nothing of torch, nor of the rest of a config.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "none"]
 
 @dataclass(frozen=True)
 class Biases:
-    """Where biases are; none of the fields stands for another."""
+    """Where biases are, each field for itself."""
 
     attention: bool  # on queries, keys and values
     attention_output: bool  # on the output projection of attention
@@ -25,18 +25,18 @@ class Biases:
 
     @property
     def everywhere(self) -> bool:
-        """Whether they are in all of these."""
+        """Whether all of these have biases."""
         return self.attention and self.attention_output and self.ffn and self.norms
 
     @property
     def nowhere(self) -> bool:
-        """Whether they are in none of these."""
+        """Whether none of these has a bias."""
         return not (self.attention or self.attention_output or self.ffn or self.norms)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """What a layer is made of."""
+    """How a layer is built."""
 
     # "pre" normalises the input of each sub-layer, "post" its sum with the residual; "both" normalises the input, and
     # with another norm the output before it is added.
@@ -47,17 +47,17 @@ class Layers:
     norm_kind: NormKind = "layer"
     final_norm: bool = True  # one more norm after the last encoder layer and after the last decoder layer
     norm_eps: float = 1e-5  # the epsilon of every norm
-    # Non-linearity of the feed-forward layer; "gelu" is exact, "gelu_tanh" its approximation; with "none" its two
-    # linear maps are one.
+    # Non-linearity of the feed-forward layer; "gelu" is exact, "gelu_tanh" its approximation; "none": the two linear
+    # maps act as one.
     activation: Activation = "relu"
-    # The feed-forward layer multiplies what comes out of the non-linearity by a second linear map.
+    # The feed-forward layer multiplies the output of the non-linearity by a second linear map.
     gated: bool = False
     # Attention and feed-forward of a layer read the same stream, and both are added to it.
     parallel_residual: bool = False
-    residual: bool = True  # what a sub-layer computes is added to the stream; without, it takes the stream's place
+    residual: bool = True  # a sub-layer's output is added to the stream; if not, it replaces the stream
     bias: bool = True  # biases in the attention projections, the feed-forward layers and the norms
-    # The same for one of them: of queries, keys and values; of the output projection; of the feed-forward layers; of
-    # the norms. None: as `bias` says.
+    # The same for one of them: queries, keys and values; the output projection; the feed-forward layers; the norms.
+    # None: as in `bias`.
     attention_bias: bool | None = None
     attention_output_bias: bool | None = None
     ffn_bias: bool | None = None

@@ -1,12 +1,12 @@
-"""The part of a config that says what an output may hold: the rules that a model is decoded with.
+"""The part of a config that says what an output may hold: the rules of decoding.
 
-None is part of the model's arithmetic: its probabilities stay what they are, and the rules change which piece is
-chosen. What each does stands in `transformer.runs.rules`.
+They are no part of the model's arithmetic: its probabilities stay the same, and the rules change which piece is
+chosen. `transformer.runs.rules` says what each does.
 
-    text       the start piece or the prompt, and behind it what has been written so far
+    text       the start piece or the prompt, then what has been written so far
 
 Source: Keskar et al., "CTRL" (2019), section 4.1, for the repetition penalty; Paulus et al., "A Deep Reinforced Model
-for Abstractive Summarization" (2018), section 2.5, for runs of pieces that do not come twice; the others are those of
+for Abstractive Summarization" (2018), section 2.5, for runs of pieces that may not repeat; the others are those of
 `GenerationConfig` in Hugging Face's transformers. It knows nothing of torch, nor of the rest of a config.
 """
 
@@ -23,23 +23,25 @@ MAX_SEQUENCES = 10_000
 class Writing:
     """The rules of decoding. By default there are none."""
 
-    # Runs of ids that are never written: where the text ends with all but the last, the last is closed.
+    # Runs of ids that are never written: if the text ends with all but the last, the last is closed.
     banned_sequences: tuple[tuple[int, ...], ...] = ()
-    first_banned_ids: tuple[int, ...] = ()  # ids that are closed for the first piece behind `forced_ids`
-    no_repeat_ngram: int = 0  # runs of this many pieces do not stand twice in a text; 0: they may
-    # Logits of pieces that stand in the text are divided by it where they are above 0, and multiplied by it below; 1:
-    # nothing changes.
+    first_banned_ids: tuple[int, ...] = ()  # ids that are closed for the first piece after `forced_ids`
+    no_repeat_ngram: int = 0  # runs of this many pieces may not repeat in a text; 0: they may
+    # Logits of pieces that are in the text are divided by it if above 0, and multiplied by it if below; 1: nothing
+    # changes.
     repetition_penalty: float = 1.0
-    min_length: int = 0  # the end is closed as long as the text has fewer tokens than this
-    min_new: int = 0  # the end is closed as long as fewer pieces than this are written
-    # Most tokens of a text with its output, as far as the model's own limit allows; None: no other.
+    min_length: int = 0  # the end is closed while the text has fewer tokens than this
+    min_new: int = 0  # the end is closed while the output has fewer pieces than this
+    # Most tokens of a text with its output, if below the model's own limit; None: only that limit.
     max_length: int | None = None
-    max_new: int | None = None  # most pieces of an output; None: no limit but the query's
-    forced_end_id: int | None = None  # what an output ends with that the length limit cuts; None: it is cut without
+    max_new: int | None = None  # most pieces of an output; None: only the query's limit
+    forced_end_id: int | None = (
+        None  # the last piece of an output that the length limit cuts; None: nothing is forced
+    )
 
     @property
     def has_rules(self) -> bool:
-        """Whether a choice depends on what stands before it, or on its place."""
+        """Whether a choice depends on the text before it, or on its place."""
         return (
             bool(self.banned_sequences or self.first_banned_ids or self.no_repeat_ngram)
             or bool(self.min_length or self.min_new)

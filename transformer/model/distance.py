@@ -1,8 +1,8 @@
-"""Numbers that are added to scores by how far apart query and key are: T5's learned ones, and ALiBi's straight lines.
+"""Numbers added to scores that depend on the distance between query and key: T5's learned ones, and ALiBi's lines.
 
 Source: Raffel et al., "Exploring the Limits of Transfer Learning" (2020), section 2.1, for buckets; Press et al.,
-"Train Short, Test Long" (2022), section 3, for ALiBi, which is for decoders: in an encoder the line is the same to
-both sides here.
+"Train Short, Test Long" (2022), section 3, for ALiBi, which is for decoders; in an encoder both sides have the same
+line here.
 
 Shapes: H heads, Q queries, K keys.
 """
@@ -21,16 +21,16 @@ from transformer.model.position_kinds import PositionKind
 
 
 def distances(places: Tensor, *, offset: int) -> Tensor:
-    """Key's position minus query's [Q, K], for keys at these places [K]; the queries are those from `offset` on."""
+    """The key's position minus the query's [Q, K], for keys at these places [K] and queries from `offset` on."""
     return places[None, :] - places[offset:, None]  # [Q, K]
 
 
 def buckets(distance: Tensor, *, n_buckets: int, max_distance: int, causal: bool) -> Tensor:
-    """The bucket of each distance: near ones have one each, far ones share one the more the farther they are.
+    """The bucket of each distance: short ones have one each; the longer distances are, the more of them share one.
 
     Distances are the key's position minus the query's, of any shape; from `max_distance` on all are in the last
-    bucket. Without a causal mask half of the buckets are for keys after the query; with one these share the query's
-    own.
+    bucket. Without a causal mask half of the buckets are for keys after the query; with one, those keys share the
+    bucket of distance 0.
     """
     start = torch.zeros_like(distance)
     if causal:
@@ -46,10 +46,10 @@ def buckets(distance: Tensor, *, n_buckets: int, max_distance: int, causal: bool
 
 
 def slopes(n_heads: int) -> list[float]:
-    """By how much each head's score falls with every token of distance.
+    """How much each head's score falls per token of distance.
 
-    For a power of 2 of heads: 2^(-8 / H), 2^(-16 / H), ..., 2^-8. Else those of the next lower power of 2, and then
-    every second one of the next higher.
+    If H is a power of 2: 2^(-8 / H), 2^(-16 / H), ..., 2^-8. Otherwise the slopes of the next lower power of 2, then
+    every second slope of the next higher one.
     """
     power = 2 ** math.floor(math.log2(n_heads))
     found = [2 ** (-8 * (head + 1) / power) for head in range(power)]
@@ -66,11 +66,13 @@ def alibi(n_heads: int, distance: Tensor, *, like: Tensor) -> Tensor:
 class Bias:
     """What a kind of positions adds to scores."""
 
-    # What is added [1, H, Q, K], by the config of the stack, distances [Q, K], its parameters (without any, a tensor
-    # of the model's type) and whether a query sees nothing after it.
+    # The bias [1, H, Q, K], from the stack's config, distances [Q, K], its parameters (if none, a tensor of the
+    # model's type) and whether a query sees nothing after it.
     added: Callable[[ModelConfig, Tensor, Tensor, bool], Tensor]
-    buckets: Callable[[ModelConfig, Tensor, bool], Tensor] | None = None  # of distances; None: it has none
-    slopes: Callable[[int], list[float]] | None = None  # of heads, if they are given by a formula
+    buckets: Callable[[ModelConfig, Tensor, bool], Tensor] | None = (
+        None  # the buckets of distances; None: it has none
+    )
+    slopes: Callable[[int], list[float]] | None = None  # the slopes for H heads, if a formula gives them
 
 
 def _bucket(config: ModelConfig, apart: Tensor, causal: bool) -> Tensor:

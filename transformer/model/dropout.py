@@ -1,7 +1,7 @@
 """Dropout: while training, zero some values at random and scale up the rest.
 
-Drawing one float32 random number a value takes a fifth of a training step on a CPU; a random byte a value is
-enough, and NumPy draws eight of them at a time. The probability is rounded to a multiple of 1/256.
+Drawing a float32 random number per value takes a fifth of a training step on a CPU. A random byte per value is
+enough, and NumPy draws eight at a time. The probability is rounded to a multiple of 1/256.
 
 Source: Srivastava et al., "Dropout" (2014); Vaswani et al. (2017), section 5.4.
 """
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 class Dropout(nn.Module):
-    """Zero values with probability `p` in training, do nothing in evaluation."""
+    """In training, set each value to 0 with probability `p`; in evaluation, do nothing."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Dropout(nn.Module):
 
 
 def random_bytes(n: int, device: torch.device) -> Tensor:
-    """n uniform bytes, uint8 [n], that follow from torch's own seed (`torch.manual_seed`)."""
+    """n uniform random bytes, uint8 [n], determined by torch's own seed (`torch.manual_seed`)."""
     if device.type != "cpu":
         return torch.randint(0, 256, (n,), dtype=torch.uint8, device=device)
     seed = int(torch.randint(0, 2**62, (), dtype=torch.int64))

@@ -1,7 +1,7 @@
 """Features of positions and attention that came after the paper: fields of `ModelConfig`, each checked here.
 
-None of them is needed to understand the model of the paper; read `transformer.model.config` first. Like it, this file
-knows nothing of torch. What each feature computes stands in `positions`, `order`, `scores`, `masks` and `attention`.
+You need none of them to understand the model of the paper; read `transformer.model.config` first. Like it, this file
+knows nothing of torch. The equations are in `positions`, `order`, `scores`, `masks` and `attention`.
 
 Source: named at each field.
 """
@@ -23,7 +23,7 @@ MAX_BUCKETS = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Rotary:
-    """The numbers of rotary positions: how fast each pair of dimensions of a query or key turns.
+    """The settings of rotary positions: how fast each pair of dimensions of a query or key turns.
 
     Source: Su et al., "RoFormer" (2021); Chen et al., "Extending Context Window of Large Language Models via Position
     Interpolation" (2023) for "linear"; Peng et al., "YaRN" (2023); Llama team, "The Llama 3 Herd of Models" (2024).
@@ -32,17 +32,17 @@ class Rotary:
     base: float = 10_000.0  # pair i of n turns by base^(-i / n) radians from one token to the next
     # The same in layers that have a window, which are then not scaled; None: no difference.
     local_base: float | None = None
-    share: float = 1.0  # how much of d_head turns, from the front; the rest stays as it is
+    share: float = 1.0  # share of d_head that turns, from the front; the rest stays unchanged
     # How the angles are changed for texts longer than those of the training: "none"; "linear", all are divided by
     # `factor`; "llama3" and "yarn", slow pairs are divided, fast ones are not, those between partly.
     scaling: RotaryScaling = "none"
     factor: float = 1.0  # the divisor
-    original_len: int = 0  # tokens of the texts before the change; 0 stands for `max_len`
-    # Turns in `original_len` tokens at and below which a pair is divided, and at and above which not.
+    original_len: int = 0  # tokens of the texts in training; 0 means `max_len`
+    # A pair with at most `slow` turns in `original_len` tokens is divided; one with at least `fast` is not.
     slow: float = 1.0
     fast: float = 32.0
     rounded: bool = True  # "yarn" rounds to whole pairs where slow begins and fast ends
-    # Queries and keys are multiplied by it; None stands for 0.1 ln(factor) + 1 in "yarn", else for 1.
+    # Queries and keys are multiplied by it; None means 0.1 ln(factor) + 1 for "yarn", otherwise 1.
     magnitude: float | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Rotary:
 
     @classmethod
     def from_mapping(cls, record: object) -> Self:
-        """Read what JSON has; a ConfigError names what is no object, an unknown key or a value that is refused."""
+        """Read the JSON object; a ConfigError names the unknown key, the refused value, or what is not an object."""
         if not isinstance(record, Mapping):
             raise ConfigError(
                 "rotary", "found {found}, expected an object whose values are numbers.", found=shown(record)
@@ -76,7 +76,7 @@ class Rotary:
         return cls(**record)
 
     def width(self, d_head: int) -> int:
-        """How many dimensions of a query or key turn."""
+        """Number of dimensions of a query or key that turn."""
         return int(d_head * self.share)
 
 
@@ -84,22 +84,22 @@ class Rotary:
 class AttentionFeatures:
     """The fields of `ModelConfig` about positions and attention that the paper does not have."""
 
-    # Where sines and cosines stand in the table: "interleaved", they take turns; "halves", the sines before the
-    # cosines; "tensor2tensor", halves of other frequencies; "fairseq", the same, whose first row is `pad_id` + 1.
+    # The order of sines and cosines in the table: "interleaved", they alternate; "halves", the sines come before the
+    # cosines; "tensor2tensor", halves with other frequencies; "fairseq", the same, from position `pad_id` + 1 on.
     sinusoid_layout: SinusoidLayout = "interleaved"
     rotary: Rotary | None = None  # the numbers of rotary positions; None without them
-    relative_buckets: int = 32  # how many distances relative positions tell apart, each with a learned bias a head
-    relative_distance: int = 128  # from this many tokens on all distances are one
-    unplaced_layers: tuple[int, ...] = ()  # layers, from 0, whose attention takes no notice of rotary positions
+    relative_buckets: int = 32  # buckets of relative distances, each with a learned bias per head
+    relative_distance: int = 128  # all distances from this many tokens on count as one
+    unplaced_layers: tuple[int, ...] = ()  # layers, from 0, whose attention ignores rotary positions
     score_scale: float | None = None  # What q . k is multiplied by; None: 1 / sqrt(d_head).
-    # c, if scores are c tanh(score / c), so that none is above c; None: they stay as they are.
+    # c, if scores become c tanh(score / c), between -c and c; None: they stay unchanged.
     score_cap: float | None = None
     # Queries and keys go through an RMS norm over d_head, one for each of the two in every attention.
     qk_norm: bool = False
-    # For each decoder layer how many keys a query sees: itself and those before it; 0: all. (): all see all.
+    # Per decoder layer, how many keys a query sees: itself and those before it; 0: all. (): all see all.
     windows: tuple[int, ...] = ()
-    # What a closed score is replaced by, such as -1e9, at most -1000; None: minus infinity. With a number a row that
-    # is closed throughout has equal weights; with minus infinity it has none.
+    # What closed scores are set to, such as -1e9, at most -1000; None: minus infinity. With a number, a row without
+    # open keys has equal weights; with minus infinity its weights are 0.
     mask_fill: float | None = None
 
     def _settle_attention(self, positions: PositionKind) -> None:
@@ -147,5 +147,5 @@ class AttentionFeatures:
             )
 
     def window(self, layer: int) -> int:
-        """How many keys a query of this decoder layer sees, from 0; 0: all."""
+        """How many keys a query of this decoder layer (counted from 0) sees; 0: all."""
         return self.windows[layer] if self.windows else 0

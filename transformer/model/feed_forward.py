@@ -1,7 +1,7 @@
-"""The feed-forward network: each token's vector is widened, bent and narrowed again, by itself.
+"""The feed-forward network: a linear map to more dimensions, a non-linearity, and a map back, for each token alone.
 
     plain   W_down f(W_up x)
-    gated   W_down (f(W_gate x) * W_up x): a second linear map says how much of each number passes
+    gated   W_down (f(W_gate x) * W_up x): one linear map decides how much of the other's numbers passes
 
 Source: Vaswani et al. (2017), section 3.3 (ReLU); Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016), for
 GELU, its tanh approximation and x σ(1.702 x), called quick; Elfwing et al. (2018) for SiLU, x σ(x); Shazeer, "GLU
@@ -28,7 +28,7 @@ def quick_gelu(x: Tensor) -> Tensor:
 
 
 def unchanged(x: Tensor) -> Tensor:
-    """x, where a model has one linear map and calls it feed-forward; the other one changes nothing then."""
+    """x itself, for a model whose feed-forward network is one linear map."""
     return x
 
 
@@ -43,7 +43,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a non-linearity between, applied to each token by itself; with a gate, three."""
+    """Two linear maps with a non-linearity between them, applied to each token alone; three maps with a gate."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

@@ -1,10 +1,10 @@
-"""The layers: what stands around attention.
+"""The layers: attention and feed-forward, each with a norm and a residual connection.
 
-Each sub-layer (attention or feed-forward) adds its output to the residual stream. A norm stands either before the
+Each sub-layer (attention or feed-forward) adds its output to the residual stream. The norm is either before the
 sub-layer ("pre", x + f(norm(x))) or after the sum ("post", norm(x + f(x))). Some models have two ("both",
-x + norm(f(norm(x)))), and in some both sub-layers of a layer read the same x ("parallel", x + f(norm(x)) + g(norm(x))
-with two norms). The smallest models of
-tutorials have neither norms nor a residual stream: f(x) takes the place of x.
+x + norm(f(norm(x)))). In others both sub-layers of a layer read the same x ("parallel",
+x + f(norm(x)) + g(norm(x)) with two norms). The smallest models of tutorials have neither norms nor a residual
+stream: f(x) replaces x.
 
 Source: Vaswani et al. (2017), sections 3.1 and 3.3 (post-norm); Xiong et al., "On Layer Normalization in the
 Transformer Architecture" (2020) for pre-norm; Gemma Team, "Gemma 2" (2024), section 2, for both; Wang and
@@ -31,12 +31,12 @@ from transformer.model.taps import NO_TAP, Tap
 
 @dataclass(frozen=True)
 class Around:
-    """What stands around a sub-layer."""
+    """Where the norm and the residual connection of a sub-layer are."""
 
-    post: bool  # the norm stands after the sum; if not, before the sub-layer
+    post: bool  # the norm is after the sum; if not, before the sub-layer
     adds: bool  # the stream is added to the sub-layer's output
-    norms: bool = True  # there are norms; no model is without them by this, but a run may be
-    # What the sub-layer computes is let go, and the stream passes by it; only in a run that is changed so.
+    norms: bool = True  # there are norms; only a changed run sets this to False
+    # The sub-layer's output is dropped, and the stream passes unchanged; only in a run changed in this way.
     skips: bool = False
 
 
@@ -53,7 +53,7 @@ class Residual(nn.Module):
     def forward(
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, onto: Tensor | None = None, tap: Tap = NO_TAP
     ) -> Tensor:
-        """Add what `sublayer` makes of the stream x [B, T, D] to it, or to another one, `onto` -> [B, T, D]."""
+        """Add the output of `sublayer` for the stream x [B, T, D] to x, or to the stream `onto` -> [B, T, D]."""
         how = tap.setting("around", self.around)
         norm: Callable[[Tensor], Tensor] = self.norm if how.norms else unchanged
         stream = x if onto is None else onto
@@ -91,7 +91,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention over the target so far, cross-attention over the source if there is one, then feed-forward."""
+    """Self-attention over the target so far, cross-attention if there is an encoder, then feed-forward."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class DecoderLayer(nn.Module):
         """One layer: the target stream x [B, T, D], and the encoder's output [B, S, D] if there is one -> [B, T, D].
 
         Masks are bool and broadcast to [B, H, T, T] (with a cache: keys of all tokens so far) and [B, H, T, S]; None
-        if every key may be seen. The caches are those of self-attention and cross-attention, extended in place.
+        if every key may be seen. The caches of self-attention and cross-attention are extended in place.
         """
         attn, cross, ffn = tap.child("self_attn"), tap.child("cross_attn"), tap.child("ffn")
         after = self.self_attn_residual(

@@ -1,12 +1,12 @@
-"""A linear map, x W^T + b, that uses all threads for a single row too.
+"""A linear map, x W^T + b, that uses all threads even for a single row.
 
 A decoding step multiplies one row with every matrix of the decoder. Math libraries give such a product to one thread;
-cut into blocks of outputs and multiplied as a batch, it takes them all. What it costs is reading the matrix, so small
-ones stay whole.
+cut into blocks of outputs and multiplied as a batch, it uses all threads. Its cost is reading the matrix, so small
+matrices stay whole.
 
-A matrix may be kept in 16 bits, where memory is too small for 32 (`transformer.checkpoint.memory`). Its values are
-then made 32 bits wide a block at a time whenever they are used: what comes out differs by rounding alone, and takes
-two to three times as long.
+Where memory is too small for 32 bits, a matrix may stay in 16 (`transformer.checkpoint.memory`). Its values are then
+widened to 32 bits, a block at a time, whenever they are used: the result differs only by rounding, and takes two to
+three times as long.
 
 Shapes: I inputs, O outputs, n threads.
 """
@@ -40,17 +40,17 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def widened(values: Tensor) -> Tensor:
-    """The same values, in 32 bits at least."""
+    """The same values, in at least 32 bits."""
     return values.float() if values.dtype in NARROW else values
 
 
 def rows_of(table: Tensor, ids: Tensor) -> Tensor:
-    """The rows of a table [V, D] that ids [...] name, in 32 bits at least -> [..., D]."""
+    """The rows of a table [V, D] for ids [...], in at least 32 bits -> [..., D]."""
     return widened(F.embedding(ids, table))
 
 
 class Linear(nn.Linear):
-    """torch's module with the function above."""
+    """torch's module, computed by `linear`."""
 
     # Of the first of several maps whose matrices lie below each other (`transformer.checkpoint.memory`): all of them
     # as one matrix [O + ..., I], and their biases.
@@ -62,10 +62,10 @@ class Linear(nn.Linear):
 
 
 def products(maps: Mapping[str, Linear], inputs: Sequence[Tensor], *, tap: Tap) -> list[Tensor]:
-    """What some maps, by their names, make of one input each [..., I] -> [..., O] each.
+    """The outputs of several maps, by name, for an input each [..., I] -> [..., O] each.
 
-    Matrices below each other are multiplied at once by what all of them read: decoding multiplies by one token's
-    vector, where that takes hardly longer than the first of them alone.
+    Matrices that are stored as one block and read the same input are multiplied at once. In decoding, with one
+    token's vector, that takes hardly longer than the first of them alone.
     """
     first = next(iter(maps.values()))
     if (joined := tap.setting("joined", first.joined)) is not None and all(x is inputs[0] for x in inputs):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def padding_mask(ids: Tensor, *, pad_id: int | None) -> Tensor:
-    """Nobody attends to padding: ids [batch, key] -> bool [batch, 1, 1, key]; without an id for it there is none."""
+    """No query attends to padding: ids [batch, key] -> bool [batch, 1, 1, key]; all True without a padding id."""
     real = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
     return real[:, None, None, :]
 
@@ -28,9 +28,9 @@ def causal_mask(n_queries: int, *, offset: int = 0, device: torch.device | None 
 
 
 def window_mask(window: int, n_queries: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
-    """A query sees the last `window` keys up to itself: i - window + 1 to i. What comes later is not its business.
+    """A query sees the last `window` keys up to itself: i - window + 1 to i. It does not close later keys.
 
-    Shape and offset are those of `causal_mask`.
+    Shape and offset are as in `causal_mask`.
 
     Source: Beltagy et al., "Longformer" (2020), section 3.1; Jiang et al., "Mistral 7B" (2023).
     """
@@ -40,7 +40,7 @@ def window_mask(window: int, n_queries: int, *, offset: int = 0, device: torch.d
 
 
 def combine_masks(*masks: Tensor) -> Tensor:
-    """A key is seen only where every mask allows it; the shapes broadcast."""
+    """A key is seen only if every mask allows it; the shapes broadcast."""
     combined = masks[0]
     for mask in masks[1:]:
         combined = combined & mask
@@ -50,7 +50,7 @@ def combine_masks(*masks: Tensor) -> Tensor:
 def within(
     mask: Tensor | None, window: int, n_queries: int, *, offset: int = 0, device: torch.device | None = None
 ) -> Tensor | None:
-    """The mask of a layer that has a window; 0 is none, and one that is wider than the text closes nothing."""
+    """The mask of a layer with a window; 0 means no window, and one wider than the text closes nothing."""
     if not window or window >= offset + n_queries:
         return mask
     near = window_mask(window, n_queries, offset=offset, device=device)

@@ -4,10 +4,10 @@
     rms         γ x / sqrt(mean of x² + ε): the mean stays, and nothing is added
     deviation   γ (x - μ) / (s + ε) + β, with s² the sum of squared distances divided by D - 1, or if biased by D
 
-All are y = γ (x - centre) / size + β; what analyses need of one is its centre and its size.
+All are y = γ (x - centre) / size + β; analyses need only the centre and the size.
 
 Source: Ba et al., "Layer Normalization" (2016); Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019);
-Rush, "The Annotated Transformer" (2018), for the third, which many tutorials have.
+Rush, "The Annotated Transformer" (2018), for the third, which many tutorials use.
 
 Shapes: D d_model.
 """
@@ -20,7 +20,7 @@ from transformer.model.config import ModelConfig
 
 
 class LayerNorm(nn.LayerNorm):
-    """torch's layer norm, which divides by what `size` says."""
+    """torch's layer norm; `size` is what it divides by."""
 
     def centre(self, x: Tensor) -> Tensor:
         """What is taken off [..., D] -> [..., 1]."""
@@ -42,7 +42,7 @@ class _Uncentred(nn.Module):
 
 
 class RMSNorm(_Uncentred):
-    """Division by the root mean square; γ alone is learned."""
+    """Division by the root mean square; only γ is learned."""
 
     def __init__(self, d_model: int, *, eps: float) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class RMSNorm(_Uncentred):
 
 
 class DeviationNorm(nn.Module):
-    """A layer norm with the unbiased deviation or the biased one, and ε outside of the root."""
+    """A layer norm with the unbiased or the biased deviation, and ε outside the root."""
 
     def __init__(self, d_model: int, *, eps: float, bias: bool, biased: bool = False) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class DeviationNorm(nn.Module):
 
 
 class NoNorm(_Uncentred):
-    """What stands in the place of a norm in a model without norms: nothing is taken off, and the size is 1."""
+    """The norm of a model without norms: nothing is subtracted, and the size is 1."""
 
     def __init__(self, d_model: int) -> None:
         super().__init__()

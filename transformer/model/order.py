@@ -1,8 +1,8 @@
 """Positions that act inside self-attention, instead of a table that is added to the token embeddings.
 
-What they do to a layer's attention is an `Order`: rotary positions turn queries and keys, relative ones and ALiBi add
-a bias to the scores by how far apart query and key are. Cross-attention has none: a query's position in one text
-says nothing about a key's in another. Each stack makes its orders once a call, for all of its layers.
+An `Order` says what they do to a layer's attention: rotary positions turn queries and keys; relative ones and ALiBi
+add a bias to the scores that depends on the distance. Cross-attention has none: a query's position in one text says
+nothing about a key's in another. Each stack makes its orders once per call, for all of its layers.
 
 Source: `transformer.model.rotary` and `transformer.model.distance`, which have the equations.
 
@@ -25,7 +25,7 @@ from transformer.model.taps import NO_TAP, Tap
 class Order:
     """What positions do to one layer's attention."""
 
-    rotation: Rotation | None = None  # by what the call's queries and keys are turned; None: by nothing
+    rotation: Rotation | None = None  # how the call's queries and keys are turned; None: not at all
     bias: Tensor | None = None  # what is added to the scores [1, H, Q, K]; None: nothing
 
 
@@ -33,7 +33,7 @@ NO_ORDER = Order()
 
 
 class StackOrder(nn.Module):
-    """The orders of a stack's layers; it holds the table of a learned bias, if there is one."""
+    """The orders of a stack's layers; holds the table of a learned bias, if there is one."""
 
     def __init__(self, config: ModelConfig, *, n_layers: int, causal: bool) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class StackOrder(nn.Module):
         return [Order(bias=self.bias(apart, like))] * self.n_layers
 
     def bias(self, apart: Tensor, like: Tensor) -> Tensor:
-        """What is added to scores at such distances, [Q, K] -> [1, H, Q, K]."""
+        """The bias added to scores at these distances, [Q, K] -> [1, H, Q, K]."""
         found = distance.BIASES[self.config.positions]
         return found.added(self.config, apart, getattr(self, "table", like), self.causal)
 

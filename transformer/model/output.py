@@ -1,11 +1,11 @@
-"""What stands between the last vectors and the logits, where it is more than one table.
+"""What lies between the last vectors and the logits, in models where it is more than one table.
 
-    scale      the vectors times a number; T5 takes 1 / sqrt(D), as its table is also that of the embedding
-    MLM head   of an encoder alone: a dense map, a non-linearity and a norm; then the table
-    cap        c tanh(z / c): logits stay between -c and c, and keep their order
+    scale      the vectors times a number; T5 uses 1 / sqrt(D), because its table is also the embedding
+    MLM head   of an encoder-only model: a dense map, a non-linearity and a norm; then the table
+    cap        c tanh(z / c): logits lie between -c and c, in the same order
 
 Source: Raffel et al., "Exploring the Limits of Transfer Learning" (2020), for the scale; Devlin et al., "BERT"
-(2019), section 3.1, for the task that the head is for; Gemma Team, "Gemma 2" (2024), section 2, for the cap.
+(2019), section 3.1, for the task of the head; Gemma Team, "Gemma 2" (2024), section 2, for the cap.
 
 Shapes: D d_model.
 """
@@ -20,7 +20,7 @@ from transformer.model.taps import NO_TAP, Tap
 
 
 class MLMHead(nn.Module):
-    """What turns an encoder's vectors into those that the table is compared with."""
+    """Turns an encoder's vectors into those that are compared with the table."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""The kinds of positions: what each adds and where, its parameters, and what is said of it.
+"""The kinds of positions: what each adds and where, its parameters, and how pages describe it.
 
-To add one, give it a record here and, if it adds to scores, its equation in `transformer.model.distance`. Nearly
-everything else asks the record and not the name; a second kind that turns or adds a fixed table touches more. Like
-the config, this file knows nothing of torch.
+To add a kind, write its record here and, if it adds to scores, its equation in `transformer.model.distance`. Nearly
+everything else asks the record, not the name; a second kind that turns vectors or adds a fixed table touches more.
+Like the config, this file knows nothing of torch.
 
 Source: at the equations, in `positions`, `rotary` and `distance`.
 """
@@ -19,15 +19,15 @@ Adds = Literal["table", "turn", "bias", "nothing"]
 
 @dataclass(frozen=True, kw_only=True)
 class Placing:
-    """One kind; `of` a config is asked of a `ModelConfig`, which itself asks this file."""
+    """One kind. Its functions take a `ModelConfig`, typed `Any` because the config itself imports this file."""
 
     # "table": vectors are added to the token embeddings; "turn": queries and keys are turned; "bias": numbers are
     # added to the scores of the self-attentions.
     adds: Adds = "nothing"
-    parameters: Callable[[Any], tuple[int, ...]] | None = None  # shape of a stack's learned table; None: none is
-    in_attention: Sentence | None = None  # what attentions do otherwise than the paper's
-    in_score: Sentence | None = None  # the same of one score, where its steps are told
-    of: Callable[[Any], Sentence] | None = None  # what a model has in the place of a table
+    parameters: Callable[[Any], tuple[int, ...]] | None = None  # shape of a stack's learned table; None: it has none
+    in_attention: Sentence | None = None  # how attentions differ from the paper's
+    in_score: Sentence | None = None  # the same for one score, where its computation is explained
+    of: Callable[[Any], Sentence] | None = None  # what a model has instead of a table
 
 
 KINDS: Final[Mapping[PositionKind, Placing]] = {

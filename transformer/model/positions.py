@@ -1,11 +1,11 @@
-"""What gives the model order: a table of vectors, one a position, added to the token embeddings.
+"""How the model knows order: a table of vectors, one per position, is added to the token embeddings.
 
-Attention by itself does not see order. Two tables are built here: sinusoids from a formula, and a table that
+Attention alone does not see order. Two tables are built here: sinusoids from a formula, and a table that
 is learned like any other parameter. Positions that act inside attention are in `transformer.model.order`.
 
 Source: Vaswani et al. (2017), section 3.5. The other layouts hold the same waves in another order (Marian's models
-in Hugging Face's transformers) or nearly the same (tensor2tensor, Marian itself, fairseq); which one a model was
-trained with is not to be seen in its parameters.
+in Hugging Face's transformers) or nearly the same (tensor2tensor, Marian itself, fairseq); its parameters do not show
+which one a model was trained with.
 """
 
 import math
@@ -30,7 +30,7 @@ def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
         table[p, 2i]     = sin(p / 10000^(2i / d_model))
         table[p, 2i + 1] = cos(p / 10000^(2i / d_model))
 
-    For an odd `d_model` the last sine has no cosine beside it.
+    For an odd `d_model` the last sine has no cosine.
     """
     angle = _angles(max_len, d_model)  # [position, ceil(d_model / 2)]
     table = torch.empty(max_len, d_model, dtype=torch.float64)
@@ -40,9 +40,9 @@ def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
 
 
 def halves_table(max_len: int, d_model: int) -> Tensor:
-    """The same columns, all sines before all cosines.
+    """The same columns, but all sines come before all cosines.
 
-    Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), whose program has it so.
+    Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), whose program uses it.
     """
     angle = _angles(max_len, d_model)  # [position, ceil(d_model / 2)]
     return torch.cat((angle.sin(), angle[:, : d_model // 2].cos()), dim=1).float()
@@ -54,7 +54,7 @@ def fairseq_table(max_len: int, d_model: int, *, first: int) -> Tensor:
         table[p, i]              = sin((first + p) / 10000^(i / (n - 1))),    n = floor(d_model / 2)
         table[p, n + i]          = cos((first + p) / 10000^(i / (n - 1)))
 
-    The first row's position is 0 in tensor2tensor; fairseq leaves those up to the padding id to padding.
+    The first row's position is 0 in tensor2tensor; fairseq begins after the padding id.
 
     Source: Ott et al., "fairseq" (2019), whose program took the formula from tensor2tensor.
     """
@@ -90,7 +90,7 @@ class _Table(nn.Module):
 
 
 class FixedPositions(_Table):
-    """A table that a formula gives, so it is not stored in a checkpoint."""
+    """A table computed from a formula, so it is not stored in a checkpoint."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class FixedPositions(_Table):
 
 
 class LearnedPositions(_Table):
-    """A table of parameters, trained with the model, which gives them their first values."""
+    """A table of parameters, trained with the model; the model sets their first values."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class LearnedPositions(_Table):
 
 
 def make_positions(config: ModelConfig) -> FixedPositions | LearnedPositions | None:
-    """The table that a config names; None where positions act inside attention, or nowhere."""
+    """The table that a config names; None if positions act inside attention, or there are none."""
     if config.placing.adds != "table":
         return None
     return LearnedPositions(config) if config.placing.parameters else FixedPositions(config)

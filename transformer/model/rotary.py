@@ -1,11 +1,11 @@
 """Rotary positions: queries and keys turn by angles that grow with their position.
 
-A pair of numbers that is turned by p w, and another that is turned by q w, have a dot product in which only (p - q) w
-counts: so a score depends on how far apart a query and a key are, and on nothing else about their positions. Each
-pair of dimensions has its own w, from fast to slow, as the sinusoids have.
+If one pair of numbers is turned by p w and another by q w, their dot product depends on (p - q) w only. So a score
+depends on the distance between query and key, and on nothing else about their positions. Each pair of dimensions has
+its own w, from fast to slow, like the sinusoids.
 
-Source: Su et al., "RoFormer" (2021), section 3.2; pairs are (i, i + n / 2), as GPT-NeoX and LLaMA's files in
-transformers have them. Scalings: see `transformer.model.features.Rotary`.
+Source: Su et al., "RoFormer" (2021), section 3.2; pairs are (i, i + n / 2), as in the files of GPT-NeoX and LLaMA in
+transformers. Scalings: see `transformer.model.features.Rotary`.
 
 Shapes: T tokens, n dimensions that turn, d d_head.
 """
@@ -23,7 +23,7 @@ Rotation = tuple[Tensor, Tensor]
 
 
 def frequencies(rotary: Rotary, d_head: int, *, max_len: int, local: bool = False) -> np.ndarray:
-    """By how many radians each pair turns from one token to the next [n / 2]; `local`: in a layer with a window."""
+    """How many radians each pair turns from one token to the next [n / 2]; `local`: in a layer with a window."""
     width = rotary.width(d_head)
     steps = np.arange(0, width, 2) / width  # [n / 2]
     if local and rotary.local_base is not None:
@@ -56,7 +56,7 @@ def _pair_that_turns(turns: float, base: float, n_pairs: int, length: int) -> fl
 
 
 def magnitude(rotary: Rotary, *, local: bool = False) -> float:
-    """What turned queries and keys are multiplied by."""
+    """The factor on turned queries and keys."""
     if local and rotary.local_base is not None:
         return 1.0
     if rotary.magnitude is not None:
@@ -65,7 +65,7 @@ def magnitude(rotary: Rotary, *, local: bool = False) -> float:
 
 
 def rotation(speeds: np.ndarray, size: float, places: Tensor, *, like: Tensor) -> Rotation:
-    """The rotation of tokens at these places [T]; speeds and size are those of `frequencies` and `magnitude`."""
+    """The rotation of tokens at these places [T], with the speeds of `frequencies` and the factor of `magnitude`."""
     angles = torch.from_numpy(places.numpy(force=True)[:, None] * speeds)  # [T, n / 2], float64
     return (angles.cos() * size).to(like), (angles.sin() * size).to(like)
 

@@ -1,4 +1,4 @@
-"""How a score is made of q . k where it is not the paper's q . k / sqrt(d_head), and weights of scores.
+"""How q . k becomes a score, where that is not the paper's q . k / sqrt(d_head), and how scores become weights.
 
     score = cap tanh((q . k * scale + bias) / cap)
 
@@ -20,28 +20,28 @@ class Scoring:
     """What is done to q . k before the softmax."""
 
     scale: float  # what it is multiplied by
-    cap: float | None = None  # no score is larger, nor smaller than -cap; None: no limit
-    # What a closed score is replaced by; None: minus infinity, and a row of nothing else weighs 0.
+    cap: float | None = None  # scores lie between -cap and cap; None: no limit
+    # What closed scores are set to; None: minus infinity, and a row without open keys gets weights of 0.
     fill: float | None = None
-    # What is taken instead of q . k times the scale: a function of queries [B, H, Q, d], keys [B, H, K, d] and the
-    # scale that gives scores [B, H, Q, K]; None: that product.
+    # Replaces q . k times the scale: a function of queries [B, H, Q, d], keys [B, H, K, d] and the scale that returns
+    # scores [B, H, Q, K]; None: that product.
     similarity: "Similarity | None" = None
-    # What is taken instead of the softmax: a function of this record, of scores [B, H, Q, K] and of the mask, which
-    # broadcasts to them, that gives weights; None: the softmax over the keys that may be seen.
+    # Replaces the softmax: a function of this record, of scores [B, H, Q, K] and of the mask, which broadcasts to
+    # them, that returns weights; None: the softmax over the keys that may be seen.
     weigh: "Weigh | None" = None
 
     @property
     def fused(self) -> bool:
-        """Whether torch's fused attention computes it."""
+        """Whether torch's fused attention can compute it."""
         return self.cap is None and self.fill is None and self.similarity is None and self.weigh is None
 
     def scores(self, q: Tensor, k: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Scores [B, H, Q, K] of queries [B, H, Q, d] and keys [B, H, K, d], before the mask."""
+        """Scores [B, H, Q, K] from queries [B, H, Q, d] and keys [B, H, K, d], before the mask."""
         scores = (self.similarity or scaled_product)(q, k, self.scale)
         return capped(scores if bias is None else scores + bias, self.cap)
 
     def weights(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """Weights [B, H, Q, K] of scores, under a mask."""
+        """Weights [B, H, Q, K] from scores, under a mask."""
         if self.weigh is not None:
             return self.weigh(self, scores, mask)
         return masked_softmax(scores, mask, fill=self.fill)
@@ -65,21 +65,21 @@ def scoring(config: ModelConfig) -> Scoring:
 
 
 def plain_scores(config: ModelConfig) -> bool:
-    """Whether all scores are q . k / sqrt(d_head), as in the paper, of queries and keys as they are projected."""
+    """Whether all scores are q . k / sqrt(d_head) of the projected queries and keys, as in the paper."""
     plain = config.score_scale is None and config.score_cap is None and not config.qk_norm
     return plain and config.placing.adds in ("table", "nothing")
 
 
 def capped(scores: Tensor, cap: float | None) -> Tensor:
-    """cap tanh(score / cap): almost the score where it is small, and never beyond the cap."""
+    """cap tanh(score / cap): nearly the score itself if that is small, and never beyond the cap."""
     return scores if cap is None else cap * (scores / cap).tanh()
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = None) -> Tensor:
-    """Softmax over the keys that may be seen: the others weigh exactly 0, and so does a row without any.
+    """Softmax over the keys that may be seen: all other weights are exactly 0, also in a row without such keys.
 
-    Scores are [B, H, Q, K], and the mask, bool, broadcasts to that; None if every key may be seen. With `fill` closed
-    scores are replaced by it and take part. Minus infinity as a number leaves a row without any key at NaN.
+    Scores are [B, H, Q, K]; the bool mask broadcasts to that, None if every key may be seen. With `fill`, closed
+    scores are set to it and take part. If `fill` is minus infinity, a row without open keys becomes NaN.
     """
     if mask is None:
         return scores.softmax(dim=-1)

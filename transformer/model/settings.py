@@ -1,8 +1,8 @@
-"""The table of all settings: what every named thing that a module goes by is called, and what it is.
+"""The table of all settings: the name and meaning of every parameter, number or record that a module uses.
 
-A module passes them through the tap as it passes its values (`transformer.model.taps`), so that one run can go by
-others while the module keeps its own. `{layer}` stands for a layer's number from 0; `{stack}` for "encoder" or
-"decoder", `{attn}` for a stack's attention, as in `decoder.2.cross_attn.scoring`.
+A module passes them through the tap like its values (`transformer.model.taps`), so one run can use others while the
+module keeps its own. `{layer}` is a layer's number from 0, `{stack}` is "encoder" or "decoder", and `{attn}` a
+stack's attention, as in `decoder.2.cross_attn.scoring`.
 """
 
 SETTINGS = {

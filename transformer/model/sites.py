@@ -1,6 +1,6 @@
-"""The table of all sites: what every named value inside a model is called, which axes it has and what it is.
+"""The table of all sites: the name, axes and meaning of every value inside a model that can be seen.
 
-`{layer}` stands for a layer's number from 0. See `transformer.model.taps` for how a site is seen or replaced.
+`{layer}` is a layer's number from 0. See `transformer.model.taps` for how a site is seen or replaced.
 """
 
 from transformer.model.anatomy import EVERY_PART, Anatomy, StackName, anatomy
@@ -53,7 +53,7 @@ _MLM_HEAD = {
 
 
 def site_table(parts: Anatomy, config: ModelConfig | None = None) -> dict[str, str]:
-    """Every site of such models, `{layer}` for a number, with axes and meaning; without a config the paper's."""
+    """Every site of such models with axes and meaning, `{layer}` for a number; without a config, the paper's."""
     both, gated = config is not None and config.norm == "both", config is not None and config.gated
     sites: dict[str, str] = {}
     for stack in parts.stacks:
@@ -80,7 +80,7 @@ def _embedding(stack: StackName, config: ModelConfig | None) -> dict[str, str]:
 
 
 def sites(config: ModelConfig) -> dict[str, str]:
-    """Every site of one model, each layer by its number, with its axes and what it is."""
+    """Every site of one model, each layer with its number, with axes and meaning."""
     parts = anatomy(config)
     n_layers: dict[str, int] = {stack.name: stack.n_layers for stack in parts.stacks}
     found: dict[str, str] = {}

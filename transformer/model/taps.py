@@ -4,14 +4,14 @@ Every call of the model takes a `tap`. A module passes its values through it und
 `weights = tap("weights", weights)`, and hands its children `tap.child("decoder", 2)`, so the full name of a site is
 `decoder.2.cross_attn.weights`. Nothing is ever stored on a module: many sessions share one model.
 
-`NO_TAP` returns its argument and wants nothing. A `Recorder` keeps what it was asked for. A `Replacer` returns
+`NO_TAP` returns its argument and wants nothing. A `Recorder` keeps the values you name. A `Replacer` returns
 changed values. `tap.wants(name)` lets a module skip work that nobody asked for: unless scores or weights are wanted,
-attention takes torch's fused path and never builds them.
+attention uses torch's fused kernel and never builds them.
 
-What a module goes by, such as its matrices or the scale of its scores, passes through the tap as well:
-`how = tap.setting("scoring", self.scoring)`. A `Rewirer` changes settings for one call, and the module keeps its own.
+A module's settings, such as its matrices or the scale of its scores, pass through the tap as well:
+`how = tap.setting("scoring", self.scoring)`. A `Rewirer` changes settings for one call; the module keeps its own.
 
-`transformer.model.sites` has the table of all sites, `transformer.model.settings` that of all settings.
+`transformer.model.sites` lists all sites, `transformer.model.settings` all settings.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,26 +30,26 @@ class Tap:
 
     @property
     def causal(self) -> bool:
-        """Whether what it makes of a token depends on nothing after it, and on nothing before it but the model.
+        """Whether its change of a token depends on no later token, and on earlier ones only through the model.
 
-        Only then do keys and values stay as they are while the output grows, so that decoding may keep them.
+        Only then do keys and values stay the same while the output grows, so decoding may cache them.
         """
         return True
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        """Pass one named value through; the model goes on with what comes back."""
+        """Pass one named value through; the model continues with what is returned."""
         return value
 
     def setting(self, name: str, value: _Setting) -> _Setting:
-        """Pass what the module goes by through it: a parameter, a number, a record; it goes by what comes back."""
+        """Pass a setting of the module through: a parameter, a number, a record; the module uses what is returned."""
         return value
 
     def wants(self, name: str) -> bool:
-        """Whether anybody looks at this value; if not, it need not be computed."""
+        """Whether a visitor looks at this value; if not, it need not be computed."""
         return False
 
     def child(self, *parts: str | int) -> "Tap":
-        """The tap to hand to a part of this module."""
+        """The tap for a part of this module."""
         return self
 
     def at(self, offset: int) -> "Tap":
@@ -65,17 +65,17 @@ NO_TAP = Tap()
 
 
 class Visitor(Protocol):
-    """What stands behind a tap that does something."""
+    """One of those that look at or change values through a tap."""
 
     @property
     def causal(self) -> bool:
-        """Whether it only looks, or changes each token by itself; see `Tap.causal`. If in doubt, it is False."""
+        """Whether it only looks, or changes each token alone; see `Tap.causal`. If in doubt, False."""
 
     def wants(self, site: str) -> bool:
-        """Whether this site is to be visited."""
+        """Whether it visits this site."""
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """See the value of a site; the model goes on with the tensor that is returned."""
+        """See the value of a site; the model continues with the returned tensor."""
 
 
 class SiteTap(Tap):
@@ -89,7 +89,7 @@ class SiteTap(Tap):
 
     @property
     def causal(self) -> bool:
-        """Whether all visitors are."""
+        """Whether all visitors are causal."""
         return all(visitor.causal for visitor in self.visitors)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class SiteTap(Tap):
         return value
 
     def setting(self, name: str, value: _Setting) -> _Setting:
-        """Let each rewirer change what the module goes by, in order."""
+        """Let each rewirer change the setting, in order."""
         for rewirer in self._rewirers:
             value = rewirer.rewired(self._prefix + name, value)
         return value
@@ -129,7 +129,7 @@ def tap_of(*visitors: Visitor) -> Tap:
 
 
 def both(first: Tap, then: Tap) -> Tap:
-    """One tap for two; where one of them is `NO_TAP`, the other itself."""
+    """One tap for two; if one of them is `NO_TAP`, the other itself."""
     return then if first is NO_TAP else first if then is NO_TAP else first.also(*then.visitors)
 
 
@@ -192,9 +192,9 @@ class Replacer(_Table):
 
     Args:
         changes: Site name or pattern -> function of the value (and nothing else) that returns the new value.
-        causal: Say True where every function makes a token's new value from its old one alone, such as
-            `torch.zeros_like`: decoding may then use its cache. Without, each prefix is computed whole, which is
-            right for any function and takes longer.
+        causal: True if every function computes a token's new value from its old one alone, such as
+            `torch.zeros_like`: decoding may then use its cache. Otherwise each prefix is computed whole, which is
+            right for any function but slower.
     """
 
     def __init__(self, changes: dict[str, Callable[[Tensor], Tensor]], *, causal: bool = False) -> None:
@@ -205,7 +205,7 @@ class Replacer(_Table):
         return bool(self._of(site))
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """Return what the functions of all matching patterns make of the value, in order."""
+        """Return the value after the functions of all matching patterns, in order."""
         return self._changed(site, value)
 
 
@@ -213,22 +213,22 @@ class Rewirer(_Table):
     """Changes settings: each one in the table goes through its function.
 
     Args:
-        changes: Name of a setting or pattern -> function of the setting that returns what the module shall go by.
-        causal: Whether a token still depends on nothing after it, and on nothing before it but the model; see
-            `Tap.causal`. Nearly every setting acts on each token alike.
+        changes: Name of a setting or pattern -> function of the setting that returns what the module uses instead.
+        causal: Whether a token still depends on no later token; see `Tap.causal`. Nearly every setting acts on each
+            token alike.
     """
 
     def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool = True) -> None:
         super().__init__(changes, causal=causal)
 
     def wants(self, site: str) -> bool:
-        """Settings are no sites: it looks at none."""
+        """It looks at no site: settings are not sites."""
         return False
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
-        """Return the value as it is."""
+        """Return the value unchanged."""
         return value
 
     def rewired(self, name: str, value: _Setting) -> _Setting:
-        """Return what the functions of all matching patterns make of a setting, in order."""
+        """Return the setting after the functions of all matching patterns, in order."""
         return self._changed(name, value)

@@ -1,8 +1,8 @@
-"""The Transformer: an encoder and a decoder, or one of them alone.
+"""The Transformer: an encoder and a decoder, or one of them.
 
-The encoder reads the whole source and turns it into the memory, one vector a source token. The decoder reads the
-target so far and the memory, and gives logits for the next piece after every target token. A decoder alone has no
-memory: its target begins with the prompt. An encoder alone ends with its memory.
+The encoder reads the whole source and turns it into the memory, one vector per source token. The decoder reads the
+target so far and the memory, and computes logits for the next piece after every target token. A decoder-only model
+has no memory: its target begins with the prompt. An encoder-only model ends with its memory.
 
 Source: Vaswani et al. (2017), section 3 and figure 1.
 
@@ -33,7 +33,7 @@ from words import say_n
 
 
 class TokenTypes(nn.Module):
-    """A learned vector that says which part of a source a token belongs to, a row of a table for each type.
+    """A learned vector that says which part of a source a token belongs to; the table has a row for each type.
 
     Source: Devlin et al., "BERT" (2019), section 3 and figure 2, which calls them segments.
     """
@@ -65,7 +65,7 @@ class Embedding(nn.Module):
     def forward(
         self, ids: Tensor, table: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP, offset: int = 0
     ) -> Tensor:
-        """Embed ids [B, T], of these types [B, T], with the rows of `table` [vocabulary, D] -> [B, T, D]."""
+        """Embed ids [B, T] of these types [B, T] with the rows of `table` [vocabulary, D] -> [B, T, D]."""
         length = ids.size(1)
         if offset + length > self.max_len:
             raise QueryError(
@@ -101,7 +101,7 @@ class Encoder(nn.Module):
     def forward(
         self, ids: Tensor, table: Tensor, mask: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP
     ) -> Tensor:
-        """Source ids [B, S], of these types [B, S] -> memory [B, S, D]."""
+        """Source ids [B, S] of these types [B, S] -> memory [B, S, D]."""
         x = self.embedding(ids, table, types, tap=tap.child("embedding"))
         orders = self.order(ids.size(1), offset=0, like=x, tap=tap.child("order"))
         for i, layer in enumerate(self.layers):
@@ -144,7 +144,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Encoder, decoder and the projection to logits, or as many of them as the config implies."""
+    """Encoder, decoder and output layer, or those of them that the config has."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class Transformer(nn.Module):
         return getattr(self, self.anatomy.stack(name).name)
 
     def attentions(self, kind: Kind) -> list[MultiHeadAttention]:
-        """One kind of attention in every layer that has it; a QueryError if the model has no such attention."""
+        """One kind of attention, from every layer that has it; a QueryError if the model has no such attention."""
         one = self.anatomy.attention(kind)
         return [getattr(layer, one.sublayer) for layer in self.stack(one.stack).layers]
 
@@ -184,13 +184,13 @@ class Transformer(nn.Module):
         return self.target_table if self.config.tie_output else self.output_table
 
     def source_mask(self, src_ids: Tensor) -> Tensor:
-        """Who may attend to which source token: bool [B, 1, 1, S]."""
+        """Which source tokens may be attended to: bool [B, 1, 1, S]."""
         return padding_mask(src_ids, pad_id=self.config.pad_id)
 
     def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
-        """Who may attend to which target token: bool [B, 1, T, T], or [1, 1, T, n_past + T] with a cache.
+        """Which target token may attend to which: bool [B, 1, T, T], or [1, 1, T, n_past + T] with a cache.
 
-        With a cache the caller takes care of padding: it feeds no pads.
+        With a cache, the ids must not contain padding.
         """
         causal = tap.setting("causal", causal_mask(tgt_ids.size(1), offset=n_past, device=tgt_ids.device))
         if n_past:
@@ -232,8 +232,8 @@ class Transformer(nn.Module):
 
         Args:
             tgt_ids: [B, T], beginning with the decoder's start id, or the prompt. With a cache: only the new tokens.
-            memory: What `encode` returned [B, S, D]; None for a decoder alone.
-            src_mask: What `source_mask` returned [B, 1, 1, S]; None, where nobody taps, if nothing is padding.
+            memory: What `encode` returned [B, S, D]; None for a decoder-only model.
+            src_mask: What `source_mask` returned [B, 1, 1, S]; None if nothing is padding and there is no tap.
             tap: Sees the sites `decoder.*`.
             cache: Keys and values of earlier calls; extended in place.
 
@@ -253,7 +253,7 @@ class Transformer(nn.Module):
         return self.decoder(tgt_ids, self.target_table, memory, mask, src_mask, tap=tap, cache=cache)
 
     def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-        """The last vectors [..., D] -> logits [..., V]: of the next piece, or with an MLM head of the token's own."""
+        """The last vectors [..., D] -> logits [..., V] of the next piece, or with an MLM head of the token's own."""
         if self.mlm_head is not None:
             hidden = self.mlm_head(hidden, tap=tap.child("mlm_head"))
         if self.config.output_scale != 1.0:
@@ -264,15 +264,15 @@ class Transformer(nn.Module):
     def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """Teacher forcing: logits after every target token, in one pass.
 
-        A stack that the model does not have takes no notice of its ids.
+        Ids of a stack that the model does not have are ignored.
 
         Args:
             src_ids: What the encoder reads [B, S].
             tgt_ids: What the decoder reads [B, T], beginning with its start id, or with the prompt.
 
         Returns:
-            Logits [B, T, V]; row t is the score of the piece that follows `tgt_ids[:, : t + 1]`. An encoder alone
-            gives its memory [B, S, D], or with an MLM head logits [B, S, V] of the piece at each token.
+            Logits [B, T, V]; row t scores the piece that follows `tgt_ids[:, : t + 1]`. An encoder-only model returns
+            its memory [B, S, D], or with an MLM head logits [B, S, V] of the piece at each token.
         """
         memory, src_mask = None, None
         if self.anatomy.reads:

@@ -1,14 +1,14 @@
-"""Beam search: keep the few best beginnings instead of one.
+"""Beam search: keep the few best partial outputs instead of one.
 
-Each round extends every beginning that is still open by every piece, keeps the `size` best of them and sets aside
-those that end. Hypotheses are compared by log-probability divided by a length penalty, because every further piece
-makes a sequence less probable.
+Each round extends every open hypothesis by every piece, keeps the `size` best and sets aside those that end.
+Hypotheses are compared by log-probability divided by a length penalty, because every further piece makes a sequence
+less probable.
 
 Source: Wu et al., "Google's Neural Machine Translation System" (2016), section 7, for the length penalty.
 
-A sentence that no open hypothesis can improve any more leaves the batch; most are done long before the last one.
+A sentence that no open hypothesis can improve any more leaves the batch; most finish long before the last one.
 
-Shapes: B sentences that are still searched, K beams a sentence, V target vocabulary. The model sees B * K rows.
+Shapes: B sentences that are still searched, K beams per sentence, V target vocabulary. The model sees B * K rows.
 """
 
 import math
@@ -28,8 +28,8 @@ class Hypothesis:
 
     ids: tuple[int, ...]  # its pieces, the end piece included if it has ended
     log_prob: float  # its log-probability under the model, in nats
-    # What hypotheses are ordered by: `log_prob`, with a repetition penalty lowered by it, divided by the length
-    # penalty.
+    # What hypotheses are ordered by: `log_prob`, lowered by a repetition penalty if there is one, divided by the #
+    # length penalty.
     score: float
     ended: bool  # whether it ends with the end piece; if not, the length limit cut it
 
@@ -45,7 +45,7 @@ class BeamStep:
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What one round weighed, for whoever watches a search."""
+    """What one round compared, for a caller that watches the search."""
 
     index: int  # the round, from 0
     sentences: tuple[int, ...]  # which sentences of the batch its B rows are of
@@ -75,10 +75,10 @@ def beam_search(
     forced: Sequence[Sequence[int]] | None = None,
     watch: Watch | None = None,
 ) -> Iterator[BeamStep]:
-    """Search each sentence of a batch, a row each of a new prefix; the last step, one a round, holds the result.
+    """Search each sentence of a batch, one row each of a new prefix; the last step, one per round, has the result.
 
-    `size` is K, `alpha` the strength of the length penalty, `max_new` counts the end piece. What is forced is what
-    every hypothesis of a sentence must begin with. `watch` is told what each round weighed, before it is over.
+    `size` is K, `alpha` the strength of the length penalty, `max_new` counts the end piece. Every hypothesis of a
+    sentence begins with its forced pieces. `watch` is called with what each round compared, before the round ends.
     """
     beams = _Beams(prefix, size, alpha, max_new)
     for index in range(max_new):

@@ -1,7 +1,7 @@
-"""The maps of a run that kept none: made again by one more pass over it, and only one layer at a time in memory.
+"""The maps of a run that kept none: computed again by one more pass, with only one layer at a time in memory.
 
-The pass computes every attention as the run's own recording pass did, whoever is looked at: a layer's maps are the
-same to the last bit as those of a run that keeps them all. It ends where the last layer that is asked for was seen.
+The pass computes every attention as the run's own recording pass did, whichever layers are asked for: a layer's maps
+are the same to the last bit as in a run that keeps them all. It ends after the last layer that was asked for.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,11 +34,11 @@ def each_layer(
     layers: Sequence[int] | None = None,
     tap: Tap = NO_TAP,
 ) -> list[_Result]:
-    """Do some work with the maps [head, query, key] of one layer after another, or of those named, from 0.
+    """Call `work` with the maps [head, query, key] of each layer in order, or of the layers named, from 0.
 
-    `work` makes of a layer's maps and its place what is kept of them, and is called in order. If the trace keeps its
-    maps, nothing is computed again. `tap` is what the run was given beside its query. A QueryError says that the
-    trace is of another checkpoint, or that the model has no such attention or layer.
+    `work` takes a layer's maps and its number, and returns what is kept. If the trace keeps its maps, nothing is
+    computed again. `tap` is the tap that the run had besides its query. A QueryError says that the trace is of
+    another checkpoint, or that the model has no such attention or layer.
     """
     wanted = range(len(trace.maps(kind))) if layers is None else layers
     for layer in wanted:

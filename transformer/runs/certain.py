@@ -1,13 +1,13 @@
-"""Whether what was decoded in company is what a run alone would have chosen, whatever the rounding.
+"""Whether an output decoded in a batch is what a run alone would have written, whatever the rounding.
 
-Several sentences that are decoded as one batch are summed in another order than each by itself, so that a
-log-probability differs in its last digits. That changes a choice only where two pieces were nearly equal. The
-recording pass, which every run makes alone, knows how near they were: if each choice of the output is its best piece,
-and by more than rounding can move, then decoding alone, step by step, writes the same output.
+A batch sums in another order than a single sentence, so log-probabilities differ in their last digits. That changes a
+choice only where two pieces were nearly equal. The recording pass, which every run makes alone, knows how near they
+were: if each choice of the output is the best piece by more than rounding can move, decoding alone, step by step,
+writes the same output.
 
-For sampling the numbers that are drawn are fixed by the seed. A piece with probability p arrives after an exponential
-time of rate p, and the first to arrive is drawn (see `transformer.runs.decoding.race`). So the same is asked of these
-scores, and that the last piece that top-k and top-p keep and the first that they leave out are far enough apart.
+For sampling, the seed fixes the numbers that are drawn. A piece with probability p arrives after an exponential time
+of rate p, and the first to arrive is drawn (see `transformer.runs.decoding.race`). So these scores must pass the same
+test, and the last piece that top-k and top-p keep must be far enough from the first that they leave out.
 
 Shapes: T steps, V target vocabulary.
 """
@@ -36,10 +36,10 @@ def certain(
     n_forced: int = 0,
     growth: float = 1.0,
 ) -> bool:
-    """Whether decoding alone, greedily or by sampling, surely chooses these ids, which were decoded in company.
+    """Whether decoding alone, greedily or by sampling, surely chooses these ids, which were decoded in a batch.
 
-    `log_probs` is what the choices go by [T, V], of the recording pass, which has read these ids. Banned pieces are
-    never chosen, and the first were not chosen but forced. `growth` is by how much rules of decoding multiply
+    `log_probs` are the scores of the choices [T, V], from the recording pass that read these ids. Banned pieces are
+    never chosen, and the first pieces may be forced. `growth` is the factor by which rules of decoding multiply
     rounding.
     """
     log_probs = ban(log_probs.clone(), banned)

@@ -1,4 +1,4 @@
-"""Carries out the interventions of a query: a tap for the model, and other ids for it to read."""
+"""Carry out the interventions of a query: a tap for the model, and changed ids for it to read."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from transformer.runs.source import read_source
 
 
 def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
-    """The tap that carries out all of them, in order; a ChangeError if one makes no sense in the model."""
+    """The tap that carries out all interventions, in order; a ChangeError if one makes no sense in the model."""
     parameter, other = checkpoint.model.get_parameter, partial(_other, checkpoint)
     return tap_of(
         *(
@@ -30,7 +30,7 @@ def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
 
 
 def tap_of_run(checkpoint: Runnable, query: Query, tap: Tap = NO_TAP) -> Tap:
-    """The tap that a run was made with, then one that it was given; a QueryError if it is of another checkpoint."""
+    """The tap of a run's interventions, then the one given; a QueryError if the run is of another checkpoint."""
     if query.checkpoint != checkpoint.content_hash:
         raise QueryError(
             "this run was made with a checkpoint other than {model}; make a new run.", model=checkpoint.name

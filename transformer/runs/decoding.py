@@ -1,8 +1,8 @@
 """Decoding: choosing the target one piece at a time.
 
-A `Prefix` is what has been written so far, for every row of a batch; it gives the log-probabilities of the next
-piece. `greedy` and `sample` are generators: each round asks the prefix, chooses one piece a row, yields a
-`DecodeStep` and goes on until every row has ended or the limit is reached. Beam search is in `transformer.runs.beam`.
+A `Prefix` is the output so far, for every row of a batch; it computes the log-probabilities of the next piece.
+`greedy` and `sample` are generators: each round asks the prefix, chooses one piece per row and yields a `DecodeStep`,
+until every row has ended or the limit is reached. Beam search is in `transformer.runs.beam`.
 
 Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
 """
@@ -27,20 +27,20 @@ class DecodeStep:
     """One round of decoding."""
 
     index: int  # the round, from 0; it chose target piece `index`
-    ids: tuple[int, ...]  # the id that each row chose; what fills a batch in rows that had ended before
-    log_probs: tuple[float, ...]  # its log-probability under the model, in nats; 0 in rows that had ended before
+    ids: tuple[int, ...]  # the id that each row chose; the filling id in rows that had already ended
+    log_probs: tuple[float, ...]  # its log-probability under the model, in nats; 0 in rows that had already ended
     finished: tuple[bool, ...]  # whether each row has ended by now
 
 
 class Prefix:
-    """The target so far in every row, and what the model needs to go on.
+    """The target so far in every row, and what the model needs to continue it.
 
-    It begins with the start piece, or for a decoder alone with the prompt. The source ids [B, S] are padded, but
-    prompts of a decoder alone have one length. A new `KVCache` is filled as the prefix grows. Without one, and with a
-    tap that is not causal, every prefix is computed afresh: what was computed for a token may be another one when
-    there are more. `memory` is what the encoder made of the source, if it has read it already. What is insisted on
-    every row writes at these places of its output, from 0. A QueryError says that the model has no decoder, or that
-    prompts are of different lengths.
+    It begins with the start piece, or in a decoder-only model with the prompt. The source ids [B, S] are padded, but
+    prompts of a decoder-only model have one length. A new `KVCache` is filled as the prefix grows. Without one, and
+    with a tap that is not causal, every prefix is computed again, because further tokens may change the values of a
+    token. `memory` is the encoder's output, if it has read the source already. `insisted` has the pieces that every
+    row writes at these places of its output, from 0. A QueryError says that the model has no decoder, or that prompts
+    have different lengths.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Prefix:
         return self.ids[:, self.n_prompt :]
 
     def next_log_probs(self) -> Tensor:
-        """Log-probabilities of the next piece [B, V], in nats, and in `log_sums` what they lack to the logits [B]."""
+        """Log-probabilities of the next piece [B, V], in nats; `log_sums` [B] is logits minus these."""
         n_past = self.cache.length if self.cache is not None else 0
         hidden = self.model.decode(
             self.ids[:, n_past:], self.memory, self.src_mask, tap=self.tap, cache=self.cache
@@ -118,7 +118,7 @@ Choose = Callable[[Tensor], Tensor]  # what a choice goes by [B, V] -> chosen id
 
 
 def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | None = None) -> Iterator[DecodeStep]:
-    """Take the most probable piece each time; what is forced is what each row must begin with."""
+    """Choose the most probable piece each time; each row begins with its forced pieces."""
     return _rounds(prefix, lambda log_probs: log_probs.argmax(dim=-1), max_new, forced)
 
 
@@ -132,9 +132,9 @@ def sample(
     seeds: Sequence[int],
     forced: Sequence[Sequence[int]] | None = None,
 ) -> Iterator[DecodeStep]:
-    """Draw each piece from the model's distribution, reshaped by `sampling_distribution`; the rest is as in `greedy`.
+    """Draw each piece from the model's distribution, reshaped by `sampling_distribution`; otherwise as `greedy`.
 
-    Each row has a seed and a generator of its own, so what a row draws does not depend on the rest of the batch.
+    Each row has its own seed and generator, so what a row draws does not depend on the rest of the batch.
     """
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
@@ -147,10 +147,10 @@ def sample(
 
 
 def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
-    """The distribution that sampling draws from, of log-probabilities [..., V].
+    """The distribution that sampling draws from, computed from log-probabilities [..., V].
 
-    A temperature below 1 sharpens, above 1 flattens. Top-k then keeps only the k most probable pieces (0: all), and
-    top-p of these only the fewest whose probabilities reach p together (1: all).
+    A temperature below 1 sharpens, above 1 flattens. Top-k then keeps only the k most probable pieces (0: all). Of
+    these, top-p keeps only the fewest whose probabilities together reach p (1: all).
 
     Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
     """
@@ -169,10 +169,10 @@ def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, 
 
 
 def race(probs: Tensor, generator: torch.Generator) -> Tensor:
-    """The scores of one draw [V]: the piece with the highest is drawn, each as often as its probability says.
+    """The scores of one draw [V]: the piece with the highest is drawn, with the probability of the piece.
 
     A piece of probability p arrives after a random time with mean 1 / p, exponentially distributed; the first wins.
-    `torch.multinomial` draws in the same way; here one sees how near the second came.
+    `torch.multinomial` draws in the same way; here the scores also show how close the second was.
     """
     return probs / torch.empty_like(probs).exponential_(1, generator=generator)
 
@@ -208,7 +208,7 @@ def _force(ids: Tensor, forced: Sequence[Sequence[int]] | None, index: int) -> T
 
 
 def collect(steps: Iterator[DecodeStep]) -> list[list[int]]:
-    """Run a generator to its end and gather each row's ids, without the padding after its end."""
+    """Run a generator to its end and collect each row's ids, without the padding after its end."""
     rows: list[list[int]] = []
     ended: tuple[bool, ...] = ()
     for step in steps:

@@ -1,6 +1,6 @@
-"""What is read off distributions over the vocabulary: of one step, for the records of a trace, and of given pieces.
+"""Numbers computed from distributions over the vocabulary: those in a step's record, and losses of given pieces.
 
-Logits are V wide, so those of many rows are made for a few at a time.
+Logits are V wide, so they are computed for a few rows at a time.
 
 Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
 """
@@ -29,14 +29,14 @@ def best(log_probs: np.ndarray, k: int) -> list[int]:
 
 
 def entropy(log_probs: np.ndarray) -> float:
-    """Entropy of one distribution [V] in bits, from 0; a piece of probability 0 adds nothing."""
+    """Entropy of one distribution [V] in bits, at least 0; a piece of probability 0 adds nothing."""
     precise = log_probs.astype(np.float64)
     probs = np.exp(precise)
     return abs(float((probs * np.where(probs > 0, precise, 0.0)).sum()) / np.log(2))
 
 
 def drawn_from(scores: np.ndarray, how: Decoding) -> np.ndarray | None:
-    """The distribution [V] that sampling draws from, given what its choice goes by; None if nothing is drawn."""
+    """The distribution [V] that sampling draws from, computed from the step's scores; None if nothing is drawn."""
     if not isinstance(how, Sampling):
         return None
     return sampling_distribution(
@@ -45,7 +45,7 @@ def drawn_from(scores: np.ndarray, how: Decoding) -> np.ndarray | None:
 
 
 def change(log_prob: float, score: float) -> RuleChange | None:
-    """What the rules of a model made of a log-probability; None if nothing."""
+    """How a model's rules changed a log-probability: closed, lowered or raised; None if they did not."""
     if score == log_prob:
         return None
     if score == -np.inf:
@@ -67,7 +67,7 @@ def losses_of(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:
 
 
 def ranks_of(log_probs: Tensor, ids: Tensor) -> Tensor:
-    """The place of a piece [n] among all of its row [n, V], 1 for the most probable; ties go by id."""
+    """The rank of a piece [n] among all pieces of its row [n, V], 1 for the most probable; ties go by id."""
     own = log_probs.gather(1, ids[:, None])  # [n, 1]
     before = torch.arange(log_probs.size(1)) < ids[:, None]
     return (log_probs > own).sum(dim=1) + ((log_probs == own) & before).sum(dim=1) + 1

@@ -1,11 +1,10 @@
-"""Say where a model first computed what is not finite (NaN or infinite).
+"""Find the site where a model first computed a value that is not finite (NaN or infinite).
 
-Looking at every value would cost as much as the model itself. So a pass is looked at only where it ends, in what was
-recorded or in the logits; if that is not finite, the pass is made once more and every site is looked at, in the order
-of the computation.
+Checking every value would cost as much as the model itself. So only the end of a pass is checked: what was recorded,
+or the logits. If that is not finite, the pass is repeated and every site is checked, in the order of the computation.
 
-A tap may put in what is not finite on purpose: -inf into scores closes them. Such a value is not the model's; what
-the model makes of it is.
+A tap may put in infinite values on purpose: -inf closes a score. Such a value is not counted, but what the model
+computes from it is.
 """
 
 import math
@@ -22,10 +21,10 @@ Pass = Callable[[Tap], object]
 
 
 def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
-    """Refuse a pass, made with this tap, in which the model computed what is not finite.
+    """Refuse a pass, made with this tap, in which the model computed a value that is not finite.
 
-    If a recorded value is not finite, the pass is made once more; the NotFiniteError names the first site where it
-    was not the tap that made it so.
+    If a recorded value is not finite, the pass is repeated; the NotFiniteError names the first site where the model,
+    not the tap, caused it.
     """
     if not all(_is_finite(value) for value in values):
         site = first_site(again, tap=tap)
@@ -34,7 +33,7 @@ def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
 
 
 def first_site(again: Pass, *, tap: Tap) -> str | None:
-    """The first site at which the model computes what is not finite; None if only the tap put it there."""
+    """The first site where the model computes a value that is not finite; None if only the tap put it there."""
     found, suspect = list[str](), torch.tensor(False)
 
     def search(site: str, value: Tensor) -> None:  # before the taps: what the model computed

@@ -1,8 +1,8 @@
-"""What a user asks for: everything that decides a result, and nothing else.
+"""What a user asks for: everything that determines a result, and nothing else.
 
-A `Query` is frozen and hashable, so a result can be cached by it, compared with the result of another query, linked
-to and replayed. It goes to JSON and back unchanged. Settings are checked here; whether the source and the forced
-pieces fit a checkpoint is checked when the query is run.
+A `Query` is frozen and hashable, so its result can be cached, linked to, replayed and compared with another's. It
+goes to JSON and back unchanged. Settings are checked here. Whether the source and the forced pieces fit a checkpoint
+is checked when the query is run.
 """
 
 import json
@@ -26,15 +26,15 @@ MAX_SEED = 2**32 - 1
 
 @dataclass(frozen=True)
 class Greedy:
-    """Take the most probable piece each time."""
+    """Choose the most probable piece each time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beam:
-    """Keep the best beginnings."""
+    """Keep the best partial outputs."""
 
     size: int = 4  # beams, 1 to 16
-    length_penalty: float = 0.6  # the exponent of the length penalty, 0 (none) to 2; higher prefers longer outputs
+    length_penalty: float = 0.6  # the exponent of the length penalty, 0 (none) to 2; higher favours longer outputs
 
     def __post_init__(self) -> None:
         _check_int(say("beam size"), self.size, 1, MAX_BEAM)
@@ -47,7 +47,7 @@ class Sampling:
 
     temperature: float = 1.0  # 0.05 to 5; below 1 sharpens the distribution, above 1 flattens it
     top_k: int = 0  # draw only from the k most probable pieces; 0 for all
-    top_p: float = 1.0  # draw only from the fewest pieces that reach this probability together; 1 for all
+    top_p: float = 1.0  # draw only from the fewest pieces that together reach this probability; 1 for all
     seed: int = 0  # decides what is drawn: the same query gives the same result (see `transformer.runs.running.run`)
 
     def __post_init__(self) -> None:
@@ -72,10 +72,10 @@ class Query:
     checkpoint: str  # content hash of the checkpoint it is for
     source: str  # the sentence, at most 4,000 characters; kept in Unicode form NFC (see `check_source`)
     decoding: Decoding = field(default_factory=Greedy)  # how pieces are chosen
-    max_new: int = 128  # most pieces to write, the end piece included, 1 to 512; the model's own limit comes on top
+    max_new: int = 128  # most pieces to write, end piece included, 1 to 512; the model's own limit applies too
     forced: tuple[int, ...] = ()  # ids that the output must begin with
-    hypothesis: int = 0  # which of beam search's results is looked at, from 0; 0 for the other ways of decoding
-    interventions: tuple[Intervention, ...] = ()  # what is changed inside the model meanwhile, in order
+    hypothesis: int = 0  # which result of beam search is the output, from 0; 0 for the other ways of decoding
+    interventions: tuple[Intervention, ...] = ()  # changes inside the model during the run, in order
 
     def __post_init__(self) -> None:
         found = self.checkpoint
@@ -106,7 +106,7 @@ class Query:
         object.__setattr__(self, "interventions", checked(self.interventions))
 
     def to_json(self) -> str:
-        """The query as one line of JSON; without interventions it is as it was before there were any."""
+        """The query as one line of JSON; without interventions, in the format from before they existed."""
         kind = next(name for name, cls in _DECODINGS.items() if isinstance(self.decoding, cls))
         record = asdict(self) | {"version": QUERY_VERSION, "decoding": {**asdict(self.decoding), "kind": kind}}
         changes = [intervention.to_record() for intervention in self.interventions]
@@ -119,7 +119,7 @@ class Query:
         """Read what `to_json` wrote.
 
         Raises:
-            QueryError: The text is no such JSON, or of another version, or a value is refused.
+            QueryError: The text is not such JSON, has another version, or a value is refused.
         """
         try:
             record: dict[str, Any] = json.loads(text)
@@ -140,7 +140,7 @@ class Query:
 
 
 def check_source(source: str) -> str:
-    """The source in form NFC, `?` for half a surrogate pair; a QueryError if it is no text, or too long."""
+    """The source in form NFC, `?` for half a surrogate pair; a QueryError if it is not text, or too long."""
     if not isinstance(source, str):
         raise QueryError("the source must be text, not {kind}.", kind=type(source).__name__)
     return _composed(
@@ -155,7 +155,7 @@ def check_source(source: str) -> str:
 
 
 def check_reference(reference: str) -> str:
-    """A right output likewise."""
+    """A reference, checked in the same way."""
     if not isinstance(reference, str):
         raise QueryError("the reference must be text, not {kind}.", kind=type(reference).__name__)
     return _composed(

@@ -1,8 +1,8 @@
-"""What a run records, what its recording pass saw of a batch, and the traces that come of it.
+"""What a run records, what its recording pass saw of a batch, and the traces made from that.
 
-Maps of a long text would be more than a server has room for. A run that lets its maps go computes every attention
-as one that keeps them, so that all its other numbers are the same to the last bit; `transformer.runs.by_layer` makes
-them again, one layer at a time.
+Maps of a long text can be too large for a server. A run that drops its maps computes every attention like one that
+keeps them, so all its other numbers are the same to the last bit. `transformer.runs.by_layer` computes the maps
+again, one layer at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ class Sites:
     """The sites of one pass."""
 
     recorded: tuple[str, ...]  # names or patterns of what is kept
-    passed: tuple[str, ...]  # of what is computed as if it were kept, looked at whether it is finite, and let go
+    passed: tuple[str, ...]  # of what is computed as if kept, checked to be finite, and dropped
 
     def kept(self, seen: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What an earlier pass recorded, without maps if this one lets them go."""
+        """What an earlier pass recorded, without maps if this one drops them."""
         return {site: value for site, value in seen.items() if not self.passed or not site.endswith(".weights")}
 
 
@@ -44,11 +44,11 @@ class Keeping:
 
     config: ModelConfig  # of the model
     maps: bool = True  # whether attention weights are computed at all
-    # Most memory for the maps of one run; one with more keeps none. None: it keeps them all.
+    # Most memory for the maps of one run, which keeps none if they need more. None: it keeps them all.
     most_bytes: int | None = None
 
     def sites(self, n_source: int, n_target: int) -> Sites:
-        """The sites of a pass over so many tokens of the source and of the output; 0 where none are known yet."""
+        """The sites of a pass over this many tokens of the source and the output; 0 where not known yet."""
         own_masks = ["decoder.*.self_attn.mask"] * bool(self.config.windows)
         logits = ["logits"] * anatomy(self.config).writes
         always = ("*.0.*_attn.mask", *own_masks, *logits)

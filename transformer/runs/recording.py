@@ -1,15 +1,15 @@
 """Read a finished output once more and record what happens.
 
-**One pass holds every step.** Under a causal mask what a decoder computes for a token depends on nothing after it,
-so a single teacher-forced pass over the whole output gives in row t what the step saw that read t + 1 tokens.
+**One pass shows every step.** Under a causal mask, what a decoder computes for a token depends on no later token. So
+row t of a single teacher-forced pass over the whole output is what the step with t + 1 tokens saw.
 
-A tap may break that: values that are averaged over tokens, or a mask that is taken away, are different with every
-further token. Then each prefix is read by itself, as decoding did, and of each only its last row is kept: that row
-made the piece that was written, and one pass over the whole output never took place. So it is in all that is made of
-a run, maps, replay, comparisons, tables and saved files, and a note of the trace says it (`record.BY_STEPS`). A row
-of a prompt is read in the same way, as if the prompt ended there; what its map leaves closed is what came later.
+A tap may break that: values averaged over tokens, or a mask that was removed, change with every further token. Then
+each prefix is read alone, as in decoding, and only its last row is kept: that row wrote the piece, and no step ran
+one pass over the whole output. This holds for maps, replay, comparisons, tables and saved files, and a note of the
+trace says so (`record.BY_STEPS`). A row of a prompt is read in the same way, as if the prompt ended there; its map
+leaves later tokens closed.
 
-What is recorded is finite, or an error names the first site that is not (see `transformer.runs.finite`).
+Recorded values are finite, or an error names the first site that is not (see `transformer.runs.finite`).
 
 Shapes: B batch rows, S source tokens, T target tokens.
 """
@@ -34,8 +34,8 @@ def read_source(
 ) -> tuple[Tensor | None, dict[str, Tensor]]:
     """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder.
 
-    What `passed` names is computed as if it were recorded, looked at whether it is finite, and let go. A QueryError
-    says that the memory or a recorded value is not finite.
+    Sites in `passed` are computed as if recorded, checked to be finite, and dropped. A QueryError says that the
+    memory or a recorded value is not finite.
     """
     if not model.anatomy.reads:
         return None, {}
@@ -65,8 +65,8 @@ def read_target(
 ) -> dict[str, Tensor]:
     """Read an output [B, T] with the tap that it was decoded with, and record; nothing without a decoder.
 
-    Row t of each value is what the step saw that read t + 1 tokens. Memory and mask are as `Transformer.decode` takes
-    them, the rest as in `read_source`.
+    Row t of each value is what the step with t + 1 tokens saw. Memory and mask are those of `Transformer.decode`; the
+    rest is as in `read_source`.
     """
     if not model.anatomy.writes:
         return {}
@@ -89,7 +89,7 @@ def read_target(
 
 
 def alone(site: str, value: Tensor) -> np.ndarray:
-    """The value of the one run of a batch; the position vectors have no batch axis."""
+    """The value of the only run in a batch; position vectors have no batch axis."""
     return (value if site.endswith("embedding.positions") else value[0]).numpy()
 
 

@@ -1,7 +1,7 @@
-"""Look at a finished run more closely: one more pass over it that records whatever sites are named.
+"""Look at a finished run more closely: one more pass over it that records the sites you name.
 
-A trace keeps weights and masks; queries, keys, values, scores and all the rest are made again when somebody looks at
-them, as they would take many times the memory.
+A trace keeps weights and masks. Queries, keys, values, scores and the rest would take many times the memory, so they
+are computed again when somebody looks at them.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from transformer.runs.trace import Trace
 def replay(checkpoint: Runnable, trace: Trace, sites: Sequence[str], *, tap: Tap = NO_TAP) -> dict[str, np.ndarray]:
     """Read a finished run once more, with its interventions, and record sites.
 
-    They are names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`; each value is as
-    `SITES` has it, without the batch axis, float32 or of masks bool. Row `trace.row_of(t)` of a decoder site is what
-    step t saw. `tap` is what the run was given beside its query. A QueryError says that the trace is of another
-    checkpoint, that a pattern matches no site, or that the model computes what is not finite there.
+    Sites are names or patterns of `transformer.tap.sites`, such as `"decoder.*.cross_attn.queries"`. Each value has
+    the axes of `SITES` without the batch, in float32, masks in bool. Row `trace.row_of(t)` of a decoder site is what
+    step t saw. `tap` is the tap that the run had besides its query. A QueryError says that the trace is of another
+    checkpoint, that a pattern matches no site, or that the model computes a value that is not finite.
     """
     model, src_ids = checkpoint.model, torch.tensor([trace.src_ids])
     tap = tap_of_run(checkpoint, trace.query, tap)

@@ -1,4 +1,4 @@
-"""What records of arrays have in common: many sessions look at one, and a cache asks how large it is."""
+"""What records of arrays have in common: many sessions share one, and a cache asks for its size."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Arrays:
-    """A frozen record whose arrays nobody may write to: they are its fields, or values of mappings that are."""
+    """A frozen record with read-only arrays, in its fields or in mappings in its fields."""
 
     def __post_init__(self) -> None:
         for array in _arrays(self):

@@ -1,14 +1,14 @@
-"""What may be written at a place of an output, and what a choice goes by: the rules of a model's config.
+"""What may be written at a place of an output, and the scores behind a choice: the rules of a model's config.
 
-A rule closes pieces or changes how a piece is scored, and never the model's own log-probabilities, which a run keeps
-beside. In this order, each over what the one before it left:
+A rule closes pieces or changes their scores. It never changes the model's own log-probabilities, which a run keeps
+separately. The rules apply in this order, each to the result of the one before:
 
-    repetition penalty   logit z of a piece that stands in the text: z / c above 0, z c below
-    runs of n pieces     a piece is closed that would complete one which stands in the text
-    banned               ids, and the last of a run of ids whose others the text ends with
+    repetition penalty   logit z of a piece that is in the text: z / c above 0, z c below
+    runs of n pieces     a piece is closed if it would complete one that is in the text
+    banned               ids, and the last id of a run if the text ends with the others
     too short            the ends are closed
-    the last place       all but the forced end is closed
-    insisted             where a change of the run insists on a piece, all others are closed
+    the last place       all but the forced end are closed
+    insisted             if a change of the run insists on a piece, all others are closed
 
 Source: `transformer.model.config_writing` names it; the order is that of transformers 5.23, whose greedy outputs the
 tests compare.
@@ -45,14 +45,14 @@ class Rules:
 
     @property
     def any(self) -> bool:
-        """Whether a choice depends on what stands before it, or on its place."""
+        """Whether a choice depends on the text before it, or on its place."""
         return self.config.has_rules or bool(self.insisted)
 
     def scores(self, log_probs: Tensor, text: Sequence[int], log_sum: float) -> Tensor:
-        """What a choice goes by [V]: the model's own log-probabilities, some lowered, and -inf for a closed piece.
+        """The scores of a choice [V]: the model's own log-probabilities, some lowered, and -inf for a closed piece.
 
-        They need not sum to 1. The text is the start piece or the prompt, and what is written so far; `log_sum` is
-        what the log-probabilities lack to the logits.
+        Their probabilities need not sum to 1. The text is the start piece or the prompt, then the output so far;
+        `log_sum` is logits minus log-probabilities.
         """
         config, own = self.config, log_probs.clone()
         if config.repetition_penalty != 1.0:
@@ -64,7 +64,7 @@ class Rules:
         return own
 
     def only_at(self, place: int) -> int | None:
-        """The only piece that can be chosen at a place of the output, from 0: insisted on, or the forced end."""
+        """The only piece that can be chosen at a place of the output, from 0: one insisted on, or the forced end."""
         if place in self.insisted:
             return self.insisted[place]
         return self.config.forced_end_id if place == self.most - 1 else None
@@ -98,7 +98,7 @@ def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
 
 
 def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequence[Rules]) -> Tensor:
-    """What the choices of a batch go by [B, V]: the log-probabilities themselves, changed, if only ids are banned."""
+    """The scores of a batch's choices [B, V]; if only ids are banned, the log-probabilities, changed in place."""
     if not rules[0].any:
         return ban(log_probs, rules[0].config.never_written)
     rows = zip(log_probs, texts.tolist(), log_sums.tolist(), rules, strict=True)
@@ -106,7 +106,7 @@ def scores_of(log_probs: Tensor, texts: Tensor, log_sums: Tensor, rules: Sequenc
 
 
 def check_open(scores: Tensor) -> Tensor:
-    """See that in every row [B, V] a piece is left to choose; a QueryError if in one all are closed."""
+    """Check that every row [B, V] has a piece left to choose; a QueryError if all pieces of a row are closed."""
     if bool((scores.amax(dim=-1) == -torch.inf).any()):
         raise QueryError(
             "At one step, the rules in this model's config (no_repeat_ngram, banned_ids, min_length and others) "

@@ -8,7 +8,7 @@ from transformer.text.tokenizer import AnyTokenizer
 
 
 class Scorable(Protocol):
-    """What can be computed with: a model and what splits its texts."""
+    """A model and its tokenizers."""
 
     @property
     def model(self) -> Transformer:
@@ -16,11 +16,11 @@ class Scorable(Protocol):
 
     @property
     def src_tokenizer(self) -> AnyTokenizer:
-        """Of the source."""
+        """The tokenizer of the source."""
 
     @property
     def tgt_tokenizer(self) -> AnyTokenizer:
-        """Of the target."""
+        """The tokenizer of the target."""
 
 
 class Runnable(Scorable, Protocol):
@@ -32,7 +32,7 @@ class Runnable(Scorable, Protocol):
 
     @property
     def content_hash(self) -> str:
-        """What queries name it by."""
+        """The hash by which queries name it."""
 
     @property
     def config(self) -> ModelConfig:

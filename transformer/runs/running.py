@@ -38,20 +38,21 @@ def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP, pause: Pause =
     """Run one query.
 
     Args:
-        checkpoint: What to run it on; many threads may share it.
-        tap: Sees or changes values in every call of the model, after the query's own interventions. Whoever keeps
-            traces by their query leaves it out: the query does not know of it.
-        pause: Called between two rounds of decoding; what it does is no matter of this run.
+        checkpoint: The checkpoint to run it on; many threads may share it.
+        tap: Sees or changes values in every call of the model, after the query's own interventions. The query does
+            not contain it, so do not use it if you cache traces by their query.
+        pause: Called between two rounds of decoding.
 
     Returns:
-        The trace; equal queries on equal checkpoints give equal traces, as long as torch has as many threads: more of
-        them sum in another order, and numbers then differ by rounding (about 6e-6). The library takes as many as
-        torch has, the app one; `torch.set_num_threads(1)` before the run gives the app's numbers to the last bit.
+        The trace. Equal queries on equal checkpoints give equal traces if torch has the same number of threads:
+        another number sums in another order, and numbers then differ by rounding (about 6e-6). The library uses
+        torch's threads, the app one; `torch.set_num_threads(1)` before the run gives the app's numbers to the last
+        bit.
 
     Raises:
         QueryError: The query does not fit the checkpoint: it is for another one, its source is empty or too long, a
-            forced id is out of range, an intervention names what the model does not have, beam search found fewer
-            results than the one asked for, or the model computes what is not finite (the error names the first site).
+            forced id is out of range, the model lacks what an intervention names, beam search did not find the result
+            that was asked for, or the model computes a value that is not finite (the error names the first site).
     """
     return run_batch(checkpoint, [query], tap=tap, pause=pause)[0]
 
@@ -65,17 +66,17 @@ def run_batch(
     tap: Tap = NO_TAP,
     pause: Pause = go_on,
 ) -> tuple[Trace, ...]:
-    """Run several queries as one batch, the shorter sources and outputs padded.
+    """Run several queries as one batch; shorter sources and outputs are padded.
 
     Args:
-        queries: What to do, all with the same interventions.
-        maps: Keep attention weights. Without, the traces' maps are empty, [layer, head, 0, 0]: at 512 pieces they
+        queries: The queries, all with the same interventions.
+        maps: Keep attention weights. If False, the traces' maps are empty, [layer, head, 0, 0]: at 512 pieces maps
             are nearly all of a trace's memory.
-        tap: As in `run`; one that mixes tokens mixes in a batch's padding too.
+        tap: As in `run`; one that mixes tokens also mixes in a batch's padding.
         pause: As in `run`.
 
     Returns:
-        One trace a query, in order. Their maps and masks have the padded shape.
+        One trace per query, in order. Their maps and masks have the padded shape.
 
     Raises:
         QueryError: As `run`; or there is no query, or their interventions differ.
@@ -93,7 +94,7 @@ def run_batch(
 
 @dataclass(frozen=True)
 class Reading:
-    """Queries whose sources have been read: what is between the encoder and decoding."""
+    """Queries whose sources have been read: the state between the encoder and decoding."""
 
     checkpoint: Runnable  # what was asked for
     queries: Sequence[Query]  # what was asked for
@@ -106,7 +107,7 @@ class Reading:
     started: float  # when reading began
 
     def decode(self, pause: Pause = go_on, *, watch: Watch | None = None) -> list[Output]:
-        """Decode the rows that are decoded alike together; prompts only with others of their length."""
+        """Decode rows with the same settings together; prompts only with others of their length."""
         config = self.checkpoint.config
         if not anatomy(config).writes:
             return [Output(()) for _ in self.queries]
@@ -131,7 +132,7 @@ class Reading:
         return [outputs[row] for row in range(len(self.queries))]
 
     def finish(self, outputs: Sequence[Output]) -> tuple[Trace, ...]:
-        """Read the whole outputs once more, recording: the traces."""
+        """Read the whole outputs once more, record, and return the traces."""
         model, rows = self.checkpoint.model, tuple(zip(self.queries, self.sources, outputs, strict=True))
         read_ids = padded(
             [source.prompt_ids + output.ids[:-1] for _, source, output in rows], self.checkpoint.config.fill_id
@@ -154,7 +155,7 @@ def read(
     most_map_bytes: int | None = None,
     tap: Tap = NO_TAP,
 ) -> Reading:
-    """Read the sources of queries with equal interventions, recording; see `run_batch` and `Keeping`."""
+    """Read the sources of queries with equal interventions, and record; see `run_batch` and `Keeping`."""
     started = time.monotonic()
     tap = both(tap_for(queries[0].interventions, checkpoint), tap)
     sources = [read_source(checkpoint, query) for query in queries]
@@ -221,6 +222,6 @@ def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> Output:
 
 
 def padded(rows: Sequence[Sequence[int]], fill_id: int) -> Tensor:
-    """Rows of ids as one batch, the shorter ones filled up."""
+    """Rows of ids as one batch, with shorter ones filled up."""
     width = max(len(row) for row in rows)
     return torch.tensor([(*row, *([fill_id] * (width - len(row)))) for row in rows])

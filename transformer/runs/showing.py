@@ -1,4 +1,4 @@
-"""Ask for the pictures of a run. What draws them stands above this library, in `ui`, and is found when asked."""
+"""Ask for the pictures of a run. The code that draws them, in `ui`, is above this library and imported by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OfQuery(Protocol):
 
 
 class Shown(Protocol):
-    """What a notebook draws as the last line of a cell."""
+    """What a notebook draws if it is the last line of a cell."""
 
     def _repr_html_(self) -> str: ...
 
@@ -32,21 +32,21 @@ def show(trace: OfQuery, picture: str, view: Mapping[str, object]) -> Shown:
 
 
 def compare(left: OfQuery, right: OfQuery, picture: str = "step", **view: object) -> Shown:
-    """Two runs beside each other: for the last line of a cell. One stepper moves both.
+    """Two runs side by side, for the last line of a notebook's cell; one stepper moves both.
 
     Args:
         left: One run, a `Trace`; its checkpoint must still be open.
         right: The other run, of the same or of another checkpoint.
-        picture, **view: As of `Trace.show`, for both.
+        picture, **view: As in `Trace.show`, for both.
 
     Raises:
-        GlassformerError: As of `Trace.show`.
+        GlassformerError: As in `Trace.show`.
     """
     return drawing().compare(left, right, picture, view)
 
 
 def drawing() -> Any:
-    """The module that draws. Raises GlassformerError where the app is not installed beside this library."""
+    """The module that draws. Raises GlassformerError if the app is not installed with this library."""
     try:
         return import_module(_DRAWS)
     except ModuleNotFoundError as error:

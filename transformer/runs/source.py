@@ -1,4 +1,4 @@
-"""What a query asks for, as the model will read it: its source as ids, and the checks that need the checkpoint."""
+"""A query as the model will read it: its source as ids, and the checks that need the checkpoint."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ JOINER = "\u200d"  # holds the parts of an emoji together
 
 @dataclass(frozen=True)
 class Source:
-    """A query's source as the encoder will read it, or the decoder if it is alone."""
+    """A query's source as the encoder will read it, or in a decoder-only model the decoder."""
 
     text: str  # after the checkpoint's normalisation
     ids: tuple[int, ...]  # special pieces included
@@ -36,7 +36,7 @@ class Source:
 
 
 def no_piece(found: str) -> QueryError:
-    """The error for what no piece of a vocabulary stands for."""
+    """The error for text that a vocabulary has no piece for."""
     return QueryError(
         "The vocabulary has no piece for {found}, and no unknown piece to use instead. Leave this text out.",
         found=shown(found),

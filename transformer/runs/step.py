@@ -1,4 +1,4 @@
-"""What one decoding step, one decoder row and one of beam search's results are: records of a `Trace`."""
+"""Records of a `Trace`: one decoding step, one decoder row, and one result of beam search."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +19,7 @@ ROWS_BY_STEPS = say("each decoder row was computed at its own step")
 
 @dataclass(frozen=True)
 class RowLabel:
-    """What a decoder row reads and what it predicts; None where it is padding or what follows was given."""
+    """What a decoder row reads and what it predicts; None for padding, and where the next piece was given."""
 
     reads: str
     predicts: str | None
@@ -30,7 +30,7 @@ class RowLabel:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A piece that a step could choose."""
+    """A piece that a step could have chosen."""
 
     id: int  # which piece
     piece: str  # which piece
@@ -38,9 +38,9 @@ class Candidate:
     log_probability: float  # under the model, in nats
     sampling_probability: float | None  # in the distribution that sampling drew from; None unless the query samples
     # What the rules of the model's config do to it at this step: "closed", it could not be chosen; "lowered" or
-    # "raised", its score was; None: nothing.
+    # "raised", its score changed; None: nothing.
     rule: RuleChange | None
-    chosen: bool  # whether the output has it
+    chosen: bool  # whether it is in the output
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,21 +51,21 @@ class Step:
     label: RowLabel  # what its row reads and predicts
     candidates: tuple[Candidate, ...]  # the most probable pieces, best first; the chosen one is always among them
     entropy: float  # of the whole distribution, in bits
-    rank: int  # place of the chosen piece, 1 for the most probable
+    rank: int  # rank of the chosen piece, 1 for the most probable
     forced: bool  # whether the choice was forced, by the query or by the model
     # Weights over the decoder's tokens so far [layer, head, token]; [0, 0, 0] if no maps are kept.
     decoder_rows: np.ndarray
-    cross_rows: np.ndarray  # weights over the source [layer, head, source]; [0, 0, 0] for a decoder alone, too
+    cross_rows: np.ndarray  # weights over the source [layer, head, source]; [0, 0, 0] also for a decoder-only model
 
     @property
     def chosen(self) -> Candidate:
-        """The candidate that the output has."""
+        """The candidate that is in the output."""
         return next(c for c in self.candidates if c.chosen)
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """One of the results of beam search."""
+    """One result of beam search."""
 
     text: str
     ids: tuple[int, ...]

@@ -1,9 +1,9 @@
-"""A text that a model is to find probable, as the model reads it: its ids, and the checks that need the checkpoint.
+"""A text to be judged by a model, as the model reads it: its ids, and the checks that need the checkpoint.
 
-    an encoder and a decoder    the reference, then the end piece
-    a decoder alone             the reference as what follows the source; without one the source's own pieces
+    encoder-decoder    the reference, then the end piece
+    decoder-only       the reference as the continuation of the source; without one, the source's own pieces
 
-What a model's config forces at the beginning of every output stands before the reference and is not judged.
+The pieces that a model's config forces at the beginning of every output come before the reference and are not judged.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ Reference = str | Sequence[int] | None
 
 @dataclass(frozen=True)
 class Given:
-    """What a decoder is given to read, and what of it is judged."""
+    """What a decoder is given to read, and which part of it is judged."""
 
     source: Source  # what the encoder reads, or a decoder alone before the reference
     before: tuple[int, ...]  # what the decoder reads before the first piece that is judged
@@ -34,12 +34,12 @@ class Given:
 
 
 def read_given(checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None) -> Given:
-    """Turn a query's source and a reference into ids; what the query says of decoding has no part in this.
+    """Turn a query's source and a reference into ids; the query's way of decoding does not matter.
 
-    The end piece after the reference is judged, too, if so said, and else of a model with an encoder, whose outputs
-    end. A QueryError says that the model writes nothing, that the source is refused as by
-    `transformer.runs.running.run`, or that the reference is missing where one is needed, empty, too long, or holds
-    what is no piece.
+    `with_end` says whether the end piece after the reference is judged, too; None: only in a model with an encoder,
+    whose outputs end. A QueryError says that the model writes nothing, that the source is refused as by
+    `transformer.runs.running.run`, or that the reference is missing but needed, empty, too long, or contains
+    something that is not a piece.
     """
     config, parts = checkpoint.config, anatomy(checkpoint.config)
     if not parts.writes:

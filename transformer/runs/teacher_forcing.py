@@ -1,13 +1,13 @@
-"""How probable a model finds a text that is given: teacher forcing, piece by piece.
+"""How probable a model finds a given text: teacher forcing, piece by piece.
 
-The decoder reads the right pieces, whatever it would have written itself, and is asked at each place for the next
-one. Under a causal mask one pass answers for all places; with a tap that is not causal each beginning is read by
-itself, as `transformer.runs.recording` does.
+The decoder reads the right pieces, whatever it would have written itself, and predicts the next one at each place.
+Under a causal mask one pass does this for all places. With a tap that is not causal each prefix is read alone, as in
+`transformer.runs.recording`.
 
     loss          -ln p of the right piece, in nats
-    rank          its place among all pieces, 1 for the most probable; ties go by id
-    own choice    what greedy decoding would write there after what stands before, by the rules of the model's config
-    perplexity    e to the power of the mean loss: as unsure as between so many pieces alike
+    rank          its rank among all pieces, 1 for the most probable; ties go by id
+    own choice    what greedy decoding would write after the pieces before, by the rules of the model's config
+    perplexity    e to the power of the mean loss: as unsure as between this many equally probable pieces
 
 Source: Williams and Zipser, "A Learning Algorithm for Continually Running Fully Recurrent Neural Networks" (1989),
 for teacher forcing; Jelinek et al., "Perplexity" (1977).
@@ -48,22 +48,22 @@ _LAST = "decoder.output"
 
 @dataclass(frozen=True)
 class Parting:
-    """How two rows of ids agree."""
+    """Where two rows of ids agree."""
 
-    # The first place, from 0, at which they differ, or at which only one of them goes on; None if they are equal.
+    # The first place, from 0, where they differ, or where only one of them continues; None if they are equal.
     first: int | None
-    tail: int  # how many pieces behind that place both end with; 0 if they are equal
+    tail: int  # how many pieces after that place both end with; 0 if they are equal
 
 
 @dataclass(frozen=True, eq=False)
 class Score(Arrays):
-    """How probable a model finds each piece of a reference. Its arrays are read-only and have an entry a piece."""
+    """How probable a model finds each piece of a reference. Its arrays are read-only, with one entry per piece."""
 
-    # What it is of: the source, and what was changed inside the model. Decoding decides `written` alone.
+    # The source, and the changes inside the model. The way of decoding affects only `written`.
     query: Query
     checkpoint: str  # name of the checkpoint
     notes: tuple[str, ...]  # what a reader should know: text that was converted, unknown pieces
-    # What the decoder reads before the first of these pieces: the start piece or the prompt, and what the model
+    # What the decoder reads before the first of these pieces: the start piece or the prompt, and what the model #
     # forces at the beginning of every output.
     before: tuple[str, ...]
     ids: tuple[int, ...]  # what is judged, the end piece included if it counts
@@ -71,13 +71,13 @@ class Score(Arrays):
     text: str  # the same as text
     losses: np.ndarray  # in nats, float64 [N]
     ranks: np.ndarray  # from 1 [N]
-    own_ids: np.ndarray  # what the model would write there [N]
-    own_probabilities: np.ndarray  # how probable it finds that, 0 to 1 [N]
+    own_ids: np.ndarray  # the piece that the model would write there [N]
+    own_probabilities: np.ndarray  # the probability of that piece, 0 to 1 [N]
     best_ids: np.ndarray  # the most probable pieces, best first [N, K]
     best_probabilities: np.ndarray  # the most probable pieces, best first [N, K]
     vocabulary: tuple[str, ...]  # the target's pieces by id
-    causal: bool = True  # whether nothing was changed so that a place could depend on what stands after it
-    # Ids of what the model writes by itself; None if nothing was written, or nothing to compare with.
+    causal: bool = True  # False if a change could let a place depend on later ones
+    # Ids of the model's own output; None if nothing was written, or there is nothing to compare with.
     written: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
@@ -85,47 +85,47 @@ class Score(Arrays):
 
     @property
     def probabilities(self) -> np.ndarray:
-        """Of the right pieces, 0 to 1 [N]."""
+        """Probabilities of the right pieces, 0 to 1 [N]."""
         return np.exp(-self.losses)
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The last piece that the decoder reads at each place: the labels, shifted by one."""
+        """The last piece that the decoder reads at each place: the right pieces, shifted by one."""
         return (self.before[-1], *self.pieces[:-1])
 
     @property
     def own_pieces(self) -> tuple[str, ...]:
-        """What the model would write at each place."""
+        """The piece that the model would write at each place."""
         return tuple(self.vocabulary[i] for i in self.own_ids)
 
     @property
     def log_prob(self) -> float:
-        """Of the whole reference under the model, in nats."""
+        """Log-probability of the whole reference under the model, in nats."""
         return -float(self.losses.sum())
 
     @property
     def mean_loss(self) -> float:
-        """Mean loss of a piece, in nats."""
+        """Mean loss per piece, in nats."""
         return float(self.losses.mean())
 
     @property
     def perplexity(self) -> float:
-        """e to the power of the mean loss: 1 is certain, and V is guessing among all pieces alike."""
+        """e to the power of the mean loss: 1 is certain, V is guessing among all pieces."""
         return float(np.exp(self.mean_loss))
 
     @property
     def perplexities(self) -> np.ndarray:
-        """Of each piece alone: 1 / p [N]."""
+        """Perplexity of each piece alone: 1 / p [N]."""
         return np.exp(self.losses)
 
     @property
     def running_perplexity(self) -> np.ndarray:
-        """Of each piece with all before it: e to the power of the mean of their losses [N]."""
+        """Perplexity of each piece with all before it: e to the power of their mean loss [N]."""
         return np.exp(np.cumsum(self.losses) / np.arange(1, len(self.losses) + 1))
 
     @property
     def guessing(self) -> float:
-        """The loss of guessing among all pieces alike: ln V, in nats."""
+        """The loss of guessing among all pieces: ln V, in nats."""
         return float(np.log(len(self.vocabulary)))
 
     @property
@@ -135,16 +135,16 @@ class Score(Arrays):
 
     @cached_property
     def parting(self) -> Parting | None:
-        """Where the reference and what the model writes by itself part; None if nothing was written."""
+        """Where the reference and the model's own output diverge; None if nothing was written."""
         return None if self.written is None else parting(self.ids, self.written)
 
     @property
     def first_divergence(self) -> int | None:
-        """The first place, from 0, at which they differ; None if they are equal, or nothing was written."""
+        """The first place, from 0, where they differ; None if they are equal, or nothing was written."""
         return None if self.parting is None else self.parting.first
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a piece."""
+        """One row per piece."""
         import pandas as pd  # here, as in `Trace.to_frame`
 
         return pd.DataFrame(
@@ -167,16 +167,16 @@ class Score(Arrays):
 def score(
     checkpoint: Runnable, source: str | Query, reference: Reference = None, *, with_end: bool | None = None
 ) -> Score:
-    """How probable a model finds a right output, beside what it writes by itself.
+    """How probable a model finds a reference, and what the model writes itself.
 
     Args:
-        source: A sentence, which is decoded greedily, or a query of this checkpoint.
-        reference: The right output as text or as ids; of a decoder alone what follows the source, and None for the
-            source's own pieces.
-        with_end: Whether the end piece after it is judged, too; None: of a model with an encoder, whose outputs end.
+        source: A sentence, which is decoded greedily, or a query for this checkpoint.
+        reference: The right output, as text or ids. For a decoder-only model it continues the source; None: the
+            source's own pieces are judged.
+        with_end: Whether the end piece after it is judged, too; None: only if the model has an encoder.
 
     Raises:
-        QueryError: As `judge`, or the query cannot be run.
+        QueryError: As in `judge`, or the query cannot be run.
     """
     query = Query(checkpoint=checkpoint.content_hash, source=source) if isinstance(source, str) else source
     found = judge(checkpoint, query, reference, with_end=with_end)
@@ -187,10 +187,10 @@ def score(
 def judge(
     checkpoint: Runnable, query: Query, reference: Reference, *, with_end: bool | None = None, tap: Tap = NO_TAP
 ) -> Score:
-    """The same without letting the model write: one pass, with what the query and the tap change inside the model.
+    """The same without the model's own output: one pass, with the changes of the query and the tap.
 
-    A QueryError says the same as by `transformer.runs.targets.read_given`, that an intervention names what the model
-    does not have, or that the model computes what is not finite.
+    A QueryError says the same as in `transformer.runs.targets.read_given`, that the model lacks what an intervention
+    names, or that the model computes a value that is not finite.
     """
     given = read_given(checkpoint, query, reference, with_end=with_end)
     tap = both(tap_for(query.interventions, checkpoint), tap)
@@ -248,10 +248,10 @@ def _judged(checkpoint: Runnable, hidden: Tensor, given: Given, tap: Tap) -> Ite
 
 
 def parting(one: Sequence[int], other: Sequence[int]) -> Parting:
-    """Compare two rows of ids: where they part, and whether they end alike.
+    """Compare two rows of ids: where they diverge, and how many pieces at the end are the same.
 
-    Places are compared as they are counted: up to the first difference piece t of the one stands beside piece t of
-    the other. After it nothing is aligned; only how many pieces both end with is counted.
+    Piece t of one is compared with piece t of the other, up to the first difference. After it nothing is aligned;
+    only the pieces that both end with are counted.
     """
     head = _alike(one, other)
     if head == len(one) == len(other):

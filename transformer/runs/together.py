@@ -1,12 +1,12 @@
-"""Run queries that wait in the same moment: decode them together, then record each by itself.
+"""Run queries that wait at the same moment: decode them together, then record each alone.
 
-A decoding step reads all matrices of the decoder whether it has one row or thirty, so that a class that asks in the
-same moment is decoded as a batch. What goes into a trace comes from the recording pass, which each query makes alone;
-from the batch comes only which pieces were chosen. Where rounding could have changed a choice, the query is decoded
-alone (see `transformer.runs.certain`). So each trace is equal to that of `run` to the last bit.
+A decoding step reads all matrices of the decoder, for one row as for thirty, so a class that asks at the same moment
+is decoded as a batch. A trace is made by the recording pass, which each query runs alone; only the chosen pieces come
+from the batch. Where rounding could have changed a choice, the query is decoded alone (see
+`transformer.runs.certain`). So each trace equals that of `run` to the last bit.
 
-Beam search compares sums over many pieces, so that nearness at one step says little; beams, and queries with
-interventions, run alone.
+Beam search compares sums over many pieces, so how near two pieces are at one step says little; beams, and queries
+with interventions, run alone.
 
 Shapes: B queries, S source tokens, D d_model, V target vocabulary.
 """
@@ -46,11 +46,11 @@ def may_join(query: Query) -> bool:
 def run_together(
     checkpoint: Runnable, queries: Sequence[Query], *, most_map_bytes: int | None = None, pause: Pause = go_on
 ) -> Iterator[Trace | Exception]:
-    """Run queries, about `MOST_ROWS` at most, decoding together those that can be.
+    """Run queries, about `MOST_ROWS` at most, and decode together those that can be.
 
-    For each query, in order and as soon as it is there, comes the trace that `run` gives, or the error that it
-    raises: one that fails takes nobody along. A run whose maps need more memory than `most_map_bytes` keeps none, and
-    `each_layer` of `transformer.runs.by_layer` gives them. `pause` is called between two rounds of decoding.
+    Yields for each query, in order and as soon as possible, the trace that `run` returns or the error that it raises:
+    an error affects no other query. A run whose maps need more memory than `most_map_bytes` keeps none;
+    `transformer.runs.by_layer.each_layer` computes them again. `pause` is called between two rounds of decoding.
     """
     readings = [_attempt(partial(read, checkpoint, [query], most_map_bytes=most_map_bytes)) for query in queries]
     written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
@@ -67,9 +67,9 @@ def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
 
 
 def finish_alone(reading: Reading, ids: tuple[int, ...] | None, pause: Pause = go_on) -> Trace:
-    """The trace of a reading of one query, as decoding it alone gives it; errors as `run`.
+    """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`.
 
-    `ids` is what it wrote in company, if it was decoded: it stays if decoding alone surely writes it.
+    `ids` is what it wrote in a batch, if it was decoded there: kept if decoding alone surely writes the same.
     """
     if ids is not None:
         with suppress(QueryError):  # decoded alone, it may be found at another site
@@ -89,9 +89,9 @@ def surely(trace: Trace, scores: Tensor) -> bool:
 def decode_together(
     checkpoint: Runnable, readings: Sequence[Reading], pause: Pause = go_on
 ) -> dict[int, tuple[int, ...]]:
-    """What readings of one query each write, by the reading's `id`; one that has to be decoded alone is left out.
+    """What readings of one query each write, by the reading's `id`; those that must be decoded alone are left out.
 
-    It need not be what each would write alone: `finish_alone` sees to that.
+    It may differ from what each would write alone: `finish_alone` checks that.
     """
     if not checkpoint.model.anatomy.writes:
         return {}

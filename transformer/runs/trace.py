@@ -1,14 +1,14 @@
 """A trace: everything that one run did, as plain arrays and labels.
 
-The output is decoded at full speed with a KV cache and nothing recorded. Then one teacher-forced pass reads the
-finished output with a recording tap: the causal mask makes a row of every decoder map what its step saw (see
-`transformer.runs.recording`, also for runs in which that does not hold).
+The output is decoded at full speed with a KV cache; nothing is recorded. Then one teacher-forced pass reads the
+finished output with a recording tap. Because of the causal mask, each row of a decoder map is what its step saw (see
+`transformer.runs.recording`, also for runs where this does not hold).
 
-Row labels. Step t (from 0) predicts target piece t. The decoder row that it comes from, `row_of(t)`, reads what
-stands before: target piece t - 1, or at step 0 the start piece, which makes it row t. A decoder alone reads its
-prompt first, so that step 0 is the row of the prompt's last piece. A row's label names what it reads and predicts.
+Row labels. Step t (from 0) predicts target piece t. Its decoder row, `row_of(t)`, reads the piece before: target
+piece t - 1, or at step 0 the start piece, so it is row t. A decoder-only model reads its prompt first, so step 0 is
+the row of the prompt's last piece. A row's label names what it reads and predicts.
 
-An encoder alone writes nothing: its trace has maps, but no steps.
+An encoder-only model writes nothing: its trace has maps, but no steps.
 
 Axes: maps are [layer, head, query, key].
 """
@@ -41,37 +41,37 @@ if TYPE_CHECKING:
 class Trace(Arrays):
     """One run. Its arrays are read-only."""
 
-    query: Query  # what was asked for
+    query: Query  # the query
     checkpoint: str  # name of the checkpoint
-    notes: tuple[str, ...]  # what a reader should know: text that was converted, unknown pieces
+    notes: tuple[str, ...]  # what a reader should know: converted text, unknown pieces
     source_text: str  # the source after the checkpoint's normalisation
-    # What the encoder read, special pieces and (in a batch) padding included; the prompt of a decoder alone.
+    # What the encoder read, with special pieces and (in a batch) padding; the prompt of a decoder-only model.
     src_ids: tuple[int, ...]
     src_pieces: tuple[str, ...]
     tgt_ids: tuple[int, ...]  # the output, the end piece included if it ended
     tgt_pieces: tuple[str, ...]  # the output, the end piece included if it ended
-    # What the decoder read: the start piece or the prompt, the output without its last piece, and (in a batch)
-    # padding; nothing without a decoder.
+    # What the decoder read: the start piece or the prompt, the output without its last piece, and (in a batch) #
+    # padding; empty without a decoder.
     read_ids: tuple[int, ...]
     read_pieces: tuple[str, ...]
     first_row: int  # the decoder's row that predicts the first piece
     texts: tuple[str, ...]  # the output as text after each step
     stop_reason: StopReason  # why decoding stopped
-    log_prob: float  # of the output under the model, in nats
-    # Log-probabilities [step, tgt_vocab], in nats, float32; the model's own, which `scores` may change.
+    log_prob: float  # log-probability of the output under the model, in nats
+    # The model's own log-probabilities [step, tgt_vocab], in nats, float32; `scores` has them after the rules.
     log_probs: np.ndarray
-    log_sums: np.ndarray  # what they lack to the logits [step], float32
-    # Of each attention that the model has [layer, head, query, key], float32; [layer, head, 0, 0] if the run kept
-    # none. A decoder's row is as its step computed it, also where a change makes one pass over the whole output
-    # differ; a note then says so. See `maps`.
+    log_sums: np.ndarray  # logits minus log-probabilities [step], float32
+    # The weights of each attention [layer, head, query, key], float32; [layer, head, 0, 0] if the run kept none. A #
+    # decoder's row is as its step computed it, even if a change makes one pass over the whole output differ; a note #
+    # then says so. See `maps`.
     weights: Mapping[Kind, np.ndarray]
-    # Of each attention, bool [query, key] as the first layer used it, or [layer, query, key] where layers have
+    # The mask of each attention, bool [query, key] as in the first layer, or [layer, query, key] if layers have #
     # windows; True = may attend. See `mask`.
     masks: Mapping[Kind, np.ndarray]
     hypotheses: tuple[Ranked, ...]  # beam search's results, best first; empty for the other ways of decoding
     vocabulary: tuple[str, ...]  # the target's pieces by id
     pad_id: int | None  # the padding piece; None if the model has none
-    rules: Rules  # what the model's config lets an output hold
+    rules: Rules  # the rules of decoding in the model's config
     seconds: float  # how long the run took; not part of equality
 
     def __post_init__(self) -> None:
@@ -88,24 +88,24 @@ class Trace(Arrays):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Which run it is; its arrays would fill a screen."""
+        """A one-line summary, because the arrays would fill a screen."""
         return f"<Trace of {self.checkpoint}: {self.query.source!r} -> {self.output_text!r}, {self.n_steps} steps>"
 
     def show(self, picture: str = "step", **view: object) -> showing.Shown:
-        """The run with its stepper and its pictures, for the last line of a cell of a notebook.
+        """The run with its stepper and its pictures, for the last line of a notebook's cell.
 
         Args:
-            picture: A page of the app, a part of one, or a picture: "step", "masks.checks", "attention.head_map".
-            **view: What is looked at, as in `ui.state.view.View`; steps, layers, heads and tokens count from 0.
+            picture: A page of the app, a part of a page, or a picture: "step", "masks.checks", "attention.head_map".
+            **view: What to look at, as in `ui.state.view.View`; steps, layers, heads and tokens count from 0.
 
         Raises:
-            GlassformerError: There is no such picture or nothing such to look at, the checkpoint is no longer open,
-                or the app is not installed.
+            GlassformerError: The picture or what to look at does not exist, the checkpoint is no longer open, or the
+                app is not installed.
         """
         return showing.show(self, picture, view)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows of a run that is the last line of a cell; a sentence where that cannot be done."""
+        """What a notebook shows for a run in the last line of a cell; a sentence if it cannot show the run."""
         try:
             return self.show("step" if self.n_steps else "attention")._repr_html_()
         except GlassformerError as error:
@@ -113,22 +113,22 @@ class Trace(Arrays):
 
     @property
     def n_steps(self) -> int:
-        """Number of steps, one a target piece."""
+        """Number of steps, one per target piece."""
         return len(self.tgt_ids)
 
     @property
     def never_written(self) -> tuple[int, ...]:
-        """Pieces that decoding may not choose at any step; padding is one."""
+        """Pieces that decoding may never choose, padding included."""
         return self.rules.config.never_written
 
     @property
     def forced_ids(self) -> tuple[int, ...]:
-        """What every output of this model begins with, unless the query forces other pieces there."""
+        """The ids that every output of this model begins with, unless the query forces others there."""
         return self.rules.config.forced_ids
 
     @property
     def n_forced(self) -> int:
-        """How many of the output's first pieces were not chosen but forced, by the query or by the model."""
+        """How many of the output's first pieces were forced, by the query or by the model."""
         return min(max(len(self.query.forced), len(self.forced_ids)), self.n_steps)
 
     @property
@@ -138,23 +138,23 @@ class Trace(Arrays):
 
     @property
     def output_text(self) -> str:
-        """The whole output as text; a decoder alone's is what it added to the prompt."""
+        """The whole output as text; for a decoder-only model, what it added to the prompt."""
         return self.texts[-1] if self.texts else ""
 
     def rows_note(self, kind: Kind | None = None) -> str:
-        """What a figure or table says of rows of a kind, or of any, that one pass over the output gives otherwise."""
+        """The note for a figure or table whose rows (of a kind, or of any) differ from one pass over the output."""
         return ROWS_BY_STEPS if BY_STEPS in self.notes and kind != "encoder" else ""
 
     @property
     def keeps_maps(self) -> bool:
-        """Whether its maps are here; if not, `transformer.runs.by_layer` makes them again, a layer at a time."""
+        """Whether it keeps its maps; if not, `transformer.runs.by_layer` computes them again, one layer at a time."""
         return all(maps.shape[2:] == self.masks[kind].shape[-2:] for kind, maps in self.weights.items())
 
     def maps(self, kind: Kind) -> np.ndarray:
         """Attention weights of one kind, [layer, head, query, key]; [layer, head, 0, 0] if the run keeps none.
 
         Raises:
-            QueryError: The model has no such attention; `kinds` names those that it has.
+            QueryError: The model has no such attention; `kinds` lists those it has.
         """
         return _of(kind, self.weights)
 
@@ -162,7 +162,7 @@ class Trace(Arrays):
         """The mask of one kind as used, bool [query, key]; True = may attend.
 
         Args:
-            layer: Of which layer, from 0; None: where any layer is open. They differ only where layers have windows.
+            layer: The layer, from 0; None: open if any layer is. Masks differ only if layers have windows.
 
         Raises:
             QueryError: The model has no such attention.
@@ -172,7 +172,7 @@ class Trace(Arrays):
             return mask
         return np.asarray(mask.any(axis=0) if layer is None else mask[layer])
 
-    # The same by name, as people's notebooks have them.
+    # The same by name, as notebooks use them.
     encoder_self = property(lambda self: self.maps("encoder"))
     decoder_self = property(lambda self: self.maps("decoder"))
     cross = property(lambda self: self.maps("cross"))
@@ -181,7 +181,7 @@ class Trace(Arrays):
     cross_mask = property(lambda self: self.mask("cross"))
 
     def n_tokens(self, stack: StackName) -> int:
-        """Tokens of its own that a stack read, without a batch's padding; 0 if the model has no such stack."""
+        """Number of tokens that a stack read, without a batch's padding; 0 if the model has no such stack."""
         if stack == "decoder":
             return self.first_row + self.n_steps
         if "encoder" not in self.weights:
@@ -191,11 +191,11 @@ class Trace(Arrays):
         return int(np.flatnonzero(np.array(self.src_ids) != self.pad_id)[-1]) + 1  # pads stand at the end
 
     def row_of(self, step: int) -> int:
-        """The decoder's row that a step's prediction comes from."""
+        """The decoder row that a step's prediction comes from."""
         return self.first_row + step
 
     def row_label(self, row: int) -> RowLabel:
-        """What a decoder row reads and predicts; what follows a prompt's rows is given, and pads predict nothing."""
+        """What a decoder row reads and predicts; rows inside a prompt and padding predict nothing."""
         step = row - self.first_row
         return RowLabel(self.read_pieces[row], self.tgt_pieces[step] if 0 <= step < self.n_steps else None)
 
@@ -204,12 +204,12 @@ class Trace(Arrays):
         return tuple(self.row_label(row) for row in range(len(self.read_pieces)))
 
     def scores(self) -> np.ndarray:
-        """What the choices went by [step, tgt_vocab]: `log_probs` as the rules change them, -inf where closed."""
+        """The scores behind the choices [step, tgt_vocab]: `log_probs` after the rules, -inf for closed pieces."""
         rows = [self.scores_at(step) for step in range(self.n_steps)]
         return np.stack(rows) if rows else self.log_probs
 
     def scores_at(self, step: int) -> np.ndarray:
-        """What the choice of one step went by [tgt_vocab]; a piece that was forced was not chosen by them."""
+        """The scores behind the choice of one step [tgt_vocab]; a forced piece was not chosen by them."""
         text = self.read_ids[: self.row_of(step) + 1]
         scores = self.rules.scores(torch.tensor(self.log_probs[step]), text, float(self.log_sums[step]))
         return scores.numpy()
@@ -225,7 +225,7 @@ class Trace(Arrays):
         return entropies
 
     def step(self, index: int, *, top_k: int = 10) -> Step:
-        """All that belongs to one step.
+        """Everything about one step.
 
         Args:
             index: The step, 0 to n_steps - 1.
@@ -259,13 +259,13 @@ class Trace(Arrays):
         )
 
     def rank_of(self, piece_id: int, *, step: int) -> int:
-        """The place of a piece among the candidates of a step, 1 for the most probable; ties go by id."""
+        """The rank of a piece among the candidates of a step, 1 for the most probable; ties go by id."""
         row = self.log_probs[step]
         return int((row > row[piece_id]).sum() + (row[:piece_id] == row[piece_id]).sum()) + 1
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a step: what it read and predicted, how probable that was, and how sure the model was."""
-        import pandas as pd  # here, as it takes 70 MB and half a second, and most who run a model want no table
+        """One row per step: what it read and predicted, how probable that was, and how sure the model was."""
+        import pandas as pd  # here, because it takes 70 MB and half a second, and most runs need no table
 
         steps = [self.step(t, top_k=1) for t in range(self.n_steps)]
         return pd.DataFrame(

@@ -1,1 +1,1 @@
-"""Credit for one step of a run: what its piece owes to the pieces that were read, and to the parts of the model."""
+"""Credit for one step of a run: what its piece owes to the pieces read, and to the parts of the model."""

@@ -1,10 +1,10 @@
-"""What is explained: why a step wrote its piece, after what it had read.
+"""The question: why did a step write its piece, given what it had read?
 
-Everything here goes by one number, the log-probability of that piece in nats. A logit alone would not do: adding the
-same to all of them changes no probability.
+Everything here explains one number, the log-probability of that piece in nats. A logit alone is not enough: adding
+the same number to all logits changes no probability.
 
-A step is read by itself: the source and what the decoder had read by then, nothing later. So it holds whatever was
-changed inside the model, also where a change lets tokens see what comes after them.
+A step is read alone: the source and what the decoder had read by then, nothing later. So the answer is right for any
+change inside the model, even one that lets tokens see what comes after them.
 
 Shapes: R rows read at once, S source tokens, T tokens that the decoder had read, V target vocabulary.
 """
@@ -39,25 +39,25 @@ class Asked:
 
     @property
     def stack(self) -> StackName:
-        """Whose tokens the pieces are: the encoder's; those of a decoder that is alone are all that it had read."""
+        """The stack that reads the pieces: the encoder; without one, the decoder with all that it had read."""
         return "encoder" if self.model.anatomy.reads else "decoder"
 
     @property
     def n_pieces(self) -> int:
-        """How many pieces there are to give credit to."""
+        """Number of pieces that get credit."""
         return self.n_source if self.stack == "encoder" else self.read_ids.size(1)
 
     @property
     def tokens(self) -> str:
-        """The site where the pieces come in."""
+        """The site where the pieces enter."""
         return f"{self.stack}.embedding.tokens"
 
     def about(self, piece: int) -> Asked:
-        """The same step, and another piece."""
+        """The same step with another piece."""
         return replace(self, piece=piece)
 
     def logits(self, *, tap: Tap | None = None, rows: int = 1) -> Tensor:
-        """The logits of the step [R, V], read R times, with the run's tap or another, by which rows may differ."""
+        """The logits of the step [R, V], read R times, with the run's tap or another, which may make rows differ."""
         seen = self.tap if tap is None else tap
         memory, mask = None, None
         if self.model.anatomy.reads:
@@ -78,7 +78,7 @@ class Asked:
 
 
 def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP) -> Asked:
-    """Ask why a step, from 0, wrote its piece, or another that it could have written; `tap` is beside the query.
+    """Ask why a step, from 0, wrote its piece, or another possible piece; `tap` is the run's besides the query.
 
     A QueryError says that the trace is of another checkpoint, that the model writes nothing, or that there is no such
     step or piece.
@@ -89,7 +89,7 @@ def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = No
 
 
 def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[Asked, ...]:
-    """Ask why each step wrote its piece; as `ask`."""
+    """Ask why each step wrote its piece; see `ask`."""
     whole = _tap(checkpoint, trace, tap)
     return tuple(_asked(checkpoint, trace, step, None, whole) for step in range(trace.n_steps))
 

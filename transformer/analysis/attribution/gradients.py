@@ -1,17 +1,17 @@
-"""Gradients: how a step's log-probability would change with the vectors of the pieces that come in.
+"""Gradients: how a step's log-probability changes with the vectors of the input pieces.
 
     input x gradient        sum over dimensions of x_i df/dx_i, at the input itself
     integrated gradients    sum of (x_i - b_i) times the mean of df/dx_i on the straight line from a baseline b to x
 
 f is the log-probability of the piece in nats, x the token embeddings as they enter their stack, scaled if the model
-scales them; positions are added as ever. Two baselines: "zero", an embedding of 0 for every piece, or "mean", the
-mean row of the table. Integrated gradients are complete: they add up to f(x) - f(b), up to the error of the
-integral, which is part of the result. The integral is taken by Gauss and Legendre's rule, at twice as many points
-until the error is small. Near an embedding of 0 a norm without positions before it changes fast: there "zero" needs
-many points, and may not get there.
+scales them; positions are added as usual. Two baselines: "zero", an embedding of 0 for every piece, or "mean", the
+mean row of the table. Integrated gradients are complete: they add up to f(x) - f(b), up to the error of the integral,
+which is part of the result. The integral uses Gauss and Legendre's rule, doubling the points until the error is
+small. Near an embedding of 0 a norm without positions before it changes fast: there "zero" needs many points, and may
+not converge.
 
-Gradients are taken with respect to a tensor that a visitor puts in the place of the embeddings. Nothing asks for
-gradients of parameters, and nothing is left on the model, which other threads use meanwhile.
+Gradients are taken with respect to a tensor that a visitor puts in place of the embeddings. Parameters get no
+gradients, and nothing is left on the model, which other threads use meanwhile.
 
 Source: Denil et al., "Extraction of Salient Sentences from Labelled Documents" (2014), for input x gradient of texts;
 Sundararajan et al., "Axiomatic Attribution for Deep Networks" (2017), section 3, equation 1 and proposition 1, and
@@ -59,12 +59,12 @@ class Integrated(Arrays):
 
     @property
     def error(self) -> float:
-        """How far the sum of the credits is from f(x) - f(b), in nats."""
+        """The difference between the sum of the credits and f(x) - f(b), in nats."""
         return float(self.credit.sum() - (self.value - self.baseline))
 
     @property
     def is_complete(self) -> bool:
-        """Whether the error is small beside the difference."""
+        """Whether the error is small compared with f(x) - f(b)."""
         return abs(self.error) <= TOLERANCE * abs(self.value - self.baseline)
 
 
@@ -86,7 +86,7 @@ def _with_gradients(model: Transformer) -> Iterator[None]:
 
 
 def embeddings(asked: Asked) -> Tensor:
-    """The pieces' embeddings as they come in, after whatever the run changed there [1, tokens, D]."""
+    """The pieces' embeddings as they enter, after the run's changes [1, tokens, D]."""
     recorder = Recorder([asked.tokens])
     with torch.inference_mode(False), torch.no_grad():
         asked.logits(tap=asked.tap.also(recorder))
@@ -94,7 +94,7 @@ def embeddings(asked: Asked) -> Tensor:
 
 
 def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
-    """The embedding that stands for no piece in particular, as it would come in [D]."""
+    """The embedding of no particular piece, as it would enter [D]."""
     model, stack = asked.model, asked.model.stack(asked.stack)
     table = model.src_table if asked.stack == "encoder" else model.target_table
     if kind == "zero":
@@ -107,7 +107,7 @@ def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
 
 
 def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text a row."""
+    """The log-probability of the piece [R] and its gradient [R, tokens, D], at embeddings of one text per row."""
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
         try:
@@ -136,10 +136,10 @@ def input_times_gradient(asked: Asked) -> np.ndarray:
 def integrating(
     asked: Asked, *, baseline: Baseline = "zero", n_points: int | None = None
 ) -> Generator[Progress, None, Integrated]:
-    """Integrated gradients of each piece, in parts: says before each how many points on the line are done.
+    """Integrated gradients of each piece, in parts: yields before each how many points on the line are done.
 
-    Without a number of points there are as many as make the error small, `MOST_POINTS` at most. A QueryError says
-    that the model was loaded where no gradients can be taken.
+    Without a number of points, as many as make the error small are used, at most `MOST_POINTS`. A QueryError says
+    that the model was loaded in a mode without gradients.
     """
     x = embeddings(asked)
     start = baseline_of(asked, baseline).expand_as(x)

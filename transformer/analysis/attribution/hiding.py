@@ -1,17 +1,17 @@
-"""What becomes of a step's probability when one piece is hidden from the model.
+"""How a step's probability changes when one piece is hidden from the model.
 
 To hide a piece is to close its key, in every mask, for every query but its own:
 
-    encoder and decoder   nobody else in the encoder reads it, and cross-attention does not; its position stays
-    a decoder alone       no later token reads it
+    encoder-decoder   no other token of the encoder reads it, nor does cross-attention; its position stays
+    decoder-only      no later token reads it
 
-So nothing of it reaches the output, while everything else stands where it stood. (Its own row goes on reading itself,
-as a row with nothing to read has no weights; nobody reads that row.) In a decoder alone the piece that a step read
-last is where the step's row begins: it cannot be hidden so, and has no number. All pieces are hidden in one pass, one
-a row of a batch, and a causal decoder gives all steps of each at once.
+So nothing of it reaches the output, while everything else keeps its place. (Its own row still reads itself, because a
+row with nothing to read has no weights; no other row reads it.) In a decoder-only model the step's row begins with
+the piece that the step read last: that piece cannot be hidden, and has no number. All pieces are hidden in one pass,
+one per row of a batch, and a causal decoder computes all steps of each row at once.
 
-What it does not show: pieces that can stand in for one another. Hidden alone, neither may matter, and hidden
-together both would. And a model was not trained on sentences with holes.
+What it does not show: pieces that can replace each other. Hidden alone, neither may matter; hidden together, both
+would. And a model was not trained on sentences with holes.
 
 Source: Zeiler and Fergus, "Visualizing and Understanding Convolutional Networks" (2014), section 4.2, for covering a
 part of the input; Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for texts. Here
@@ -40,23 +40,23 @@ MOST_LOGITS = 2**22  # that are made at once, 16 MB
 
 @dataclass(frozen=True, eq=False)
 class Hiding(Arrays):
-    """Log-probabilities of what each step wrote, in nats."""
+    """Log-probabilities of each step's piece, in nats."""
 
     plain: np.ndarray  # with all pieces in sight [N]
     # With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last and begins there.
     hidden: np.ndarray
 
     def change(self, step: int) -> np.ndarray:
-        """What hiding does to the log-probability, in nats [P]: below 0 where the step needs the piece."""
+        """The change of the log-probability by hiding, in nats [P]: below 0 if the step needs the piece."""
         return np.asarray(self.hidden[step] - self.plain[step])
 
     def probability_change(self, step: int) -> np.ndarray:
-        """What hiding does to the probability [P], -1 to 1."""
+        """The change of the probability by hiding [P], -1 to 1."""
         return np.asarray(np.exp(self.hidden[step]) - np.exp(self.plain[step]))
 
 
 def hider(places: Tensor, stack: str) -> tuple[AtPlace, ...]:
-    """Hides one piece a row [R] in every mask of an attention whose keys are a stack's tokens; -1 hides nothing."""
+    """Hides one piece per row [R] in every mask of an attention whose keys are a stack's tokens; -1 hides nothing."""
 
     def closed(n_keys: int) -> Tensor:
         return torch.arange(n_keys) == places[:, None, None, None]  # [R, 1, 1, K]
@@ -72,7 +72,7 @@ def hider(places: Tensor, stack: str) -> tuple[AtPlace, ...]:
 
 
 def hiding(asked: Sequence[Asked]) -> Generator[Progress, None, Hiding]:
-    """Hide each piece from each of a run's steps, in order, each alone; says before each part how far it is."""
+    """Hide each piece from each of a run's steps, one at a time, in order; yields its progress before each part."""
     rows = [one.read_ids.size(1) - 1 for one in asked]  # of the decoder, one a step
     pieces = torch.tensor([one.piece for one in asked])
     last, n_pieces = asked[-1], asked[-1].n_pieces

@@ -1,22 +1,21 @@
-"""Direct contributions to a logit: what each head, feed-forward layer, bias and embedding adds to it, straight away.
+"""Direct contributions to a logit: what each head, feed-forward layer, bias and embedding adds to it directly.
 
-The stream at a token is a sum, and a logit is one number that is read off it, by the row of the output table that
-belongs to the piece. So each part of the sum has its share of the logit. Between the two stand norms. A norm
-divides by a size that the whole sum decides; with that size held at the value that it had in this run, a norm is
-linear too:
+The stream at a token is a sum, and a logit is its product with the piece's row of the output table. So each part of
+the sum has a share of the logit. Between the two are norms. A norm divides by a size that depends on the whole sum;
+with that size held at its value in this run, a norm is linear, too:
 
     y = γ (x - centre(x)) / size + β,    u . y = (J u) . x + u . β    with J u = w - centre(w), w = γ u / size
 
-The direction u in which the stream is read is taken backwards in this way, from the output to the embedding; a
+The direction u in which the stream is read is carried backwards in this way, from the output to the embedding; a
 part's contribution is its product with the direction at the place where it is added. In a pre-norm model there is
-the final norm alone. In a post-norm model each norm rescales all that was added before it. In a model without
-residuals only the last sub-layer adds anything; all else goes through it.
+only the final norm. In a post-norm model each norm rescales everything that was added before it. In a model without
+residuals only the last sub-layer adds anything; everything else goes through it.
 
-All contributions add up to the logit. What is left, the remainder, is rounding; and a cap of the logits, which is
-not linear, where a model has one. Where a change put something else in a value's place, that is a part of its own.
+All contributions add up to the logit. The remainder is rounding, and the effect of a cap of the logits, which is not
+linear, if the model has one. If a change replaced a value, the replacement is a separate part.
 
-What they do not show: indirect paths. What a part writes is also read by later layers, which act on it; a part with
-a contribution of 0 may still decide the output, and all that the encoder does comes in by cross-attention.
+What they do not show: indirect paths. Later layers also read what a part writes and act on it. So a part with a
+contribution of 0 may still decide the output, and the encoder acts only through cross-attention.
 
 Source: Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021), section "Transformer Overview" for
 the stream as a sum, and "Handling Layer Normalization"; nostalgebraist (2020) for reading a stream by the output
@@ -44,7 +43,7 @@ _NEEDED = ("logits", *(f"decoder*.{name}" for name in _NAMES))
 
 @torch.inference_mode()
 def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
-    """The parts of a step's logits, of its own piece and of others; those of a difference are their differences."""
+    """The parts of a step's logits, for its own piece and others; a difference has the differences of parts."""
     model, ids = asked.model, (asked.piece, *pieces)
     seen: dict[str, Tensor] = {}  # the last token's row of each site, in float64
 

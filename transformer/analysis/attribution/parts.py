@@ -1,4 +1,4 @@
-"""The parts of the sum that a logit is, and what each of them adds to it.
+"""The parts whose sum is a logit, and what each adds to it.
 
 Knows no model; `transformer.analysis.attribution.logit` says how they are found.
 
@@ -27,7 +27,7 @@ into the stream."""
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the sum that a logit is."""
+    """One part of a logit's sum."""
 
     kind: Kind  # what it is
     layer: int | None = None  # of which decoder layer, from 0; None for what belongs to none
@@ -36,7 +36,7 @@ class Part:
 
     @property
     def stack_attention(self) -> Attention | None:
-        """Of which attention a head is; None for what is no head."""
+        """The attention of a head; None if it is not a head."""
         if self.kind != "head":
             return None
         return "cross" if self.sublayer == "cross_attn" else "decoder"
@@ -56,10 +56,10 @@ class Contributions(Arrays):
 
     @property
     def remainder(self) -> np.ndarray:
-        """What the logits are more than the sum of their parts [C]."""
+        """The logits minus the sums of their parts [C]."""
         return np.asarray(self.logits - self.values.sum(axis=1))
 
     @property
     def capped(self) -> np.ndarray:
-        """What of the remainder the cap has taken off the logits [C]; 0 without one."""
+        """The part of the remainder that the cap took off the logits [C]; 0 without a cap."""
         return np.asarray(self.logits - self.before_cap)

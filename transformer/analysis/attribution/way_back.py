@@ -1,7 +1,7 @@
-"""The way back from a logit to the embedding: in which direction the stream is read, and what lies in it.
+"""The way back from a logit to the embedding: the direction in which the stream is read at each place.
 
 `transformer.analysis.attribution.logit` has the equation and the sources. Every place where something is added is
-passed once, the last first; what was added there is multiplied by the direction at that place.
+visited once, the last first; what was added is multiplied by the direction at that place.
 
 Shapes: C pieces whose logits are looked at, H heads, D d_model, d d_head.
 """
@@ -37,7 +37,7 @@ class Reading:
     found: list[tuple[Part, Tensor]] = field(default_factory=list)
 
     def add(self, part: Part, vector: Tensor) -> None:
-        """A part that stands for one vector [D]."""
+        """A part for one vector [D]."""
         self.found.append((part, self.direction @ vector))
 
     def through(self, norm: Norm, read: Tensor, wrote: Tensor, part: Part) -> None:
@@ -52,18 +52,18 @@ class Reading:
         self.direction = scaled - norm.centre(scaled)
 
     def changed(self, near: Part, value: Tensor, computed: Tensor) -> None:
-        """A part for what stands in the stream and was not computed by the model."""
+        """A part for what is in the stream but was not computed by the model."""
         if is_changed(value, computed):
             self.add(Part("changed", near.layer, near.sublayer), value - computed)
 
 
 def is_changed(value: Tensor, computed: Tensor) -> bool:
-    """Whether a value is further from what the model computes than rounding is."""
+    """Whether a value differs from the model's own by more than rounding."""
     return float((value - computed).abs().max()) > CHANGED * (1e-6 + float(computed.abs().max()))
 
 
 def walk_back(reading: Reading) -> None:
-    """Go back from the decoder's last vector to its embedding, and note every part that is passed."""
+    """Go back from the decoder's last vector to its embedding, and record every part on the way."""
     decoder, seen = reading.model.decoder, reading.seen
     n_layers, final = len(decoder.layers), Part("final_norm")
     whole, wrote = seen[f"decoder.{n_layers - 1}.output"], seen["decoder.output"]

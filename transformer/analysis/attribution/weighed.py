@@ -1,12 +1,12 @@
-"""Attention of one step, as it is and by what it moves: ‖α v W_O‖ in the place of α.
+"""Attention of one step, by its weights α and by the vectors that it adds: ‖α v W_O‖ instead of α.
 
 A weight says how much of a value is taken, not how large the value is: a key with a large weight and a short value
-moves the stream less than one with half the weight and a long one. Kobayashi et al. measure the vector that a head
-takes from a key, α (x W_V + b_V) W_O, by its length; those of all heads of a layer are added before they are
-measured, as the model adds them. The bias of W_O belongs to no key and is left out.
+moves the stream less than one with half the weight and a long value. Kobayashi et al. measure the length of the
+vector that a head takes from a key, α (x W_V + b_V) W_O; the vectors of all heads of a layer are added before they
+are measured, as in the model. The bias of W_O belongs to no key and is left out.
 
-With several layers each number is the mean over them: a length in one layer's stream is not one in another's, so
-the mean is a summary, and one layer alone is the measure.
+With several layers each number is the mean over them. Lengths in different layers' streams are not comparable, so the
+mean is only a summary; one layer alone is the real measure.
 
 Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2; Abnar and Zuidema
 (2020) for rollout (`transformer.analysis.rollout`).

@@ -1,13 +1,13 @@
-"""What is changed inside the model while it runs, as data.
+"""Changes inside the model while it runs, as data.
 
-Interventions are a part of a query: frozen and hashable, in JSON, and short in an address, where they count from 1
-as the pages do.
+Interventions are a part of a query: frozen and hashable, in JSON, and short in an address, where places count from 1
+as on the pages.
 
     zero-cross.3.1                     head 1 of layer 3's cross-attention writes nothing
     zero-cross.3.1_zero-decoder.1.2    and neither does head 2 of layer 1's decoder self-attention
 
-`transformer.runs.changing` carries them out in decoding, recording and replay: the output changes, and the trace
-shows why. To add one, write its record in a module of this package and name it in `KINDS`.
+`transformer.runs.changing` applies them in decoding, recording and replay: the output changes, and the trace shows
+why. To add one, write its record in a module of this package and name it in `KINDS`.
 """
 
 import re
@@ -74,7 +74,7 @@ _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,5000}))?", re.ASCII)
 
 
 def checked(interventions: object) -> tuple[Intervention, ...]:
-    """A list or tuple of interventions as a tuple; a QueryError if it is no such list, too long, or contradictory."""
+    """A list or tuple of interventions as a tuple; a QueryError if it is another type, too long or contradictory."""
     if not isinstance(interventions, list | tuple) or not all(isinstance(one, Intervention) for one in interventions):
         raise QueryError(
             "interventions: found {found}, expected a list of interventions.", found=shown(interventions)
@@ -105,7 +105,7 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
 
 
 def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterator[tuple[Intervention, ModelConfig]]:
-    """Each change with the config that it goes by, which another may have changed; a ChangeError if it is unfit."""
+    """Each change with the config that it sees, which another may have altered; a ChangeError if it does not fit."""
     interventions = tuple(interventions)
     for one in interventions:
         seen = config
@@ -116,7 +116,7 @@ def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterat
 
 
 def as_changed(interventions: Iterable[Intervention], config: ModelConfig) -> ModelConfig:
-    """The config that whoever looks at a changed run goes by: another one where heads are cut otherwise."""
+    """The config for looking at a changed run; it differs if a change splits the heads in another way."""
     for one in interventions:
         config = one.seen_by_others(config)
     return config
@@ -133,12 +133,12 @@ def from_record(record: Any) -> Intervention:
 
 
 def write(interventions: Iterable[Intervention]) -> str:
-    """All of them as one parameter of an address; nothing for none."""
+    """All of them as one parameter of an address; empty if there are none."""
     return _SEPARATOR.join(map(str, interventions))
 
 
 def parse(text: str) -> tuple[Intervention, ...]:
-    """Read what `write` wrote; a QueryError if it is something else, or names what no model has."""
+    """Read what `write` wrote; a QueryError if it is something else, or names a part that no model has."""
     return checked([_parse_one(part) for part in text.split(_SEPARATOR)] if text else [])
 
 

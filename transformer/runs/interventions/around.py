@@ -1,6 +1,6 @@
-"""Changes of what stands around the sub-layers: the residual stream, norms, feed-forward, the embedding's scale.
+"""Changes around the sub-layers: the residual stream, norms, feed-forward, the embedding's scale.
 
-A layer or a sub-layer can also be skipped: the stream passes by it.
+A layer or a sub-layer can also be skipped: the stream passes unchanged.
 
 Source: Vaswani et al. (2017), sections 3.1, 3.3 and 3.4; He et al., "Deep Residual Learning" (2016), for the stream;
 Xiong et al., "On Layer Normalization in the Transformer Architecture" (2020), for the two places of a norm; Fan et

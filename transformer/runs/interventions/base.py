@@ -1,9 +1,9 @@
-"""What is changed inside the model while it runs, as data: what all interventions have in common.
+"""What all interventions, the changes inside the model while it runs, have in common.
 
 An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `spelling`,
-from which its JSON and its part of an address follow. What it does is said by the methods below that it overrides:
-`visitors` changes values and settings of the model through a tap, `edited` the ids that the model reads. No weight
-is edited, and there is no second model.
+which also give its JSON and its part of an address. It overrides the methods below: `visitors` changes values and
+settings of the model through a tap, `edited` the ids that the model reads. No weight is edited, and there is no
+second model.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ Group = Literal["heads", "rows", "pieces", "positions", "masks", "attention", "l
 
 
 class ChangeError(QueryError):
-    """A change cannot be made in this model or in this run; the unchanged run can."""
+    """A change cannot be made in this model or this run; the run without it is possible."""
 
 
 @dataclass(frozen=True)
 class Other:
-    """Another run, from which something is taken."""
+    """Another run, from which values are copied."""
 
     src_ids: tuple[int, ...]  # what was read
     tgt_ids: tuple[int, ...]  # what was written
@@ -37,7 +37,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Ground:
-    """What an intervention may ask for when it is carried out."""
+    """What an intervention may use when it is applied."""
 
     config: ModelConfig  # of the model
     # Gives a parameter by the name that it has in the model; nobody may write to it.
@@ -50,7 +50,7 @@ class Ground:
 class Intervention:
     """One change; each class that extends it is a frozen dataclass.
 
-    A QueryError says that a value is of the wrong type or out of any model's range.
+    A QueryError says that a value has the wrong type or is out of range for every model.
     """
 
     word: ClassVar[str]  # its name in an address and in JSON: small letters
@@ -67,12 +67,12 @@ class Intervention:
         self.agree()
 
     def __str__(self) -> str:
-        """As an address has it."""
+        """Its spelling in an address."""
         fields = spelled(self).items()
         return "-".join([self.word, *filter(None, [".".join(s.write(getattr(self, f)) for f, (_, s) in fields)])])
 
     def to_record(self) -> dict[str, object]:
-        """As JSON has it."""
+        """Its record in JSON."""
         return {"change": self.word} | {name: getattr(self, field) for field, (name, _) in spelled(self).items()}
 
     @classmethod
@@ -87,7 +87,7 @@ class Intervention:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read what stands behind the word in an address; a QueryError if it is something else, or is in no model."""
+        """Read what follows the word in an address; a QueryError if it is something else, or in no model."""
         fields = spelled(cls)
         parts = text.split(".") if text else []
         if len(parts) != len(fields):
@@ -108,37 +108,37 @@ class Intervention:
 
     @property
     def target(self) -> tuple[object, ...]:
-        """What is changed. Two changes of one query with equal targets contradict each other."""
+        """What it changes. Two changes of one query with equal targets contradict each other."""
         return (self.word, *(getattr(self, field) for field, (_, s) in spelled(self).items() if s.target))
 
     def agree(self) -> None:
-        """See whether the values fit together; a QueryError if they do not."""
+        """Check that the values fit together; a QueryError if they do not."""
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """Why such a change makes no sense in a model, whatever the values; None if it does."""
+        """Why such a change makes no sense in a model, whatever its values; None if it makes sense."""
         return None
 
     def check(self, config: ModelConfig) -> None:
-        """See whether it can be made in a model, or raise a ChangeError; those that override it call this first."""
+        """Check that it can be made in a model, or raise a ChangeError; overriding methods call this first."""
         if (why := self.unfit(config)) is not None:
             raise ChangeError(why)
 
     def seen_by_others(self, config: ModelConfig) -> ModelConfig:
-        """The config that other changes of the run go by; another one where this changes how many heads there are."""
+        """The config that other changes of the run see; it differs if this one changes the number of heads."""
         return config
 
     def told(self) -> str:
-        """What is changed, without a full stop, such as "Cross-attention, layer 3, head 1: writes nothing"."""
+        """What it changes, without a full stop, such as "Cross-attention, layer 3, head 1: writes nothing"."""
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """What does it to a model; made anew for every run, so that they may remember what they saw."""
+        """The visitors that change a model; new for every run, so they may remember what they saw."""
         return ()
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """What the model reads instead of these ids, special ones included; a ChangeError if it cannot be done."""
+        """The ids that the model reads instead of these, special ones included; a ChangeError if impossible."""
         return ids
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
-        """See whether it can be made where these ids are read, after all that edits them, or raise a ChangeError."""
+        """Check that it can be made where these ids, after all edits, are read, or raise a ChangeError."""

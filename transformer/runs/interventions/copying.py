@@ -1,7 +1,7 @@
-"""What is taken from another run: a head's map, or the values of any site (activation patching).
+"""Copy from another run: a head's map, or the values of any site (activation patching).
 
-The other run is of the same model, unchanged, on another sentence, decoded greedily. Maps over the source can be
-taken only from a sentence with as many tokens; of all else what both runs have is taken, and the rest stays.
+The other run is the same model, unchanged, on another sentence, decoded greedily. Maps over the source can be copied
+only from a sentence with as many tokens. Of all else, the part that both runs have is copied, and the rest stays.
 
 Source: Vig et al., "Investigating Gender Bias in Language Models Using Causal Mediation Analysis" (2020), section 3;
 Meng et al., "Locating and Editing Factual Associations in GPT" (2022), section 2.1.
@@ -31,7 +31,7 @@ Values = Callable[[], dict[str, Tensor]]
 
 
 def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
-    """Gives sites of the other run, which is made once, when first asked for; a ChangeError if it cannot be."""
+    """Returns sites of the other run, which is made once, when first needed; a ChangeError if that is impossible."""
 
     @cache
     def values() -> dict[str, Tensor]:
@@ -48,7 +48,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
 
 
 def check_like(change: Intervention, other: Tensor, here: Tensor) -> None:
-    """See that another run's values [1, ..., tokens, width] have as many heads as those here, or raise an error."""
+    """Check that another run's values [1, ..., tokens, width] have as many heads as these, or raise an error."""
     if other.shape[1:-2] != here.shape[1:-2]:
         raise ChangeError(
             "{change} takes {there} heads from a run of the unchanged model, but this run has {here} heads. Remove "

@@ -1,12 +1,12 @@
-"""Changes of whole heads: they write nothing, or at every token the same; they look more sharply, or more softly.
+"""Changes of whole heads: no output, the same output at every token, or sharper or softer attention.
 
-    softmax(scores / T): T below 1 sharpens, above 1 softens; T = 0 looks the best key up; T without limit is uniform
+    softmax(scores / T): T below 1 sharpens, above 1 softens; T = 0 takes the best key; infinite T is uniform
 
 Source: Michel et al., "Are Sixteen Heads Really Better than One?" (2019), section 2.3, for heads set to 0; Wang et
-al., "Interpretability in the Wild" (2022), section 2, for a mean in the place of an output; Guo et al., "On
-Calibration of Modern Neural Networks" (2017), section 4.2, for a temperature in a softmax; Graves et al., "Neural
-Turing Machines" (2014), section 3.3.1, for one that sharpens attention; Vaswani et al. (2017), section 3.2, which
-calls attention a look-up that is weighted.
+al., "Interpretability in the Wild" (2022), section 2, for a mean instead of an output; Guo et al., "On Calibration of
+Modern Neural Networks" (2017), section 4.2, for a temperature in a softmax; Graves et al., "Neural Turing Machines"
+(2014), section 3.3.1, for one that sharpens attention; Vaswani et al. (2017), section 3.2, which calls attention a
+weighted look-up.
 
 Shapes: B batch, H heads, Q queries, K keys, d d_head.
 """
@@ -53,10 +53,10 @@ class ZeroHead(HeadChange):
 
 
 class MeanHead(HeadChange):
-    """A head writes at every token the mean of what it would write.
+    """A head writes the mean of its outputs at every token.
 
-    In the encoder the mean is over the tokens that are no padding. In a decoder it is over the tokens read so far:
-    what comes later weighs nothing, as ever.
+    In the encoder the mean is over all tokens except padding. In a decoder it is over the tokens read so far: later
+    ones do not count.
     """
 
     word = "mean"

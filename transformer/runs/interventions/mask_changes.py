@@ -1,18 +1,17 @@
-"""Other masks: mistakes with those that a model has, and sparse patterns under them.
+"""Changed masks: typical mistakes, and sparse patterns.
 
-Mistakes: the causal mask left out, off by one, the wrong way round, and padding that is not closed. What a mask
-closes weighs 0, and a row that it closes throughout weighs nothing, unless the model or another change fills masks
-with a number.
+Mistakes: the causal mask left out, off by one, the wrong way round, and padding that is not closed. A closed cell has
+weight 0, and so has a row without open keys, unless the model or another change fills masks with a number.
 
-Sparse patterns leave each query a few keys, always under what the model's own masks close:
+Sparse patterns leave each query a few keys, and never open what the model's own masks close:
 
-    local    the keys that are at most so many tokens away
-    dilated  every n-th of them, so many to each side: as many keys, from farther away
+    local    the keys that are at most this many tokens away
+    dilated  every n-th key, this many on each side: as many keys, from farther away
     global   local, and the first tokens see all and are seen by all
 
 Source: Vaswani et al. (2017), section 3.2.3, for the masks; Beltagy et al., "Longformer" (2020), section 3.1, for
-patterns; in cross-attention, where query and key are places of two texts, Luong et al. (2015), section 3.2,
-"local-m".
+patterns; Luong et al. (2015), section 3.2, "local-m", for cross-attention, where query and key are places of two
+texts.
 
 Shapes: B batch, Q queries, K keys.
 """
@@ -77,7 +76,7 @@ class CausalMask(Intervention):
         return _TOLD[self.how]
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Makes the mask anew. Where only the past is seen, and nothing fills a closed row, a cache is right."""
+        """Makes a new mask. A cache is right if only the past is seen and nothing fills a closed row."""
         causal = self.how == "hidden" and ground.config.mask_fill is None
         return (Rewirer({"decoder.causal": self._mask}, causal=causal),)
 
@@ -130,7 +129,7 @@ class PaddingMask(AttentionChange):
         )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Changes what is known of padding before masks are made of it; each token is closed or open by itself."""
+        """Changes which tokens count as padding before masks are made; each token is open or closed on its own."""
         own: Callable[[Tensor], Tensor] = torch.ones_like
         if self.how == "rows":
             own = partial(torch.transpose, dim0=-2, dim1=-1)  # [B, 1, 1, K] -> [B, 1, K, 1]

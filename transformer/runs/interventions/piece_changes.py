@@ -1,16 +1,16 @@
-"""Changes of pieces: of those that the model reads, and one of the output that is insisted on.
+"""Changes of pieces: of those that the model reads, and of one output piece that it must write.
 
-Pieces of the source are replaced, dropped, moved, padded or blanked. For a decoder alone the source is its prompt. A
-place is counted in the source with the special pieces around it, as the changes before this one left it.
+Pieces of the source are replaced, dropped, moved, padded or blanked. For a decoder-only model the source is its
+prompt. Places count in the source with its special pieces, as the changes before this one left it.
 
-A piece of the output that is insisted on is written at one step, whatever the model finds probable. All other steps
-are chosen as ever, on what is then written. Decoding closes every other piece at that step, as the rules of a model's
-config do, so that greedy decoding, beam search and sampling all write it.
+An output piece that is insisted on is written at one step, whatever the model finds probable. All other steps are
+chosen as usual, after that piece. Decoding closes every other piece at that step, as the rules of a model's config
+do, so greedy decoding, beam search and sampling all write it.
 
 Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for erased words; Sinha et
 al., "Masked Language Modeling and the Distributional Hypothesis" (2021), for shuffled ones; Hokamp and Liu,
 "Lexically Constrained Decoding for Sequence Generation Using Grid Beam Search" (2017), for pieces that an output must
-have; here at a place that is named.
+have; here at a given place.
 """
 
 import random
@@ -34,7 +34,7 @@ MAX_SEED: Final = 2**32 - 1
 
 
 def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
-    """See whether the source has a place, or raise a ChangeError."""
+    """Check that the source has a place, or raise a ChangeError."""
     if where >= len(ids):
         raise ChangeError(
             say_n(
@@ -48,7 +48,7 @@ def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
 
 
 def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
-    """The places of the text's own pieces: not of what the config puts around them, nor of padding behind."""
+    """The places of the text's own pieces, without the special pieces around them and the padding after them."""
     stop = len(ids)
     while stop and ids[stop - 1] == config.pad_id:
         stop -= 1
@@ -61,13 +61,13 @@ def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
 
 
 class PieceChange(Intervention):
-    """What acts on pieces that are read or written."""
+    """A change of pieces that are read or written."""
 
     group = "pieces"
 
 
 class SourceChange(PieceChange):
-    """What acts on one piece of the source."""
+    """A change of one piece of the source."""
 
     place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of what is read, from 0
 
@@ -139,7 +139,7 @@ class Swap(PieceChange):
 
     @property
     def target(self) -> tuple[object, ...]:
-        """The two, in whatever order they are named."""
+        """The two places, in any order."""
         return (self.word, *sorted((self.first, self.second)))
 
     def agree(self) -> None:
@@ -170,7 +170,7 @@ class Shuffle(PieceChange):
         return say("Source: its pieces are shuffled (seed {seed})", seed=self.seed)
 
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
-        """In another order: that of random numbers, the same ones on every machine."""
+        """The ids in an order given by random numbers, the same on every machine."""
         own, generator = own_places(ids, config), random.Random(self.seed)
         order = sorted(own, key={where: generator.random() for where in own}.__getitem__)
         return ids[: own.start] + tuple(ids[where] for where in order) + ids[own.stop :]
@@ -240,7 +240,7 @@ def _zeroed(where: int, x: Tensor, offset: int) -> Tensor:
 
 
 class Insist(PieceChange):
-    """One step writes a piece that is named. If the output ends before it, nothing is insisted on."""
+    """One step writes a given piece. If the output ends before that step, nothing changes."""
 
     step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
     piece: int = whole(say("Piece to write"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
@@ -279,7 +279,7 @@ class Insist(PieceChange):
 
 
 def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int) -> dict[int, int]:
-    """The pieces that are insisted on, by steps from 0; a ChangeError if one cannot be, in a run of `most` pieces."""
+    """The pieces insisted on, by step from 0; a ChangeError if one is impossible in a run of `most` pieces."""
     found: dict[int, int] = {}
     for one in changes:
         if not isinstance(one, Insist):

@@ -1,7 +1,7 @@
-"""Changes of what gives the model order: none, shifted, scaled, shuffled.
+"""Changes of positions: removed, shifted, scaled, shuffled.
 
 A table's vectors are taken from other rows or multiplied. Positions inside attention are taken from other places:
-rotary ones turn by other angles, and a bias is that of other distances.
+rotary ones turn by different angles, and a bias is that of different distances.
 
 Source: Vaswani et al. (2017), section 3.5; `transformer.model.order` for positions inside attention.
 
@@ -69,7 +69,7 @@ class NoPositions(_OfPositions):
         return say("{stack}: no positions", stack=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Sets vectors or a bias to 0; where positions turn, all tokens are at the first place."""
+        """Sets vectors or a bias to 0; with rotary positions, all tokens are at the first place."""
         if ground.config.placing.adds == "turn":
             return (self._moved(ground, torch.zeros_like),)
         return (self._sized(ground, 0.0),)
@@ -107,17 +107,17 @@ class ScalePositions(_OfPositions):
         return say("{stack}: positions times {factor:g}", stack=self.name, factor=self.by)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Multiplies vectors or a bias; where positions turn, places, and so the angles."""
+        """Multiplies vectors or a bias; with rotary positions, the places and so the angles."""
         if ground.config.placing.adds == "turn":
             return (self._moved(ground, lambda places: places * self.by),)
         return (self._sized(ground, self.by),)
 
 
 class ShufflePositions(_OfPositions):
-    """Tokens stand at each other's places: a fixed shuffle of each group of neighbouring places.
+    """Tokens swap places: a fixed shuffle of each group of neighbouring places.
 
-    A place's new one depends on nothing but the seed and the size of a group, so that it is the same however long
-    the text is and however it is decoded.
+    A token's new place depends only on the seed and the size of a group, so it is the same for any length of text
+    and any way of decoding.
     """
 
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives the shuffle

@@ -38,7 +38,7 @@ class RoundWeights(Intervention):
         return say("All weights are rounded to {n} bits", n=self.bits)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Rounds matrices when they are used, and of a table the rows that are read: a row's scale is its own."""
+        """Rounds matrices when they are used, and the rows of a table that are read: each row has its own scale."""
         rounding = partial(rounded, bits=int(self.bits))
         tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
         matrices: dict[str, Callable[[Any], Any]] = {
@@ -51,7 +51,7 @@ class RoundWeights(Intervention):
 
 
 def rounded(rows: Tensor, *, bits: int) -> Tensor:
-    """Rows [..., O, I] of which each is whole multiples of a scale of its own, at most 2^(bits - 1) - 1 of them."""
+    """Rows [..., O, I], each rounded to multiples of its own scale, at most 2^(bits - 1) - 1 times it."""
     most = 2 ** (bits - 1) - 1
     rows = widened(rows)
     scale = rows.abs().amax(dim=-1, keepdim=True) / most
@@ -107,6 +107,6 @@ class _Drop:
 
 
 def drawn(site: str, block: int, width: int, seed: int) -> Tensor:
-    """Numbers from 0 to 1 for 32 places of a site, of which the first is 32 times the block's, [32, width]."""
+    """Numbers from 0 to 1 for 32 places of a site, from place 32 times the block's number on, [32, width]."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {site} {block}".encode()))
     return torch.rand(_BLOCK, width, dtype=torch.float64, generator=generator)

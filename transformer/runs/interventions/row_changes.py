@@ -1,8 +1,8 @@
 """Changes of rows of a map: a key is muted, all weight is put on one, or the weights are set by hand.
 
-A row is a query's. Places are counted in the attention's own tokens: with the special pieces of the source, and in a
-decoder from its start piece or from the beginning of its prompt. A key that a query may not see keeps the weight 0,
-whatever is asked for: what comes later weighs nothing, and neither does padding.
+Each row belongs to a query. Places count in the attention's own tokens: with the special pieces of the source, and in
+a decoder from its start piece or the beginning of its prompt. A key that a query may not see, such as a later one or
+padding, always keeps the weight 0.
 
 Source: Wiegreffe and Pinter, "Attention is not not Explanation" (2019), section 3.1, and Jain and Wallace, "Attention
 is not Explanation" (2019), section 4.2, who both set weights that a model would not have chosen; Serrano and Smith,
@@ -29,7 +29,7 @@ MOST_WEIGHT: Final = 1000.0
 
 
 class RowChange(HeadChange, kw_only=True):
-    """What acts on one row of a map, or on all."""
+    """A change of one row of a map, or of all."""
 
     # Which row, from 0; None for all.
     query: int | None = place(say("Query"), MAX_LENGTH, what="query", optional=True)
@@ -51,7 +51,7 @@ class RowChange(HeadChange, kw_only=True):
             check_read(self, self.query, ids)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
-        """New weights for rows of weights [B, H, rows, K], of which each may see the keys bool of the same shape."""
+        """New weights for rows of weights [B, H, rows, K]; a bool of the same shape says which keys each may see."""
         raise NotImplementedError
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
@@ -69,7 +69,7 @@ class RowChange(HeadChange, kw_only=True):
 
 
 class KeyChange(RowChange, kw_only=True):
-    """What acts on the weight of one key."""
+    """A change of the weight of one key."""
 
     key: int = place(say("Key"), MAX_LENGTH, what="key")  # which one, from 0
 
@@ -118,7 +118,7 @@ class Force(KeyChange, kw_only=True):
 
     @property
     def target(self) -> tuple[object, ...]:
-        """The rows: they cannot be forced to two keys."""
+        """The rows, because a row cannot be forced to two keys."""
         return (self.word, self.kind, self.layer, self.head, self.query)
 
     def told(self) -> str:
@@ -174,6 +174,6 @@ class Weigh(RowChange, kw_only=True):
 
 
 def normalised(rows: Tensor) -> Tensor:
-    """Rows [..., K] divided by their sums; one that sums to 0 stays."""
+    """Rows [..., K] divided by their sums; a row that sums to 0 stays."""
     sums = rows.sum(-1, keepdim=True)
     return torch.where(sums == 0.0, rows, rows / sums)

@@ -1,6 +1,6 @@
-"""Changes of how a map is made: of how a score is made of q . k, of a weight of a score, and of the number of heads.
+"""Changes of how a map is computed: from q . k to a score, from a score to a weight, and the number of heads.
 
-The parameters of attention are the same for any number of heads: only how the vectors are cut says which it was.
+The parameters of attention are the same for any number of heads: only the split of the vectors shows the number.
 
 Source: Vaswani et al. (2017), section 3.2.1 and its footnote 4, for the scale, and section 3.2.2, for heads; Wang et
 al., "Linformer: Self-Attention with Linear Complexity" (2020), section 3, for maps of low rank.
@@ -34,10 +34,10 @@ SCALES: Final[dict[str, str]] = {
 
 
 class ScoringChange(AttentionChange):
-    """What is done to the way in which one attention or all make weights."""
+    """A change of how one attention, or all, compute weights."""
 
     def rewired(self, ground: Ground, change: Callable[[Scoring], Scoring], **how: Any) -> tuple[Visitor, ...]:
-        """Puts in another way."""
+        """The changed way."""
         return (Rewirer({one.site("*", "scoring"): change for one in self.chosen(ground.config)}, **how),)
 
 
@@ -122,7 +122,7 @@ class FillValue(_OfFill):
         return say("{attention}: scores of closed keys are {fill:g}", attention=self.name, fill=self.fill)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Puts in the number. What comes after a query may then weigh something, so that no cache is right."""
+        """Fills in the number. Keys after a query may then get weight, so no cache is right."""
         return self.rewired(ground, lambda how: replace(how, fill=self.fill), causal=False)
 
 
@@ -160,7 +160,7 @@ class LowRank(AttentionChange):
         return say("{attention}: maps of rank {rank:,}", attention=self.name, rank=self.rank)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Approximates maps. Those of a text that is still written are others with every row that comes to them."""
+        """Approximates maps. While a text is being written, every new row changes the whole map."""
         chosen = self.chosen(ground.config)
         causal = all(one.stack == "encoder" for one in chosen)
         return (Replacer({one.site("*", "weights"): self._nearest for one in chosen}, causal=causal),)
@@ -189,7 +189,7 @@ class HeadsTold(Intervention):
 
     @classmethod
     def unfit(cls, config: ModelConfig) -> Sentence | None:
-        """Where a parameter belongs to a head, or to a width of heads, the number is to be seen."""
+        """Parameters that belong to a head, or to a width of heads, fix the number of heads."""
         if config.placing.adds == "turn":
             return say(
                 "Rotary positions rotate pairs of dimensions within each head, so heads of a different width would "
@@ -228,7 +228,7 @@ class HeadsTold(Intervention):
         return say("All attention sub-layers: number of heads set to {n:,}", n=self.n)
 
     def seen_by_others(self, config: ModelConfig) -> ModelConfig:
-        """The config with these heads."""
+        """The config with this number of heads."""
         width = config.n_heads * config.d_head
         return replace(config, n_heads=self.n, n_kv_heads=self.n, n_decoder_heads=0, d_head=width // self.n)
 

@@ -1,9 +1,9 @@
-"""Other ways to say how similar a query and a key are, and numbers added to that.
+"""Other measures of how similar a query and a key are, and numbers added to them.
 
     dot        q · k
-    general    x W y^T of the vectors x and y that queries and keys are made of, with W = W_Q W_K^T / sqrt(d_head)
+    general    x W y^T of the vectors x and y before W_Q and W_K, with W = W_Q W_K^T / sqrt(d_head)
     cosine     q · k / (|q| |k|)
-    kernel     exp(-|q - k|² / 2σ²); its logarithm is the score, so that weights are kernels divided by their sum
+    kernel     exp(-|q - k|² / 2σ²); its logarithm is the score, so weights are kernels divided by their sum
     features   φ(q) · φ(k), which is exp(q · k / sqrt(d_head)) on average; its logarithm is the score
 
 Source: Luong et al., "Effective Approaches to Attention-based Neural Machine Translation" (2015), section 3.1, for
@@ -164,7 +164,7 @@ def _logarithms(x: Tensor, directions: Tensor) -> Tensor:
 
 
 def random_features(n: int, width: int, seed: int) -> Tensor:
-    """Directions of features, each normally distributed, float64 [n, width]."""
+    """Random directions of features, normally distributed, float64 [n, width]."""
     return torch.randn(n, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
@@ -215,7 +215,7 @@ class KeyBias(AttentionChange):
         )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
-        """Adds it behind W_K, before what turns or norms keys."""
+        """Adds it after W_K, before keys are turned or normalised."""
         changes, there = dict[str, Callable[[Tensor], Tensor]](), sites(ground.config)
         for one in self.chosen(ground.config):
             for layer in range(one.n_layers):
@@ -229,6 +229,6 @@ class KeyBias(AttentionChange):
 
 
 def random_bias(attention: str, width: int, seed: int) -> Tensor:
-    """One for all heads of an attention such as "decoder.1.cross_attn", float64 [width]."""
+    """One bias for all heads of an attention such as "decoder.1.cross_attn", float64 [width]."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {attention}".encode()))
     return torch.randn(width, dtype=torch.float64, generator=generator)

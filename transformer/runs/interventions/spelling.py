@@ -1,11 +1,11 @@
-"""The kinds of field that an intervention has: what is allowed in it, and how an address says it.
+"""The kinds of fields of an intervention: allowed values, and their spelling in an address.
 
 An intervention is a frozen record whose fields are declared once, with the functions below: `head: int | None =
-place(say("Head"), MAX_WIDTH)` says what a control calls it, what is allowed, and how it is written in an address and
-read there. JSON holds the values as they are.
+place(say("Head"), MAX_WIDTH)` gives its label in a control, the allowed values, and how an address spells it. JSON
+holds the values unchanged.
 
-An address counts places from 1, the library from 0; None is `all`. A number's point is written as `p` and its minus
-as `m` (0.5 is `0p5`, -1 is `m1`), as points stand between fields; of a text each character that is no letter, digit
+An address counts places from 1, the library from 0; None is `all`. Points separate fields, so a number's point is
+written as `p` and its minus as `m` (0.5 is `0p5`, -1 is `m1`). In a text, each character that is not a letter, digit
 or space of ASCII is written as `~` and its UTF-8 in hexadecimal.
 """
 
@@ -39,7 +39,7 @@ _TEXT = re.compile(r"([A-Za-z0-9]|~[0-9A-F]{2})*", re.ASCII)
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a field is checked, said and read."""
+    """How a field is checked, written and read."""
 
     what: What  # what it is of
     label: str  # what a control calls it
@@ -55,7 +55,7 @@ class Spelling:
 
 
 def place(label: str, most: int, *, what: What = "whole", optional: bool = False, key: str = "") -> Any:
-    """A place counted from 0 here and from 1 in an address, below `most`; None for all, where that is allowed."""
+    """A place, counted from 0 here and from 1 in an address, below `most`; None for all, if allowed."""
 
     def check(said: str, value: Any) -> Any:
         if value is None and optional:
@@ -82,7 +82,7 @@ def place(label: str, most: int, *, what: What = "whole", optional: bool = False
 
 
 def number(label: str, least: float, most: float, default: float) -> Any:
-    """A number between two limits, which are allowed."""
+    """A number between two limits, inclusive."""
 
     def check(said: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
@@ -106,7 +106,7 @@ def number(label: str, least: float, most: float, default: float) -> Any:
 def whole(
     label: str, least: int, most: int, default: int | None = None, *, what: What = "whole", key: str = ""
 ) -> Any:
-    """A whole number between two limits, which are allowed; an id of a piece is one."""
+    """A whole number between two limits, inclusive, such as the id of a piece."""
 
     def check(said: str, value: Any) -> int:
         return _whole_number(said, value, least, most)
@@ -122,7 +122,7 @@ def whole(
 
 def choice(label: str, options: Mapping[Any, str], default: str | None = None, *, what: What = "choice",
            key: str = "", target: bool = False) -> Any:  # fmt: skip
-    """One of a few words of letters and digits, each with its label; a target says where something is changed."""
+    """One of a few words of letters and digits, each with its label; a `target` says where something changes."""
 
     def check(said: str, value: Any) -> str:
         if not isinstance(value, str) or value not in options:
@@ -155,7 +155,7 @@ def yes(label: str, default: bool = False) -> Any:
 
 
 def text(label: str) -> Any:
-    """A text that is not empty, of at most 400 characters."""
+    """A text of 1 to 400 characters."""
 
     def check(said: str, value: Any) -> str:
         if not isinstance(value, str) or not value.strip() or len(value) > MOST_TEXT:

@@ -1,7 +1,7 @@
-"""What carries interventions out: visitors that know from which token on they see, and what a map's mask closes.
+"""The visitors that apply interventions: they know the place of the first token, and what a map's mask closes.
 
-A visitor is made for one run, in which calls of the model follow each other, so that it may remember a mask until
-the weights under it come by.
+A visitor is made for one run, with one call of the model after another, so it may remember a mask until it sees the
+weights under it.
 
 Shapes: B batch, H heads, Q queries, K keys.
 """
@@ -14,10 +14,10 @@ from torch import Tensor
 
 
 class AtPlace:
-    """Changes values at one site or pattern, by a function of the value and of the place of its first token, from 0.
+    """Changes values at one site or pattern, by a function of the value and the place of its first token, from 0.
 
-    It is causal if a token's new value is made of its old one alone; see `transformer.model.taps.Tap.causal`. Of a
-    value [B, H, ...] one head alone is changed, if it is named.
+    It is causal if a token's new value depends only on its old one; see `transformer.model.taps.Tap.causal`. If a
+    head is named, only that head of a value [B, H, ...] changes.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class AtPlace:
         self._site, self._change, self._head, self.causal = site, change, head, causal
 
     def wants(self, site: str) -> bool:
-        """Whether it is the one."""
+        """Whether it is this site."""
         return fnmatchcase(site, self._site)
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
@@ -35,11 +35,11 @@ class AtPlace:
 
 
 class UnderMask:
-    """Changes values of an attention by a function of the value, of its mask and of the place of its first query.
+    """Changes values of an attention by a function of the value, its mask and the place of its first query.
 
-    The attention is named by its place in the model or a pattern, such as `decoder.*.cross_attn`, and the site there:
-    "scores", "weights" or "heads". The mask is as the attention uses it (bool, broadcasts to [B, H, Q, K]; None if
-    every key may be seen).
+    The attention is named by its place in the model or a pattern, such as `decoder.*.cross_attn`, and by a site:
+    "scores", "weights" or "heads". The mask is the attention's own (bool, broadcasts to [B, H, Q, K]; None if every
+    key may be seen).
     """
 
     causal = True
@@ -83,7 +83,7 @@ def open_cells(mask: Tensor | None, weights: Tensor) -> Tensor:
 
 
 def seen_keys(mask: Tensor | None, heads: Tensor) -> Tensor:
-    """Which tokens of a self-attention any query may see, by its mask: bool [B, K]; `heads` is [B, H, K, d]."""
+    """Which tokens some query of a self-attention may see, by its mask: bool [B, K]; `heads` is [B, H, K, d]."""
     if mask is None:
         return torch.ones(heads.size(0), heads.size(-2), dtype=torch.bool, device=heads.device)
     return mask.flatten(1, 2).any(1).expand(heads.size(0), heads.size(-2))

@@ -1,7 +1,7 @@
-"""Where a model is changed: the fields that several changes have, what they are called, and whether a model has it.
+"""Where a model is changed: the fields that several changes share, their names, and whether a model has that place.
 
-A change of a head is a `HeadChange`; one of the wiring is made in all attentions or one (`AttentionChange`), in both
-stacks or one (`StackChange`), in all layers of these or one (`LayerChange`).
+A change of a head is a `HeadChange`. Other changes are made in one attention or all (`AttentionChange`), in one stack
+or both (`StackChange`), in one layer of these or all (`LayerChange`).
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ ANY_STACK: Final[dict[str, str]] = {ALL: say("Both stacks"), "encoder": say("Enc
 
 
 class HeadChange(Intervention):
-    """What acts on one head, or on all heads of a layer or of an attention."""
+    """A change of one head, or of all heads of a layer or an attention."""
 
     # Which attention.
     kind: Kind = choice(say("Attention"), ATTENTIONS, what="attention", key="attention", target=True)
@@ -54,7 +54,7 @@ class HeadChange(Intervention):
         return part_name(ATTENTIONS[self.kind], self.layer, self.head)
 
     def attention(self, config: ModelConfig) -> Attention:
-        """The one that is changed."""
+        """The attention that is changed."""
         return anatomy(config).attention(self.kind)
 
     def where(self, config: ModelConfig) -> str:
@@ -63,7 +63,7 @@ class HeadChange(Intervention):
 
 
 def part_name(attention: str, layer: int | None, head: int | None) -> str:
-    """How a sentence calls a head of an attention that has a name; None is all layers or heads, but not both."""
+    """What a sentence calls a head of a named attention; None is all layers or heads, but not both."""
     if layer is None:
         return say("{attention}, head {head} of every layer", attention=attention, head=(head or 0) + 1)
     if head is None:
@@ -77,7 +77,7 @@ def where(options: dict[str, str] = WHERE) -> Any:
 
 
 class AttentionChange(Intervention):
-    """What can be done to one attention or to all."""
+    """A change of one attention or of all."""
 
     where: str = where()
 
@@ -88,7 +88,7 @@ class AttentionChange(Intervention):
         self.check_part(config)
 
     def check_part(self, config: ModelConfig, layer: int | None = None, head: int | None = None) -> None:
-        """See whether a model has the attention, and a layer and a head of it, or raise a ChangeError."""
+        """Check that a model has the attention, and a layer and a head of it, or raise a ChangeError."""
         layers: dict[str, int] = {one.kind: one.n_layers for one in anatomy(config).attentions}
         found = list(layers) if self.where == ALL else [self.where]
         deepest = max(found, key=lambda kind: layers.get(kind, 0))
@@ -106,7 +106,7 @@ class AttentionChange(Intervention):
 
 
 class StackChange(Intervention):
-    """What can be done to one stack or to both."""
+    """A change of one stack or of both."""
 
     stack: str = choice(say("Stack"), ANY_STACK, ALL, target=True)
 
@@ -122,7 +122,7 @@ class StackChange(Intervention):
         return ANY_STACK[self.stack]
 
     def stacks(self, config: ModelConfig) -> Sequence[StackName]:
-        """The stacks that are changed; a ChangeError if the model has not the one that is named."""
+        """The stacks that are changed; a ChangeError if the model lacks the one that is named."""
         parts = anatomy(config)
         if self.stack == ALL:
             return [one.name for one in parts.stacks]
@@ -133,7 +133,7 @@ class StackChange(Intervention):
 
 
 class LayerChange(StackChange):
-    """What can be done to one layer of a stack or to all."""
+    """A change of one layer of a stack or of all."""
 
     layer: int | None = place(say("Layer"), MAX_LAYERS, what="layer", optional=True)
 
@@ -148,13 +148,13 @@ class LayerChange(StackChange):
         return say("{stack}, layer {layer}", stack=super().name, layer=self.layer + 1)
 
     def patterns(self, config: ModelConfig, name: str) -> list[str]:
-        """Patterns of what each layer that is named has under this name."""
+        """Patterns for this name in each chosen layer."""
         layer = "*" if self.layer is None else self.layer
         return [f"{one}.{layer}.{name}" for one in self.stacks(config)]
 
 
 class PartChange(Intervention):
-    """What acts on a layer of one stack or on all, or on a sub-layer of these."""
+    """A change of one layer of a stack or of all, or of a sub-layer of these."""
 
     stack: StackName = choice(say("Stack"), STACKS, target=True)  # the encoder or the decoder
     # Which one, from 0; None for all, or for what is not in a layer.
@@ -186,7 +186,7 @@ class PartChange(Intervention):
 def check_head(
     change: Intervention, config: ModelConfig, kind: Kind, layer: int | None = None, head: int | None = None
 ) -> None:
-    """See whether a model has an attention, a layer of it and a head, where they are named; a ChangeError if not."""
+    """Check that a model has the attention, layer and head that are named; a ChangeError if not."""
     try:
         attention = anatomy(config).attention(kind)
     except QueryError as error:
@@ -203,7 +203,7 @@ def check_head(
 
 
 def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
-    """See whether there is a layer, if one is named; a ChangeError names the limit."""
+    """Check that a named layer exists; a ChangeError gives the limit."""
     if layer is not None and layer >= n_layers:
         raise ChangeError(
             "{change} names layer {layer}, but this part of the model has only layers 1 to {n_layers}.",
@@ -214,7 +214,7 @@ def check_layer(change: Intervention, layer: int | None, n_layers: int) -> None:
 
 
 def check_readable(change: Intervention, token: int | None, config: ModelConfig) -> None:
-    """See whether a model may read as many tokens, if one is named; a ChangeError names the limit."""
+    """Check that a named token is within what a model may read; a ChangeError gives the limit."""
     if token is not None and token >= config.max_len:
         raise ChangeError(
             "{change} names token {place}, but this model reads at most {n} tokens. Choose an earlier token.",
@@ -225,7 +225,7 @@ def check_readable(change: Intervention, token: int | None, config: ModelConfig)
 
 
 def check_read(change: Intervention, token: int | None, ids: tuple[int, ...]) -> None:
-    """See whether a source has a token, if one is named; a ChangeError names its tokens."""
+    """Check that a source has a named token; a ChangeError gives the number of its tokens."""
     if token is not None and token >= len(ids):
         raise ChangeError(
             "{change} names token {place} of the source, but this source has only tokens 1 to {n}. Choose one of "
