@@ -87,24 +87,15 @@ def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
 
 def _outside(side: str, label: str, last: int, count: int) -> Sentence:
     if side == "source":
-        return say_n(
-            "{label}: a link refers to source word {last}, counted from 0, but the source has only {n} word. Give "
-            "the files in the order source, target, links.",
-            "{label}: a link refers to source word {last}, counted from 0, but the source has only {n} words. Give "
-            "the files in the order source, target, links.",
-            count,
-            label=label,
-            last=last,
-        )
-    return say_n(
-        "{label}: a link refers to target word {last}, counted from 0, but the target has only {n} word. Give the "
-        "files in the order source, target, links.",
-        "{label}: a link refers to target word {last}, counted from 0, but the target has only {n} words. Give the "
-        "files in the order source, target, links.",
-        count,
-        label=label,
-        last=last,
-    )
+        return say_n("{label}: a link refers to source word {last}, counted from 0, but the source has only {n} "
+                     "word. Give the files in the order source, target, links.",
+                     "{label}: a link refers to source word {last}, counted from 0, but the source has only {n} "
+                     "words. Give the files in the order source, target, links.", count, label=label,
+                     last=last)  # fmt: skip
+    return say_n("{label}: a link refers to target word {last}, counted from 0, but the target has only {n} word. "
+                 "Give the files in the order source, target, links.",
+                 "{label}: a link refers to target word {last}, counted from 0, but the target has only {n} words. "
+                 "Give the files in the order source, target, links.", count, label=label, last=last)  # fmt: skip
 
 
 def _links(line: str, label: str) -> Links:

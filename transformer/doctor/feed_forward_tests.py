@@ -167,24 +167,14 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
 
 def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
     if stack == "encoder":
-        return say_n(
-            "{n:,} neuron is dead. The layer with the most dead neurons is encoder layer {layer}, where "
-            "{share:.0%} are dead.",
-            "{n:,} neurons are dead. The layer with the most dead neurons is encoder layer {layer}, where "
-            "{share:.0%} are dead.",
-            n_dead,
-            layer=layer + 1,
-            share=share,
-        )
-    return say_n(
-        "{n:,} neuron is dead. The layer with the most dead neurons is decoder layer {layer}, where {share:.0%} "
-        "are dead.",
-        "{n:,} neurons are dead. The layer with the most dead neurons is decoder layer {layer}, where {share:.0%} "
-        "are dead.",
-        n_dead,
-        layer=layer + 1,
-        share=share,
-    )
+        return say_n("{n:,} neuron is dead. The layer with the most dead neurons is encoder layer {layer}, where "
+                     "{share:.0%} are dead.",
+                     "{n:,} neurons are dead. The layer with the most dead neurons is encoder layer {layer}, where "
+                     "{share:.0%} are dead.", n_dead, layer=layer + 1, share=share)  # fmt: skip
+    return say_n("{n:,} neuron is dead. The layer with the most dead neurons is decoder layer {layer}, where "
+                 "{share:.0%} are dead.",
+                 "{n:,} neurons are dead. The layer with the most dead neurons is decoder layer {layer}, where "
+                 "{share:.0%} are dead.", n_dead, layer=layer + 1, share=share)  # fmt: skip
 
 
 _SOME: Sentence = say(

@@ -178,13 +178,9 @@ def source(patient: Patient) -> Measured:
     means = {name: fmean(values) for name, values in moves.items()}
     used = max(means.values()) > SOURCE_SEEN
     shown = Shown(page="attention", panel="overview", source=rows[0].text, kind="cross", layer=None if used else 0)
-    said = say(
-        "The next piece's probabilities change by {another:.2g} nats (KL) if the model reads another sentence's "
-        "source, by {shuffled:.2g} if the source is shuffled, and by {blank:.2g} if it is blank.",
-        another=means["another"],
-        shuffled=means["shuffled"],
-        blank=means["blank"],
-    )
+    said = say("The next piece's probabilities change by {another:.2g} nats (KL) if the model reads another "
+               "sentence's source, by {shuffled:.2g} if the source is shuffled, and by {blank:.2g} if it is blank.",
+               another=means["another"], shuffled=means["shuffled"], blank=means["blank"])  # fmt: skip
     return Measured(verdict="well" if used else "broken", number=max(means.values()), said=said, shown=shown)
 
 

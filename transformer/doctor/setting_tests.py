@@ -207,16 +207,11 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     beyond_chance = surely_better(after, before)
     seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
     if gain <= needed or not seen or _another_explains_more(patient, gain, values):
-        said = say_n(
-            "{n} other value was tried: with {best}, the loss is {after:.3g} nats per piece; with the model's own "
-            "value, it is {before:.3g}.",
-            "{n} other values were tried: with the best, {best}, the loss is {after:.3g} nats per piece; with the "
-            "model's own value, it is {before:.3g}.",
-            len(losses),
-            best=best.name,
-            after=after.mean,
-            before=before.mean,
-        )
+        said = say_n("{n} other value was tried: with {best}, the loss is {after:.3g} nats per piece; with the "
+                     "model's own value, it is {before:.3g}.",
+                     "{n} other values were tried: with the best, {best}, the loss is {after:.3g} nats per piece; "
+                     "with the model's own value, it is {before:.3g}.", len(losses), best=best.name,
+                     after=after.mean, before=before.mean)  # fmt: skip
         return Measured(verdict="well", number=gain, threshold=needed, said=said, shown=shown)
     parts = patient.anatomy
     judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output

@@ -243,18 +243,7 @@ def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) ->
 
 def _misplaced(tensor: str, begin: int, end: int, label: str) -> Sentence:
     if begin < end:
-        return say(
-            "{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so it overlaps the "
-            "previous tensor.",
-            label=label,
-            tensor=tensor,
-            begin=begin,
-            end=end,
-        )
-    return say(
-        "{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so there is a gap before it.",
-        label=label,
-        tensor=tensor,
-        begin=begin,
-        end=end,
-    )
+        return say("{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so it overlaps the "
+                   "previous tensor.", label=label, tensor=tensor, begin=begin, end=end)  # fmt: skip
+    return say("{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so there is a gap "
+               "before it.", label=label, tensor=tensor, begin=begin, end=end)  # fmt: skip

@@ -77,13 +77,9 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
 
 
 def _no_better(n: int, loss: float, guessing: float) -> Sentence:
-    return say(
-        "Even the best answers are no better than guessing: their loss on {texts} is {loss:.3g}; the loss of "
-        "guessing is {guessing:.3g}.",
-        texts=say_n("{n} text", "{n} texts", n),
-        loss=loss,
-        guessing=guessing,
-    )
+    return say("Even the best answers are no better than guessing: their loss on {texts} is {loss:.3g}; the loss "
+               "of guessing is {guessing:.3g}.", texts=say_n("{n} text", "{n} texts", n), loss=loss,
+               guessing=guessing)  # fmt: skip
 
 
 @contextmanager
@@ -207,13 +203,10 @@ def _output(trials: Trials, answers: Answers) -> str | None:
 def _work(trials: Trials) -> list[Sentence]:
     """How much was tried, and what was not tried together."""
     few, whole = trials.counts()
-    tried = say(
-        "The answers were ranked by trying {whole} on {texts}, and {few} on the first {n_few} of these texts.",
-        whole=say_n("{n} combination", "{n} combinations", whole),
-        texts=say_n("{n} text", "{n} texts", len(trials.samples)),
-        few=say_n("{n} more", "{n} more", few),
-        n_few=min(FEW, len(trials.samples)),
-    )
+    tried = say("The answers were ranked by trying {whole} on {texts}, and {few} on the first {n_few} of these "
+                "texts.", whole=say_n("{n} combination", "{n} combinations", whole),
+                texts=say_n("{n} text", "{n} texts", len(trials.samples)), few=say_n("{n} more", "{n} more", few),
+                n_few=min(FEW, len(trials.samples)))  # fmt: skip
     notes = [tried]
     together = {*trials.strong(), *trials.weak(), "pad_id", "unk_id"}
     alone = [name for name in trials.choices if name not in together]

@@ -102,19 +102,11 @@ def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -
 
 def _too_many(dev: int, test: int, *, n_pairs: int, n_small: int, n_components: int) -> Sentence:
     most = min(n_small, n_pairs - 1)
-    return say(
-        "--dev {dev:,} and --test {test:,} ask for {asked:,} pairs, but at most {most:,} can be held out. The "
-        "{n_pairs:,} pairs form {n_groups:,} groups that have no sentence in common, and only groups of at most "
-        "{small} pairs can be drawn ({n_small:,} pairs in all). Ask for fewer pairs.",
-        dev=dev,
-        test=test,
-        asked=dev + test,
-        most=most,
-        n_pairs=n_pairs,
-        n_groups=n_components,
-        small=SMALL,
-        n_small=n_small,
-    )
+    return say("--dev {dev:,} and --test {test:,} ask for {asked:,} pairs, but at most {most:,} can be held out. "
+               "The {n_pairs:,} pairs form {n_groups:,} groups that have no sentence in common, and only groups of "
+               "at most {small} pairs can be drawn ({n_small:,} pairs in all). Ask for fewer pairs.", dev=dev,
+               test=test, asked=dev + test, most=most, n_pairs=n_pairs, n_groups=n_components, small=SMALL,
+               n_small=n_small)  # fmt: skip
 
 
 def _draw(groups: Iterable[list[int]], size: int) -> tuple[tuple[int, ...], list[list[int]]]:

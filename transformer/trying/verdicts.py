@@ -80,15 +80,10 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
         return _of_what_it_writes(losses, texts)
     loss = _number(best.mean)
     if pairs and best.mean > POOR * guessing:
-        return say(
-            "None of the choices fits well. The best, {best}, has a loss of {loss} on {texts}; pure guessing would "
-            "have {guessing}. Something else may be wrong: the tokenizer, the ids, the marks around the source or "
-            "the output, or the order of source and target.",
-            best=first,
-            loss=loss,
-            texts=texts,
-            guessing=_number(guessing),
-        )
+        return say("None of the choices fits well. The best, {best}, has a loss of {loss} on {texts}; pure "
+                   "guessing would have {guessing}. Something else may be wrong: the tokenizer, the ids, the marks "
+                   "around the source or the output, or the order of source and target.", best=first, loss=loss,
+                   texts=texts, guessing=_number(guessing))  # fmt: skip
     if not others:
         return say("{best} fits (loss {loss} on {texts}).", best=first, loss=loss, texts=texts)
     second, figure = others[0][0], _number(others[0][1].mean)

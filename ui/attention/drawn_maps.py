@@ -161,14 +161,11 @@ def rollout_note(trace: Trace | GivenMaps, view: View, kind: Kind) -> str:
     depth = len(trace.maps(kind)) if view.layer is None else view.layer + 1
     attention = EVERY_PART.attention(kind)
     if attention.keys_from != attention.stack:
-        return say(
-            "Rollout: E is the product of ½A + ½I over all encoder layers, where A is the mean over heads. "
-            "Starting from C = 0, each decoder layer from 1 to {depth} sets C ← (½A + ½I)·C for its "
-            "self-attention, then C ← ½C + ½X·E for its cross-attention X. The map shows C divided by {share:.4g} "
-            "= 1 − ½^{depth}, the part that comes from the source, so rows sum to 1.",
-            depth=depth,
-            share=1 - 0.5**depth,
-        )
+        return say("Rollout: E is the product of ½A + ½I over all encoder layers, where A is the mean over heads. "
+                   "Starting from C = 0, each decoder layer from 1 to {depth} sets C ← (½A + ½I)·C for its "
+                   "self-attention, then C ← ½C + ½X·E for its cross-attention X. The map shows C divided by "
+                   "{share:.4g} = 1 − ½^{depth}, the part that comes from the source, so rows sum to 1.",
+                   depth=depth, share=1 - 0.5**depth)  # fmt: skip
     if any(other != kind and EVERY_PART.attention(other).stack == attention.stack for other in trace.kinds):
         return say(
             "Rollout: the product of ½A + ½I over decoder layers 1 to {depth}, where A is the mean over heads. "

@@ -124,22 +124,11 @@ def _summary(o: OpenWeight) -> str:
     w, reason = o.walk, o.reasons[o.walk.key]
     key, query = drawing.plain(o.key), drawing.plain(o.query)
     weight = text.number(w.weights[w.key], 4)
-    nothing = say(
-        "In layer {layer}, head {head}, the query **{query}** gives the key **{key}** no weight ({reason}).",
-        layer=w.layer + 1,
-        head=w.head + 1,
-        key=key,
-        reason=reason,
-        query=query,
-    )
-    something = say(
-        "In layer {layer}, head {head}, the query **{query}** gives the key **{key}** a weight of **{weight}**.",
-        layer=w.layer + 1,
-        head=w.head + 1,
-        key=key,
-        weight=weight,
-        query=query,
-    )
+    nothing = say("In layer {layer}, head {head}, the query **{query}** gives the key **{key}** no weight "
+                  "({reason}).", layer=w.layer + 1, head=w.head + 1, key=key, reason=reason, query=query)  # fmt: skip
+    something = say("In layer {layer}, head {head}, the query **{query}** gives the key **{key}** a weight of "
+                    "**{weight}**.", layer=w.layer + 1, head=w.head + 1, key=key, weight=weight,
+                    query=query)  # fmt: skip
     return joined(" ", [something if not reason or w.weights[w.key] else nothing,
                         *_whose(o.config, w)])  # fmt: skip
 
@@ -162,16 +151,10 @@ def _whose(config: ModelConfig, w: Walk) -> Sequence[str]:
     if size == 1:
         return said
     group = w.head // size
-    shared = say_n(
-        "All {n_heads} heads share one key-value head, so k and v are the same for each of them.",
-        "The {n_heads} heads share {n} key-value heads. Here, k and v come from key-value head {group}, which "
-        "heads {first} to {last} use.",
-        config.n_kv_heads,
-        n_heads=config.n_heads,
-        group=group + 1,
-        first=group * size + 1,
-        last=(group + 1) * size,
-    )
+    shared = say_n("All {n_heads} heads share one key-value head, so k and v are the same for each of them.",
+                   "The {n_heads} heads share {n} key-value heads. Here, k and v come from key-value head {group}, "
+                   "which heads {first} to {last} use.", config.n_kv_heads, n_heads=config.n_heads, group=group + 1,
+                   first=group * size + 1, last=(group + 1) * size)  # fmt: skip
     return [*said, shared]
 
 

@@ -404,13 +404,8 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
     last = min(first + MOST_TOKENS, len(labels))
     title = say("{name} of every token", name=name)
     if last - first < len(labels):
-        title = say(
-            "{name} of tokens {first} to {last} of {all}",
-            name=name,
-            first=first + 1,
-            last=last,
-            all=len(labels),
-        )
+        title = say("{name} of tokens {first} to {last} of {all}", name=name, first=first + 1, last=last,
+                    all=len(labels))  # fmt: skip
 
     return Plot(
         spec=charts.signed_rows_spec(

@@ -218,16 +218,11 @@ def norm_share(walk: Walk) -> str:
 def differences(walk: Walk) -> str:
     """How far this is from what the model recorded, in a sentence."""
     d = walk.differences
-    return say(
-        "All these numbers were computed again in double precision from the model's own q, k, v and W_O. In this "
-        "row, they differ from the model's single-precision numbers by at most {scores:.1e} (scores), "
-        "{weights:.1e} (weights) and {head:.1e} (head's output). The sum of all heads' contributions and the bias "
-        "differs from the sub-layer's output by at most {output:.1e}.",
-        scores=d.scores,
-        weights=d.weights,
-        head=d.head,
-        output=d.output,
-    )
+    return say("All these numbers were computed again in double precision from the model's own q, k, v and W_O. In "
+               "this row, they differ from the model's single-precision numbers by at most {scores:.1e} (scores), "
+               "{weights:.1e} (weights) and {head:.1e} (head's output). The sum of all heads' contributions and "
+               "the bias differs from the sub-layer's output by at most {output:.1e}.", scores=d.scores,
+               weights=d.weights, head=d.head, output=d.output)  # fmt: skip
 
 
 def other_keys(count: int) -> str:
@@ -298,13 +293,8 @@ def is_apart(walk: Walk) -> bool:
 def changed(walk: Walk) -> str:
     """What is said where a change of the run acts between the steps."""
     d = walk.differences
-    return say(
-        "In this run, something inside this attention sub-layer was changed. The steps below start from the "
-        "recorded queries, keys and values, so their numbers differ from the run's: scores by up to {scores:.2g}, "
-        "weights by {weights:.2g}, the head's output by {head:.2g}, and the sub-layer's output by {output:.2g}. "
-        "The other parts of this page show the run's own numbers.",
-        scores=d.scores,
-        weights=d.weights,
-        head=d.head,
-        output=d.output,
-    )
+    return say("In this run, something inside this attention sub-layer was changed. The steps below start from the "
+               "recorded queries, keys and values, so their numbers differ from the run's: scores by up to "
+               "{scores:.2g}, weights by {weights:.2g}, the head's output by {head:.2g}, and the sub-layer's "
+               "output by {output:.2g}. The other parts of this page show the run's own numbers.", scores=d.scores,
+               weights=d.weights, head=d.head, output=d.output)  # fmt: skip

@@ -89,13 +89,8 @@ def card(maps: GivenMaps, name: str) -> None:
 
 def _in_short(one: GivenAttention) -> str:
     n_layers, n_heads, n_queries, n_keys = one.weights.shape
-    sizes = say(
-        "{layers} layers × {heads} heads, {queries} queries × {keys} keys",
-        layers=n_layers,
-        heads=n_heads,
-        queries=n_queries,
-        keys=n_keys,
-    )
+    sizes = say("{layers} layers × {heads} heads, {queries} queries × {keys} keys", layers=n_layers, heads=n_heads,
+                queries=n_queries, keys=n_keys)  # fmt: skip
     return sizes if one.sums_to_one else say("{sizes}; rows need not sum to 1", sizes=sizes)
 
 

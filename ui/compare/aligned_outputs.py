@@ -33,14 +33,10 @@ def effect(pair: Pair[Seen], left: Crossed) -> str:
     """How much less or more the right run makes of the left output: where most, and in all."""
     before, after = np.exp(left.own), np.exp(left.other)
     most = int(np.abs(after - before).argmax())
-    return say(
-        "In the left output, the probability of {piece} changes most: from {before:.2f} in the left run to "
-        "{after:.2f} in the right run. The log-probability of the whole left output changes by {total:+.3f} nats.",
-        piece=pair.left.trace.tgt_pieces[most],
-        before=float(before[most]),
-        after=float(after[most]),
-        total=float(left.other.sum() - left.own.sum()),
-    )
+    return say("In the left output, the probability of {piece} changes most: from {before:.2f} in the left run to "
+               "{after:.2f} in the right run. The log-probability of the whole left output changes by {total:+.3f} "
+               "nats.", piece=pair.left.trace.tgt_pieces[most], before=float(before[most]),
+               after=float(after[most]), total=float(left.other.sum() - left.own.sum()))  # fmt: skip
 
 
 def title(pair: Pair[Seen]) -> str:
@@ -82,14 +78,9 @@ def verdict(pair: Pair[Seen]) -> str:
             left=pieces[0],
             right=pieces[1],
         )
-    return say(
-        "The outputs are the same up to piece {before}. The first difference is piece {n}: “{left}” on the left, "
-        "“{right}” on the right.",
-        before=first,
-        n=first + 1,
-        left=pieces[0],
-        right=pieces[1],
-    )
+    return say("The outputs are the same up to piece {before}. The first difference is piece {n}: “{left}” on the "
+               "left, “{right}” on the right.", before=first, n=first + 1, left=pieces[0],
+               right=pieces[1])  # fmt: skip
 
 
 @lru_cache(maxsize=64)  # a step draws the same outputs again

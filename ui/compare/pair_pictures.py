@@ -117,13 +117,10 @@ def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
         return say("Each list shows what could come next in its own run, after that run's output so far.")
     if right.written is not None:
         return say("Before this step, both runs wrote the same pieces.")
-    return say_n(
-        "Both lists show what could follow the first {n} piece of the left output, although the right run itself "
-        "wrote a different output.",
-        "Both lists show what could follow the first {n} pieces of the left output, although the right run itself "
-        "wrote a different output.",
-        left.step,
-    )
+    return say_n("Both lists show what could follow the first {n} piece of the left output, although the right run "
+                 "itself wrote a different output.",
+                 "Both lists show what could follow the first {n} pieces of the left output, although the right "
+                 "run itself wrote a different output.", left.step)  # fmt: skip
 
 
 def _list(pair: Pair[Seen], listed: Listed, run: Seen, name: Sentence, said: Said | None = None) -> Plot:

@@ -201,15 +201,10 @@ def told(scene: Forced, parted: Parting) -> list[str]:
 
 def _parting(scene: Forced, place: int) -> str:
     score = scene.score
-    return say(
-        "**The reference and the model's own output first differ at piece {n}**: after the same beginning, the "
-        "reference has {right} (p = {p:.3g}), but the model wrote {wrote} (p = {q:.3g}).",
-        n=place + 1,
-        right=drawing.strong(score.pieces[place]),
-        p=float(score.probabilities[place]),
-        wrote=drawing.strong(scene.run.trace.tgt_pieces[place]),
-        q=float(scene.own[place]),
-    )
+    return say("**The reference and the model's own output first differ at piece {n}**: after the same beginning, "
+               "the reference has {right} (p = {p:.3g}), but the model wrote {wrote} (p = {q:.3g}).", n=place + 1,
+               right=drawing.strong(score.pieces[place]), p=float(score.probabilities[place]),
+               wrote=drawing.strong(scene.run.trace.tgt_pieces[place]), q=float(scene.own[place]))  # fmt: skip
 
 
 def _after(scene: Forced, parted: Parting) -> str:

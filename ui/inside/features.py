@@ -46,13 +46,9 @@ def _layers(config: ModelConfig) -> str:
 def heads(config: ModelConfig) -> str:
     """The heads of an attention, and with how few heads of keys and values they do."""
     if config.n_kv_heads < config.n_heads:
-        return say_n(
-            "{n_heads} heads of width {width} that share {n} key-value head",
-            "{n_heads} heads of width {width} that share {n} key-value heads",
-            config.n_kv_heads,
-            n_heads=config.n_heads,
-            width=config.d_head,
-        )
+        return say_n("{n_heads} heads of width {width} that share {n} key-value head",
+                     "{n_heads} heads of width {width} that share {n} key-value heads", config.n_kv_heads,
+                     n_heads=config.n_heads, width=config.d_head)  # fmt: skip
     return say_n("{n} head of width {width}", "{n} heads of width {width}", config.n_heads, width=config.d_head)
 
 

@@ -86,14 +86,8 @@ def table(o: OpenLens) -> Plot | None:
         chosen=ids == trace.tgt_ids[step],
         title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
     )
-    alt = say(
-        "The {n} most probable pieces after each of {n_depths} depths at step {step}; the piece in the output is "
-        "{piece}.",
-        n=n,
-        n_depths=n_depths,
-        step=step + 1,
-        piece=trace.tgt_pieces[step],
-    )
+    alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the piece in the "
+              "output is {piece}.", n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True, said=Said(below=path_in_words(run, lens)))
 
 
@@ -135,15 +129,9 @@ def path_in_words(run: Seen, lens: Lens) -> str:
         return say("Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of "
                    "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
                    prob=prob)  # fmt: skip
-    return say(
-        "Step {step}: “{piece}” first reaches the top after {first}, then drops. After {depth}, it is on top "
-        "again, with a probability of {prob:.2f}, and stays there.",
-        step=step + 1,
-        piece=piece,
-        first=names[first],
-        depth=names[stays],
-        prob=prob,
-    )
+    return say("Step {step}: “{piece}” first reaches the top after {first}, then drops. After {depth}, it is on "
+               "top again, with a probability of {prob:.2f}, and stays there.", step=step + 1, piece=piece,
+               first=names[first], depth=names[stays], prob=prob)  # fmt: skip
 
 
 def _why(run: Seen) -> str:

@@ -92,13 +92,9 @@ def size(o: OpenStream) -> Plot:
 @STREAM.picture("stream_kept", say("How much of the embedding is left"))
 def kept(o: OpenStream) -> Plot:
     """How much of what a token began as is left at each depth."""
-    alt = say(
-        "Cosine between the vector of each of {n} tokens and its starting point (embedding plus position), by "
-        "depth in the {stack}; {token} is chosen.",
-        n=len(o.pieces),
-        stack=STACK_NAMES[o.stack],
-        token=o.whose,
-    )
+    alt = say("Cosine between the vector of each of {n} tokens and its starting point (embedding plus position), "
+              "by depth in the {stack}; {token} is chosen.", n=len(o.pieces), stack=STACK_NAMES[o.stack],
+              token=o.whose)  # fmt: skip
     least = min(0.0, float(np.nan_to_num(o.measured.kept).min()) - 0.05)
     spec = charts.stream_lines_spec(
         depths(o.measured.places), o.measured.kept, o.pieces, chosen=o.chosen, title=kept.title,

@@ -81,12 +81,8 @@ def _facts(one: Lesson) -> list[Sentence]:
         said.append(say("Builds on: {titles}.", titles=joined(", ", before)))
     on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
     if on_the_path:
-        row = say_n(
-            "On the {minutes}-minute path: step {steps}.",
-            "On the {minutes}-minute path: steps {steps}.",
-            len(on_the_path),
-            minutes=route.SHORT_MINUTES,
-            steps=joined(", ", map(str, on_the_path)),
-        )
+        row = say_n("On the {minutes}-minute path: step {steps}.",
+                    "On the {minutes}-minute path: steps {steps}.", len(on_the_path), minutes=route.SHORT_MINUTES,
+                    steps=joined(", ", map(str, on_the_path)))  # fmt: skip
         said.append(row)
     return said

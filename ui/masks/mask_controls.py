@@ -125,13 +125,9 @@ def cell(scene: Scene) -> None:
         _menus(scene)
         allowed, why = verdict(scene)
         # A row's label also says what it predicts, and thereby what the key after it is: the answer.
-        asked = say(
-            "**May query {query}, which reads “{read}”, see key {key}, “{piece}”?**",
-            query=chosen[0] + 1,
-            read=drawing.plain(found.reads[chosen[0]]),
-            key=chosen[1] + 1,
-            piece=drawing.plain(found.keys[chosen[1]]),
-        )
+        asked = say("**May query {query}, which reads “{read}”, see key {key}, “{piece}”?**", query=chosen[0] + 1,
+                    read=drawing.plain(found.reads[chosen[0]]), key=chosen[1] + 1,
+                    piece=drawing.plain(found.keys[chosen[1]]))  # fmt: skip
         icon = ":material/check_circle:" if allowed else ":material/block:"
         with st.container(key=scene.run.key("mask_verdict")):
             st.markdown(joined(" ", [icon, asked, drawing.plain(why)]))

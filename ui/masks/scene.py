@@ -261,13 +261,8 @@ def verdict(scene: Scene) -> tuple[bool, str]:
     elif allowed:
         why = _why_open(name, query, key, batch.sentence)
     elif future and name == "decoder" and not masks.whole("target")[batch.sentence, query, key]:
-        why = say(
-            "No: key {key} is padding in sentence {sentence}, and key {key} also comes after query {query} (the "
-            "future).",
-            key=key + 1,
-            sentence=batch.sentence + 1,
-            query=query + 1,
-        )
+        why = say("No: key {key} is padding in sentence {sentence}, and key {key} also comes after query {query} "
+                  "(the future).", key=key + 1, sentence=batch.sentence + 1, query=query + 1)  # fmt: skip
     elif future:
         why = say("No: key {key} comes after query {query} (the future).", key=key + 1, query=query + 1)
     else:

@@ -120,16 +120,9 @@ def about_mask(name: MaskName, masks: BatchMasks, *, n_heads: int) -> str:
     shared = [say_n("the one head", "all {n} heads", n_heads)]
     shared += [say("all queries")] if own[2] == 1 < n_queries else []
     shared += [say("all sentences")] if own[0] == 1 < n_batch else []
-    said = say(
-        "The mask has shape {own} and is broadcast to [batch {batch}, head {head}, query {query}, key {key}]; it "
-        "is the same for {shared}.",
-        own=list(own),
-        batch=n_batch,
-        head=n_heads,
-        query=n_queries,
-        key=n_keys,
-        shared=_and(shared),
-    )
+    said = say("The mask has shape {own} and is broadcast to [batch {batch}, head {head}, query {query}, key "
+               "{key}]; it is the same for {shared}.", own=list(own), batch=n_batch, head=n_heads, query=n_queries,
+               key=n_keys, shared=_and(shared))  # fmt: skip
     return joined(" ", [said, _TAKEN_BY[name]])
 
 
@@ -269,16 +262,10 @@ def about_cell(
             weight=weight,
         )
         return joined(" ", [start, said])
-    summed = say(
-        "The mask adds 0. The largest score of an open key is {largest}, and Σ exp(score − {taken_away}) = "
-        "{total:.4f} over the {keys}, so the weight is exp({score} − {taken_away}) / {total:.4f} = {weight:.4f}.",
-        largest=_signed(largest),
-        taken_away=_bracketed(largest),
-        total=total,
-        keys=say_n("{n} open key", "{n} open keys", len(opened)),
-        score=score,
-        weight=weight,
-    )
+    summed = say("The mask adds 0. The largest score of an open key is {largest}, and Σ exp(score − {taken_away}) "
+                 "= {total:.4f} over the {keys}, so the weight is exp({score} − {taken_away}) / {total:.4f} = "
+                 "{weight:.4f}.", largest=_signed(largest), taken_away=_bracketed(largest), total=total,
+                 keys=say_n("{n} open key", "{n} open keys", len(opened)), score=score, weight=weight)  # fmt: skip
     return joined(" ", [start, summed])
 
 

@@ -240,23 +240,12 @@ def _by_kind(found: Contributions, values: np.ndarray) -> str:
     cross = total(lambda p: p.sublayer == "cross_attn" and p.kind in ("head", "attention"))
     rest = float(values.sum()) - attention - ffn - embedding - cross
     if not any(part.sublayer == "cross_attn" for part in found.parts):
-        return say(
-            "By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, feed-forward "
-            "{ffn:+.2f}, biases and norms {rest:+.2f}.",
-            embedding=embedding,
-            attention=attention,
-            ffn=ffn,
-            rest=rest,
-        )
-    return say(
-        "By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, cross-attention "
-        "{cross:+.2f}, feed-forward {ffn:+.2f}, biases and norms {rest:+.2f}.",
-        embedding=embedding,
-        attention=attention,
-        cross=cross,
-        ffn=ffn,
-        rest=rest,
-    )
+        return say("By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, feed-forward "
+                   "{ffn:+.2f}, biases and norms {rest:+.2f}.", embedding=embedding, attention=attention, ffn=ffn,
+                   rest=rest)  # fmt: skip
+    return say("By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, cross-attention "
+               "{cross:+.2f}, feed-forward {ffn:+.2f}, biases and norms {rest:+.2f}.", embedding=embedding,
+               attention=attention, cross=cross, ffn=ffn, rest=rest)  # fmt: skip
 
 
 def what_it_is(run: Seen) -> str:

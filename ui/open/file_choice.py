@@ -76,10 +76,6 @@ def _take() -> None:
 
 
 def _nowhere(path: str) -> str:
-    return say(
-        "There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder with a "
-        "config.json, or a file that ends in {suffixes}. A path can have at most {most} characters.",
-        most=MAX_NAME,
-        path=path[:80],
-        suffixes=", ".join(SUFFIXES),
-    )
+    return say("There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder "
+               "with a config.json, or a file that ends in {suffixes}. A path can have at most {most} characters.",
+               most=MAX_NAME, path=path[:80], suffixes=", ".join(SUFFIXES))  # fmt: skip

@@ -127,13 +127,9 @@ def _names(names: Sequence[str], said: Sentence) -> None:
 
 def _counted_fields(report: ImportReport) -> Sentence:
     counts = Counter(one.how for one in report.fields)
-    return say(
-        "Config fields: {read} read, {inferred} inferred, {answered} answered, {asked} still to be answered",
-        read=counts["read"],
-        inferred=counts["inferred"],
-        answered=counts["answered"],
-        asked=counts["asked"],
-    )
+    return say("Config fields: {read} read, {inferred} inferred, {answered} answered, {asked} still to be answered",
+               read=counts["read"], inferred=counts["inferred"], answered=counts["answered"],
+               asked=counts["asked"])  # fmt: skip
 
 
 def _counted_tensors(report: ImportReport) -> Sentence:
@@ -141,12 +137,7 @@ def _counted_tensors(report: ImportReport) -> Sentence:
         "reshaped" if one.fate == "renamed" and one.reshape else "kept" if one.fate == "renamed" else one.fate
         for one in report.file_tensors
     )
-    return say(
-        "Tensors: {renamed} renamed ({reshaped} of them also reshaped), {ignored} ignored, {missing} missing, "
-        "{left} not recognised",
-        renamed=fates["kept"] + fates["reshaped"],
-        reshaped=fates["reshaped"],
-        ignored=fates["ignored"],
-        missing=len(report.missing),
-        left=len(report.left_over),
-    )
+    return say("Tensors: {renamed} renamed ({reshaped} of them also reshaped), {ignored} ignored, {missing} "
+               "missing, {left} not recognised", renamed=fates["kept"] + fates["reshaped"],
+               reshaped=fates["reshaped"], ignored=fates["ignored"], missing=len(report.missing),
+               left=len(report.left_over))  # fmt: skip

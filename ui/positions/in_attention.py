@@ -154,14 +154,10 @@ def _pair(shown: Shown, turning: Turning) -> None:
     kept = choices.Kept(f"{shown.slot}{PAIR}", pair, partial(_take_pair, shown.slot, n))
     choices.menu(kept, say("Pair of dimensions"), names)
     show_beside(pictures.circle, pictures.product, shown)
-    said = say(
-        "From one position to the next, this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
-        "positions that this model can read, it turns {turns:.4g} times.",
-        radians=digits(speed),
-        degrees=digits(float(np.degrees(speed))),
-        n=shown.config.max_len,
-        turns=(shown.config.max_len - 1) * speed / (2 * np.pi),
-    )
+    said = say("From one position to the next, this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
+               "positions that this model can read, it turns {turns:.4g} times.", radians=digits(speed),
+               degrees=digits(float(np.degrees(speed))), n=shown.config.max_len,
+               turns=(shown.config.max_len - 1) * speed / (2 * np.pi))  # fmt: skip
     st.markdown(drawing.plain(said))
 
 
@@ -171,12 +167,8 @@ def _distance(shown: Shown, turning: Turning) -> None:
     unit = np.ones(turning.d_head) / np.sqrt(turning.d_head)
     apart = min(3, shown.config.max_len - 1)
     error = moved_together(unit, unit, turning, distance=-apart, n=max(1, n - apart))
-    said = say(
-        "Only the distance matters: if a query and a key stay {apart} tokens apart and move together through {n} "
-        "positions, their dot product changes by at most {error}, which is the rounding error of 32-bit numbers.",
-        apart=apart,
-        n=max(1, n - apart),
-        error=digits(error),
-    )
+    said = say("Only the distance matters: if a query and a key stay {apart} tokens apart and move together "
+               "through {n} positions, their dot product changes by at most {error}, which is the rounding error "
+               "of 32-bit numbers.", apart=apart, n=max(1, n - apart), error=digits(error))  # fmt: skip
     more = say("The “Sentence” part shows the same for a query and a key from your text.")
     st.markdown(drawing.plain(joined(" ", [said, more])))

@@ -51,15 +51,10 @@ def _waves(table: Table) -> None:
         st.caption(say_n("{n} position is too few to find a wave.", "{n} positions are too few to find a wave.", n))
         return
     show(pictures.waves, table)
-    said = say(
-        "On average, the strongest wave explains {share:.0%} of a dimension's variance. Even in pure noise, the "
-        "strongest wave would explain {noise:.0%}, because {n} positions are enough to distinguish only {waves} "
-        "different waves.",
-        share=float(found.share.mean()),
-        noise=found.noise,
-        n=n,
-        waves=found.n_waves,
-    )
+    said = say("On average, the strongest wave explains {share:.0%} of a dimension's variance. Even in pure noise, "
+               "the strongest wave would explain {noise:.0%}, because {n} positions are enough to distinguish only "
+               "{waves} different waves.", share=float(found.share.mean()), noise=found.noise, n=n,
+               waves=found.n_waves)  # fmt: skip
     st.caption(drawing.plain(said))
 
 
@@ -107,13 +102,10 @@ def _meaning(table: Table) -> str:
             "but from a different formula.",
             gap=gap,
         )
-    return say(
-        "The values in this table differ from the formula by up to {gap}, while the values themselves are as large "
-        "as {largest:.2f}, so the table does not follow the formula. That is not a fault: position vectors only "
-        "need to distinguish positions, and training decides how.",
-        gap=gap,
-        largest=float(np.abs(table.values).max()),
-    )
+    return say("The values in this table differ from the formula by up to {gap}, while the values themselves are "
+               "as large as {largest:.2f}, so the table does not follow the formula. That is not a fault: position "
+               "vectors only need to distinguish positions, and training decides how.", gap=gap,
+               largest=float(np.abs(table.values).max()))  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ similarity

@@ -60,27 +60,15 @@ def _who_drowns_whom(start: Start) -> str:
     )
     d_model = start.embedding.shape[1]
     if start.scale == 1:
-        sizes = say(
-            "Root mean square, averaged over these tokens: {raw:.3f} for the embedding (this model does not "
-            "multiply it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and {total:.3f} for "
-            "their sum.",
-            raw=raw,
-            d_model=d_model,
-            factor=np.sqrt(d_model),
-            position=position,
-            total=total,
-        )
+        sizes = say("Root mean square, averaged over these tokens: {raw:.3f} for the embedding (this model does "
+                    "not multiply it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and "
+                    "{total:.3f} for their sum.", raw=raw, d_model=d_model, factor=np.sqrt(d_model),
+                    position=position, total=total)  # fmt: skip
         return joined(" ", [sizes, _compared(token, position)])
-    sizes = say(
-        "Root mean square, averaged over these tokens: {raw:.3f} for the embedding ({token:.3f} after multiplying "
-        "it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and {total:.3f} for their sum.",
-        raw=raw,
-        d_model=d_model,
-        factor=np.sqrt(d_model),
-        token=token,
-        position=position,
-        total=total,
-    )
+    sizes = say("Root mean square, averaged over these tokens: {raw:.3f} for the embedding ({token:.3f} after "
+                "multiplying it by √{d_model} = {factor:.4g}), {position:.3f} for the position vector and "
+                "{total:.3f} for their sum.", raw=raw, d_model=d_model, factor=np.sqrt(d_model), token=token,
+                position=position, total=total)  # fmt: skip
     return joined(" ", [sizes, _compared(token, position), _compared_without(raw, position)])
 
 
@@ -122,13 +110,9 @@ def _biased(o: InScores) -> None:
         return
     show(pictures.bias_spreads, o, take=partial(in_attention.take_head, o.slot))
     more = int((found.bias[o.layer] > found.content[o.layer]).sum())
-    said = say(
-        "Nothing is added to the embeddings, so there is no sum of embedding and position to show. In {more} of "
-        "the {n} heads of layer {layer}, this sentence's scores depend more on distance than on content.",
-        layer=o.layer + 1,
-        more=more,
-        n=o.shape[1],
-    )
+    said = say("Nothing is added to the embeddings, so there is no sum of embedding and position to show. In "
+               "{more} of the {n} heads of layer {layer}, this sentence's scores depend more on distance than on "
+               "content.", layer=o.layer + 1, more=more, n=o.shape[1])  # fmt: skip
     st.markdown(drawing.plain(said))
 
 

@@ -238,16 +238,11 @@ def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: floa
             own=own,
         )
     best, worst = int(scores.argmax()), int(scores.argmin())
-    return say(
-        "At their actual distance, the query and the key have the score {own:.3f}. Over all distances shown, the "
-        "score of the same two vectors would range from {least:.3f} (distance {worst}) to {most:.3f} (distance "
-        "{best}). This range is due to position; the rest of the score depends on the pieces themselves.",
-        own=own,
-        least=scores[worst],
-        worst=int(distances[worst]),
-        most=scores[best],
-        best=int(distances[best]),
-    )
+    return say("At their actual distance, the query and the key have the score {own:.3f}. Over all distances "
+               "shown, the score of the same two vectors would range from {least:.3f} (distance {worst}) to "
+               "{most:.3f} (distance {best}). This range is due to position; the rest of the score depends on the "
+               "pieces themselves.", own=own, least=scores[worst], worst=int(distances[worst]), most=scores[best],
+               best=int(distances[best]))  # fmt: skip
 
 
 def _capped(cap: float | None, own: float) -> list[str]:

@@ -306,13 +306,8 @@ def points(table: Table) -> Plot | None:
         spec = charts.shift_points_spec(
             after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
         )
-        alt = say(
-            "The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values from before the "
-            "shift, rotated.",
-            sine=sine,
-            cosine=cosine,
-            shift=shift,
-        )
+        alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values from "
+                  "before the shift, rotated.", sine=sine, cosine=cosine, shift=shift)  # fmt: skip
         return Plot(spec=spec, alt=alt, fit=True)
     spec = charts.shift_points_spec(
         after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title,

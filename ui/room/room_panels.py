@@ -20,13 +20,10 @@ TYPED = "room_typed"
 REFUSED = "room_refused"
 BAR = "room_bar"
 
-KEPT = say(
-    "For each browser tab in a room, this server keeps a random number and the tab's votes, in memory only. It "
-    "stores no student's name, account, address or sentence, and it writes nothing to disk. The votes are deleted "
-    "together with the room: when its teacher ends it, after {hours} hours without use, or when the server "
-    "restarts.",
-    hours=round(IDLE_SECONDS / 3600),
-)
+KEPT = say("For each browser tab in a room, this server keeps a random number and the tab's votes, in memory only. "
+           "It stores no student's name, account, address or sentence, and it writes nothing to disk. The votes "
+           "are deleted together with the room: when its teacher ends it, after {hours} hours without use, or when "
+           "the server restarts.", hours=round(IDLE_SECONDS / 3600))  # fmt: skip
 MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
 
 

@@ -33,13 +33,8 @@ def shared_by(head: int, config: ModelConfig | None) -> str:
     group = head // size
     if config.n_kv_heads == 1:
         return say("all {n_heads} heads share one key-value head", n_heads=config.n_heads)
-    return say(
-        "heads {first} to {last} share key-value head {group} of {n}",
-        n=config.n_kv_heads,
-        group=group + 1,
-        first=group * size + 1,
-        last=(group + 1) * size,
-    )
+    return say("heads {first} to {last} share key-value head {group} of {n}", n=config.n_kv_heads, group=group + 1,
+               first=group * size + 1, last=(group + 1) * size)  # fmt: skip
 
 
 def own_masks(run: Drawn, kind: Kind) -> np.ndarray:

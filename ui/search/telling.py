@@ -74,13 +74,9 @@ def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
             "Kept with rank {rank} at this step. At the next step, all its continuations were dropped.",
             rank=node.rank,
         )
-    return say(
-        "Kept with rank {rank} at this step. At the next step, its best continuation, “{piece}”, fell {short:.2f} "
-        "short of the sum needed to be kept.",
-        rank=node.rank,
-        piece=vocabulary[best.piece],
-        short=short,
-    )
+    return say("Kept with rank {rank} at this step. At the next step, its best continuation, “{piece}”, fell "
+               "{short:.2f} short of the sum needed to be kept.", rank=node.rank, piece=vocabulary[best.piece],
+               short=short)  # fmt: skip
 
 
 def numbers_of(tree: SearchTree, node: Node) -> list[str]:

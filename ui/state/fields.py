@@ -164,14 +164,9 @@ class Reader:
             return None
         clamped = min(max(value, least), most) if value == value else least  # NaN is not equal to itself
         if clamped != value:
-            said = say(
-                "“{name}” in the link is {text}, outside the allowed range of {least:g} to {most:g}; the nearest "
-                "allowed value is used.",
-                name=name,
-                text=_short(text),
-                least=least,
-                most=most,
-            )
+            said = say("“{name}” in the link is {text}, outside the allowed range of {least:g} to {most:g}; the "
+                       "nearest allowed value is used.", name=name, text=_short(text), least=least,
+                       most=most)  # fmt: skip
             self.notes.append(said)
         return clamped
 

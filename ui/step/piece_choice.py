@@ -245,10 +245,6 @@ def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
 
 def _hypothesis_label(run: OpenRun, index: int) -> str:
     found = run.trace.hypotheses[index]
-    return say(
-        "**{n}.** {text} (log-probability {log_prob:.2f}, score {score:.2f})",
-        n=index + 1,
-        text="" if run.view.guess else drawing.plain(found.text) or NO_TEXT,
-        log_prob=found.log_prob,
-        score=found.score,
-    )
+    return say("**{n}.** {text} (log-probability {log_prob:.2f}, score {score:.2f})", n=index + 1,
+               text="" if run.view.guess else drawing.plain(found.text) or NO_TEXT, log_prob=found.log_prob,
+               score=found.score)  # fmt: skip

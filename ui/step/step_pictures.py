@@ -200,10 +200,7 @@ def _meaning(run: Seen) -> list[str]:
 
 
 def _smoothed(smoothing: float, n_pieces: int) -> str:
-    return say(
-        "This model was trained with label smoothing {share:g}: even where only one piece was right, it had to "
-        "spread this share of the probability evenly over all pieces. This training target itself has an entropy "
-        "of {bits:.1f} bits.",
-        share=smoothing,
-        bits=entropy_of_smoothed(smoothing, n_pieces),
-    )
+    return say("This model was trained with label smoothing {share:g}: even where only one piece was right, it had "
+               "to spread this share of the probability evenly over all pieces. This training target itself has an "
+               "entropy of {bits:.1f} bits.", share=smoothing, bits=entropy_of_smoothed(smoothing,
+               n_pieces))  # fmt: skip

@@ -124,13 +124,9 @@ def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
         colour="target",
         rows_sum_to_one=False,
     )
-    alt = say(
-        "{side}: a map of {n} rows. In {closed} of them, every key is closed; in {lost}, the weights are NaN.",
-        side=label,
-        n=len(queries),
-        closed=int((~allowed).all(axis=1).sum()),
-        lost=int(lost.any(axis=1).sum()),
-    )
+    alt = say("{side}: a map of {n} rows. In {closed} of them, every key is closed; in {lost}, the weights are NaN.",
+              side=label, n=len(queries), closed=int((~allowed).all(axis=1).sum()),
+              lost=int(lost.any(axis=1).sum()))  # fmt: skip
     return Chart(figure, alt, HOW_TO_READ_MEAN)
 
 
