@@ -121,7 +121,7 @@ def test_two_checkpoints_by_their_address(server, tab):
 
 def test_the_answer_stands_on_the_first_screen_and_the_rest_is_folded(server, page):
     open_page(page, f"{server.url}/compare?model=reverse&src=abcdef&layer=2&head=1")
-    answer = page.get_by_text("changes most in probability")
+    answer = page.get_by_text(re.compile("In the left output, the probability of .* changes most"))
     expect(answer).to_be_in_viewport()
     expect(page.get_by_role("button", name="Next")).to_have_count(1)
     for name in ("Both outputs, piece by piece", "Candidates of this step", "The same map in both runs"):

@@ -120,7 +120,7 @@ def test_several_panels_make_one_table(figures, tmp_path):
     second = np.array([row["second"] for row in rows[16:32]], dtype=np.float32).reshape(4, 4)
     np.testing.assert_array_equal(second, WEIGHTS[:4, 4:8])
     assert [rows[17]["Row"], rows[17]["Two"], rows[17]["One"]] == ["<s>", "</s>", ""]
-    assert [(row["Rank"], row["Height"]) for row in rows[32:]] == [("1", "0.5"), ("2", "0.25")]
+    assert [(row["Place"], row["Height"]) for row in rows[32:]] == [("1", "0.5"), ("2", "0.25")]
 
 
 def test_a_stated_table_is_taken_as_it_is(figures, tmp_path):

@@ -65,7 +65,7 @@ def test_all_lines_above_the_threshold_are_drawn(stage):
     weights, _ = example("cross")
     assert drawn(stage) == lines.keys()
     share = sum(lines.values()) / weights.sum()
-    said = f"{len(lines)} of {weights.size} lines drawn, with {share:.0%} of the weight."
+    said = f"{len(lines)} of {weights.size} lines are drawn; they carry {share:.0%} of the total weight."
     expect(stage.locator(".gf-flow-count")).to_contain_text(said)
     assert painted_pixels(stage) > 1000
 
@@ -275,7 +275,7 @@ def test_512_pieces_are_drawn_up_to_a_limit_that_is_stated(stage):
     choose(stage, "huge")
     stage.get_by_label("Hide lines below this weight").fill("0")
     count = stage.locator(".gf-flow-count")
-    expect(count).to_contain_text("of 2,097,152 lines drawn")
+    expect(count).to_contain_text("of 2,097,152 lines are drawn")
     expect(count).to_contain_text("More than 6,000 lines cannot be distinguished")
     expect(count).to_contain_text("Weights are rounded to 1/255.")
     assert 0 < int(stage.locator(".gf-flow").get_attribute("data-lines")) <= 6000

@@ -32,7 +32,7 @@ def cell(page: Page, column: int) -> tuple[float, float]:
 
 def test_a_reference_is_typed_judged_and_carried(page: Page, server: Server):
     open_page(page, f"{server.url}/forcing?model=reverse&src=fedcba")
-    expect(page.get_by_text("Type the right one above")).to_be_visible()
+    expect(page.get_by_text("Type the correct output above")).to_be_visible()
     page.get_by_label(BOX).fill("abcxef")
     page.get_by_label(BOX).press("Enter")
     expect(
@@ -44,17 +44,17 @@ def test_a_reference_is_typed_judged_and_carried(page: Page, server: Server):
     said = page.get_by_text(re.compile(r"Mean loss [\d.]+ nats")).inner_text()
     screenshot(page, "forcing", whole=True)
     page.mouse.click(*cell(page, 2))
-    expect(page.get_by_text(re.compile("Place 3: candidates"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Token 3: candidates"))).to_be_visible()
     wait_for_idle(page)
     expect_step(page, 2)
     expect(page).to_have_url(re.compile("at=3"))
     page.reload()
     wait_for_idle(page)
     expect(page.get_by_label(BOX)).to_have_value("abcxef")
-    expect(page.get_by_text(re.compile("Place 3: candidates"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Token 3: candidates"))).to_be_visible()
     assert page.get_by_text(re.compile(r"Mean loss [\d.]+ nats")).inner_text() == said
     page.locator(".gf-stepper").press("ArrowRight")
-    expect(page.get_by_text(re.compile("Place 4: candidates"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Token 4: candidates"))).to_be_visible()
     menu_link(page, "Masks").click()
     wait_for_idle(page)
     expect(page).to_have_url(re.compile("/masks.*ref=abcxef"))

@@ -23,10 +23,10 @@ MOST_BYTES = {512: 1_300_000, 128: 400_000}
 HEAD = "attention?panel=head&kind=decoder&layer=2&head=3"  # of which every weight is looked at
 VIEWS = {
     "step": "Step 200 of 512",
-    "attention": "Pooled: each cell is the largest weight in a block of 15 × 15 pieces",
-    HEAD: "Numbers are rounded to three digits",
+    "attention": "Pooled: each cell is the largest of 15 × 15 weights",
+    HEAD: "Numbers are rounded to three significant digits",
     "attention?panel=flow&kind=encoder&layer=2": "More than 6,000 lines cannot be distinguished",
-    "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to pick one by clicking",
+    "attention?panel=walk&layer=2&head=3": "The map has 512 × 512 cells, too many to choose one by clicking",
     "attention?panel=table": "over 512 rows",
     "positions?positions=sentence": "Size of embedding and position vectors",
     "positions?positions=similarity": "Positions",

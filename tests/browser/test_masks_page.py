@@ -59,7 +59,7 @@ def test_a_click_on_a_cell_says_why(server, tab):
     click_cell(page, "mask_additive", 2, 1)
     expect(verdict(page)).to_contain_text("Yes: key 2 comes before query 3 and is not padding.")
     click_cell(page, "mask_bool", 2, 8)
-    expect(verdict(page)).to_contain_text("No: key 9 is padding of sentence 1, and key 9 also comes after query 3")
+    expect(verdict(page)).to_contain_text("No: key 9 is padding in sentence 1, and key 9 also comes after query 3")
     expect_address(page, query="3", key="9")
 
 
@@ -74,7 +74,7 @@ def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
     page.get_by_role("option", name="4: ab").click()
     wait_for_idle(page)
     click_cell(page, "mask_bool", 1, 5)
-    expect(verdict(page)).to_contain_text("padding of sentence 4")
+    expect(verdict(page)).to_contain_text("padding in sentence 4")
     said = verdict(page).inner_text()
     page.reload()
     wait_for_idle(page)
@@ -100,7 +100,7 @@ def test_one_row_follows_the_cell_and_a_click_on_a_key(server, tab):
     assert box
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     wait_for_idle(page)
-    expect(verdict(page)).to_contain_text("No: key 12 is padding of sentence 1")
+    expect(verdict(page)).to_contain_text("No: key 12 is padding in sentence 1")
     expect(page.locator(".st-key-mask_bool")).to_have_count(0)  # only one section is sent
 
 

@@ -42,12 +42,12 @@ def test_play_stops_at_each_step_that_nobody_has_guessed(server, tab):
         page.get_by_label("Play", exact=True).click()
         expect(page.locator(".gf-stepper")).to_have_attribute("data-step", str(step - 1))
         expect(page.locator(CAPTION)).to_contain_text(f"Step {step} of 7")
-        expect(page.locator(CAPTION)).to_contain_text("Play waits for a guess.")
+        expect(page.locator(CAPTION)).to_contain_text("Playback waits for your guess.")
         page.wait_for_timeout(700)  # two steps of play
         assert browser_step(page) == step
         expect(page.get_by_label("Play", exact=True)).to_be_visible()
         wait_for_idle(page)
-        expect(page.locator(CAPTION)).to_contain_text("Play waits for a guess.")
+        expect(page.locator(CAPTION)).to_contain_text("Playback waits for your guess.")
         page.get_by_role("button", name="Reveal").click()
         expect(page.locator(".st-key-candidates")).to_contain_text(f"Step {step}:")
         expect(page.locator(CAPTION)).to_contain_text("predicts ‘")
@@ -55,7 +55,7 @@ def test_play_stops_at_each_step_that_nobody_has_guessed(server, tab):
     page.keyboard.press("ArrowRight")  # keys may go on
     page.keyboard.press("ArrowRight")
     comes_to(page, lambda: browser_step(page), 4)
-    expect(page.locator(CAPTION)).not_to_contain_text("Play waits")
+    expect(page.locator(CAPTION)).not_to_contain_text("Playback waits")
     page.get_by_label("Playing speed").select_option("1")
 
 

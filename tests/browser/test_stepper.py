@@ -277,7 +277,7 @@ def test_source_pieces_are_one_stop_of_the_tab_key_and_arrows_go_between_them(pl
 def test_in_guess_mode_a_source_piece_gives_away_nothing_that_comes_later(player):
     switch(player, "guess")
     player.locator(".gf-source .gf-chip").nth(3).click()
-    expect(player.locator(".gf-note")).to_contain_text("most at step 1 (0.00)")
+    expect(player.locator(".gf-note")).to_contain_text("strongest at step 1 (0.00)")
     assert player.locator(".gf-target .gf-chip").evaluate_all(
         "chips => chips.every(chip => !Number(chip.style.getPropertyValue('--weight')))"
     )
