@@ -34,8 +34,8 @@ def test_inputs_stand_above_labels_shifted_by_one():
     found = cells(figure)
     assert set(found) == {(row, place) for row in (0, 1) for place in range(11)}
     for place in range(11):
-        assert f"place {place + 1} reads <b>{READS[place]}</b>".replace("<s>", "&#60;s&#62;") in found[0, place][2]
-        assert f"place {place + 1} has to predict <b>{LABELS[place]}</b>" in found[1, place][2]
+        assert f"token {place + 1} reads <b>{READS[place]}</b>".replace("<s>", "&#60;s&#62;") in found[0, place][2]
+        assert f"token {place + 1} has to predict <b>{LABELS[place]}</b>" in found[1, place][2]
     table = figure["layout"]["meta"]["table"]["rows"]
     assert [row[1] for row in table[1:]] == [row[2] for row in table[:-1]]
     texts = [note["text"] for note in figure["layout"]["annotations"]]
@@ -45,7 +45,7 @@ def test_inputs_stand_above_labels_shifted_by_one():
 def test_a_place_sees_itself_and_what_stands_before_it():
     found = cells(shift(chosen=3))
     assert [found[0, place][1] > 0 for place in range(11)] == [place <= 3 for place in range(11)]
-    assert "not visible from position 4" in found[0, 4][2]
+    assert "not visible from token 4" in found[0, 4][2]
     assert all(shade > 0 for (row, _), (_, shade, _) in cells(shift(chosen=None)).items() if row == 0)
 
 

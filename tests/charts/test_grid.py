@@ -90,7 +90,7 @@ def test_what_is_too_large_is_pooled_and_says_so():
     assert figure.data[0].z.shape == (2 * 4, 2 * 3)
     expected = np.array([[maps[1, 0, r : r + 2, c : c + 2].max() for c in (0, 2, 4)] for r in (0, 2, 4, 6)])
     np.testing.assert_allclose(values(figure)[4:, :3], expected, atol=STEP)
-    assert "largest weight of 2 × 2 pieces" in figure.layout.title.subtitle.text
+    assert "largest of 2 × 2 weights" in figure.layout.title.subtitle.text
     assert figure.data[0].customdata[7][0][0][1] == "7 to 7: <b>q6</b> … <b>q6</b>"
     assert figure.data[0].customdata[0][1][1][1] == "3 to 4: <b>k2</b> … <b>k3</b>"
 
@@ -140,7 +140,7 @@ def test_a_weight_that_is_no_number_is_left_blank_and_said():
     figure = draw(maps)
     assert np.isnan(figure.data[0].z[2, 3])
     assert np.isfinite(figure.data[0].z).sum() == 17
-    assert "not finite numbers" in figure.layout.title.subtitle.text
+    assert "cells have no finite value" in figure.layout.title.subtitle.text
 
 
 def test_an_empty_grid_has_nothing_to_draw():

@@ -192,7 +192,7 @@ def test_a_large_map_has_all_its_cells_in_three_digits_and_says_so():
     values = np.random.default_rng(0).dirichlet(np.ones(300), size=300)
     figure = charts.heatmap(values, queries=["q"] * 300, keys=["k"] * 300, allowed=None, title="t")
     np.testing.assert_allclose(figure.data[0].z, values, rtol=6e-4, atol=1e-7)
-    assert figure.layout.title.subtitle.text == "Numbers are rounded to three digits"
+    assert figure.layout.title.subtitle.text == "Numbers are rounded to three significant digits"
     assert ":.3~g" in figure.data[0].hovertemplate
     assert figure.data[0].name == "weight (3 digits)"  # in a downloaded table too
 

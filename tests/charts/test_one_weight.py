@@ -142,7 +142,7 @@ def test_the_lengths_of_heads_say_their_share():
     bars, whole = spec["data"]
     assert bars["y"].tolist() == [1, 3]
     assert whole["customdata"] == [0, 1]
-    assert whole["hovertext"][1] == f"Head 2<br>length <b>3</b><br>{literal('75.0% of all lengths')}"
+    assert whole["hovertext"][1] == f"Head 2<br>length <b>3</b><br>{literal('75.0% of the summed lengths')}"
     assert bars["marker"]["line"]["width"] == [0, 1.5]
     assert spec["layout"]["meta"]["table"]["rows"] == [[1, 1, 0.25], [2, 3, 0.75]]
     zero = charts.head_norms_spec(np.zeros(2), title="t", chosen=0)

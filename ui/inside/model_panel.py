@@ -149,23 +149,11 @@ def where_it_overtakes(config: ModelConfig) -> str:
     every, alone = costs.overtakes(config), costs.overtakes(config, parts=costs.PROJECTIONS)
     share, width = _maps_share(config, config.max_len), 2 * config.d_model
     if has_one_stack(config):
-        said = [
-            say(
-                "With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, and everything else takes "
-                "{linear:,}·n.",
-                quadratic=every.quadratic,
-                linear=every.linear,
-            )
-        ]
+        said = [say("With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, and everything else takes "
+                    "{linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
     else:
-        said = [
-            say(
-                "With n tokens on both sides, the n² part takes {quadratic:,}·n² multiply-adds, and everything "
-                "else takes {linear:,}·n.",
-                quadratic=every.quadratic,
-                linear=every.linear,
-            )
-        ]
+        said = [say("With n tokens on both sides, the n² part takes {quadratic:,}·n² multiply-adds, and everything "
+                    "else takes {linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
     crossing = every.linear / every.quadratic
     if alone.linear == width * alone.quadratic:
         said += [

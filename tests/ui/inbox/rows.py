@@ -149,11 +149,14 @@ def safetensors_rows():
     whole = REVERSE[WEIGHTS]
     deep = b"[" * 10_000 + b"]" * 10_000
     return {
-        "T01-empty": (with_files(model_safetensors=b""), "model.safetensors: too short for a safetensors file"),
+        "T01-empty": (with_files(model_safetensors=b""), "model.safetensors: is too short for a safetensors file"),
         "T01-7": (with_files(model_safetensors=b"1234567"), "too short for a safetensors file (7 bytes)"),
-        "T02-1e9": (with_files(model_safetensors=struct.pack("<Q", 10**9) + b"{}"), "claims 1,000,000,000 bytes"),
-        "T02-2^63": (with_files(model_safetensors=struct.pack("<Q", 2**63) + b"{}"), "claims 9,223,372,036"),
-        "T03": (with_files(model_safetensors=whole[:-1000]), "model.safetensors: cut off: its tensors need"),
+        "T02-1e9": (
+            with_files(model_safetensors=struct.pack("<Q", 10**9) + b"{}"),
+            "a length of 1,000,000,000 bytes",
+        ),
+        "T02-2^63": (with_files(model_safetensors=struct.pack("<Q", 2**63) + b"{}"), "a length of 9,223,372,036"),
+        "T03": (with_files(model_safetensors=whole[:-1000]), "model.safetensors: is cut off: its tensors need"),
         "T04-no-json": (with_files(model_safetensors=struct.pack("<Q", 4) + b"nope"), "its header cannot be read"),
         "T04-deep": (
             with_files(model_safetensors=struct.pack("<Q", len(deep)) + deep),
@@ -214,7 +217,7 @@ def config_rows():
         "T17-heads": (with_config(n_heads=7), "n_heads"),
         "T18-nan": (with_text_of_config('{"d_model": NaN}'), "config.json: NaN is not a valid number in JSON"),
         "T18-1e999": (with_text_of_config('{"d_model": 1e999}'), "the number '1e999' is too large"),
-        "T18-digits": (with_text_of_config('{"d_model": ' + "9" * 5000 + "}"), "a number of 5,000 digits"),
+        "T18-digits": (with_text_of_config('{"d_model": ' + "9" * 5000 + "}"), "a number with 5,000 digits"),
         "T18-brackets": (with_text_of_config("[" * 200_000), "its brackets are nested more than"),
         "T19": (with_config(src_vocab_size=99), "99"),
         "T24-negative": (with_config(bos_id=-1), "bos_id: found -1"),

@@ -202,4 +202,7 @@ def test_the_second_visitor_saw_the_same_as_without_uploads(server, reader, plac
         with Visitor(alone.url) as visitor:
             assert not any(key.startswith("handed_files") for key in visitor.widgets)
             assert visitor.put("m.pt", b"x")[:2] == (403, "This server does not accept uploads.")
-            assert any("Nothing can be uploaded on this server" in text for text in visitor.visit().texts)
+            assert any(
+                "This server accepts no uploads. Its operator can allow them" in text
+                for text in visitor.visit().texts
+            )

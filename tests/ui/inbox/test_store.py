@@ -85,7 +85,7 @@ def test_bytes_are_counted_over_all(store, clock):
         store.count(second.token, 400)
     store.forget(first.token)
     store.count(second.token, 400)
-    with pytest.raises(CheckpointError, match="This upload is no longer kept"):
+    with pytest.raises(CheckpointError, match="This upload is no longer available"):
         store.count(first.token, 1)
 
 
@@ -103,7 +103,7 @@ def test_uploads_are_counted(store, monkeypatch):
     monkeypatch.setattr(module, "MOST_KEPT", 3)
     for _ in range(3):
         store.begin()
-    with pytest.raises(CheckpointError, match="already keeps 3 uploaded models"):
+    with pytest.raises(CheckpointError, match="already holds 3 uploaded models"):
         store.begin()
 
 

@@ -16,7 +16,7 @@ def told(effects, measure="log_prob", step=None, kind="cross"):
 def test_the_same_head():
     one, text = told([[0.1, -2.0], [0.3, 0.0]])
     assert (one.outcome, one.seen, one.owed, one.rank) == ("agree", (0, 1), (0, 1), 1)
-    assert "layer 1, head 2 has the most concentrated weights (the largest weight of a row is 0.90" in text
+    assert "layer 1, head 2 has the most concentrated weights (its largest weight is 0.90" in text
     assert "agree here" in text
     assert "−2.000 nats" in text
 
@@ -24,14 +24,14 @@ def test_the_same_head():
 def test_another_head_with_both_numbers():
     one, text = told([[0.1, -0.02], [0.3, -0.4]])
     assert (one.outcome, one.owed, one.rank) == ("disagree", (1, 1), 3)
-    for part in ("−0.020 nats", "removing layer 2, head 2 by −0.400 nats", "number 3 of 4", "(0.40)"):
+    for part in ("−0.020 nats", "−0.400 nats, comes from removing layer 2, head 2", "rank 3 of 4", "(0.40)"):
         assert part in text
 
 
 def test_none_that_matters():
     one, text = told([[0.001, 0.0], [0.0, -0.002]])
     assert one.outcome == "nothing"
-    assert "No head of this attention matters much on its own" in text
+    assert "No head of this kind of attention matters much on its own" in text
     assert "−0.002 nats" in text
 
 

@@ -24,7 +24,7 @@ RISES = view([0.7, 0.2, 0.1], [0.5, 0.55, 0.6], plain=0.4)
 @pytest.mark.parametrize(("step", "outcome", "parts"), [
     (SAME, "same", ["agree", "“a” (1)", "0.70", "from 0.900 to 0.100"]),
     (DIFFER, "differ", ["disagree", "“a” (1)", "0.70", "from 0.900 to 0.850", "“b”", "0.20", "0.300"]),
-    (NONE, "none", ["No piece alone", "“b”", "only from 0.900 to 0.896", "0.70"]),
+    (NONE, "none", ["No single piece decides", "“b”", "only from 0.900 to 0.896", "0.70"]),
     (NOTHING, "nothing", ["has not read any piece that can be hidden"]),
     (OWN, "own", ["“a” (3)", "0.70", "“b”", "from 0.900 to 0.300"]),
     (RISES, "differ", ["from 0.400 to 0.500", "“a” (3)", "to 0.600"]),
@@ -39,8 +39,8 @@ def test_each_outcome_is_said_with_its_numbers(step, outcome, parts):
 def test_all_steps_are_counted():
     said = str(in_all_steps([SAME, DIFFER, NONE, OWN, SAME]))
     assert "same piece at 2 of 5 steps" in said
-    assert "differ at steps 2, 4." in said
-    assert "At 1 step no piece alone" in said
+    assert "point to different pieces at steps 2, 4." in said
+    assert "At 1 step, hiding any single piece" in said
     assert (
         str(in_all_steps([SAME])) == "In this sentence, attention and hiding point to the same piece at 1 of 1 step."
     )

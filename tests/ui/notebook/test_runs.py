@@ -106,8 +106,8 @@ def test_a_part_and_a_page_have_all_their_pictures():
     ("name", "view", "says"),
     [
         ("attention.heat_map", {}, "attention.head_map"),
-        ("step.head_map", {}, "'step.head_map' is not a picture"),
-        ("nothing", {}, "'nothing' is not a picture"),
+        ("step.head_map", {}, "'step.head_map' is not the name of a picture"),
+        ("nothing", {}, "'nothing' is not the name of a picture"),
         ("step", {"layers": 2}, "'layers' is not a field of the view; choose from layer"),
         ("step", {"layer": "2"}, "layer cannot be '2'"),
         ("step", {"head": -1}, "head cannot be -1"),
@@ -128,7 +128,7 @@ def test_every_field_of_the_view_can_be_given():
 
 
 def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images):
-    with pytest.warns(UserWarning, match=r"Layer 10 was requested, but this model has only 2"):
+    with pytest.warns(UserWarning, match=r"Layer 10 was requested, but the last layer of this model is layer 2"):
         reverse.run("stone").show("step", layer=9)
 
 
@@ -170,7 +170,8 @@ def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
 def test_without_the_app_the_library_says_what_is_missing(reverse, monkeypatch):
     monkeypatch.setitem(sys.modules, "ui.notebook.runs", None)
     with pytest.raises(
-        GlassformerError, match=r"the app draws the pictures of a run, and ui\.notebook\.runs is missing"
+        GlassformerError,
+        match=r"pictures of a run are drawn by the app, but its module ui\.notebook\.runs is missing",
     ):
         reverse.run("stone").show()
 
@@ -225,8 +226,8 @@ def test_html_of_a_command_steps(tmp_path):
     [
         (["--out", "map.gif"], "'map.gif': a picture must be .svg, .png or .html."),
         (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
-        (["layr=1", "--out", "map.svg"], "'layr' is not a parameter of an address; choose from layer"),
-        (["--panel", "x", "--out", "map.svg"], "'x' is not a picture"),
+        (["layr=1", "--out", "map.svg"], "'layr' is not an address parameter; choose from layer"),
+        (["--panel", "x", "--out", "map.svg"], "'x' is not the name of a picture"),
         (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),
         (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200 dpi."),
         (["--language", "xx", "--out", "map.svg"], "'xx' is not an available language; choose from en, zh."),
@@ -242,7 +243,7 @@ def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, a
 def test_a_value_out_of_range_is_noted(tmp_path, capsys):
     out = tmp_path / "map.html"
     assert main(["picture", str(REVERSE), "stone", "layer=99", "--panel", "step.candidates", "--out", str(out)]) == 0
-    assert "note: Layer 99 was requested, but this model has only 2" in capsys.readouterr().err
+    assert "note: Layer 99 was requested, but the last layer of this model is layer 2" in capsys.readouterr().err
 
 
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):

@@ -71,6 +71,6 @@ def test_a_save_that_fails_leaves_no_folder(entry, monkeypatch):
 
 def test_a_disk_without_room_is_said_before_anything_is_written(entry, monkeypatch):
     monkeypatch.setattr(kept_import.shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000))
-    with pytest.raises(CheckpointError, match="1,000 bytes left"):
+    with pytest.raises(CheckpointError, match="has only 1,000 bytes free"):
         kept_import.keep(entry, ANSWERS, "much", entry.root)
     assert not (entry.root / "much").exists()

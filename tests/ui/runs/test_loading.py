@@ -145,7 +145,7 @@ def test_a_listed_folder_that_becomes_a_link_out_of_the_root_is_refused(own, che
     entry = loading.usable()["works"]
     shutil.rmtree(own / "works")
     (own / "works").symlink_to(checkpoint_folder)
-    with pytest.raises(CheckpointError, match="'works': now leads outside the folder of checkpoints"):
+    with pytest.raises(CheckpointError, match="'works': now points to a place outside the folder of checkpoints"):
         loading.open_checkpoint(entry)
 
 

@@ -73,9 +73,13 @@ def test_a_view_that_fits_is_left_alone(trace):
 @pytest.mark.parametrize(
     ("asked", "shown", "note"),
     [
-        (View(step=9998), View(step=5), "Step 9999 was requested, but this output has only 6."),
-        (View(layer=2, head=1), View(), "Layer 3 was requested, but this model has only 2."),
-        (View(layer=1, head=4), View(layer=1), "Head 5 was requested, but this model has only 4."),
+        (
+            View(step=9998),
+            View(step=5),
+            "Step 9999 was requested, but this output ends at step 6, which is shown instead.",
+        ),
+        (View(layer=2, head=1), View(), "Layer 3 was requested, but the last layer of this model is layer 2."),
+        (View(layer=1, head=4), View(layer=1), "Head 5 was requested, but the last head of this model is head 4."),
     ],
 )
 def test_a_view_that_does_not_fit_is_moved_and_said(trace, asked, shown, note):
@@ -255,7 +259,9 @@ def test_several_pieces_are_judged_by_the_first(trace, reverse):
     for text, right in (("ab", True), ("ba", False)):
         found = judge(text, looking(trace, step=2), reverse.tgt_tokenizer)
         assert found.right is right
-        assert found.text.startswith(f"“{text}” has several pieces; only the first one, “{text[0]}”, counts.")
+        assert found.text.startswith(
+            f"“{text}” splits into several pieces, so only the first one, “{text[0]}”, counts."
+        )
 
 
 def test_a_text_offers_its_first_piece_and_the_likeliest_that_begin_with_it(tiny):

@@ -95,7 +95,7 @@ def test_what_is_work_for_the_model_at_each_step_is_left_out_by_name(opened):  #
     titles = [picture.title for picture in PAGES["matters"].parts["logit"].pictures.values()]
     parts = [part.title for name, part in PAGES["matters"].parts.items() if name != "logit"]
     assert missing(opened, "matters_parts") == {
-        "matters": f"Not in this file, but shown in Glassformer: {', '.join([*titles, *parts])}."
+        "matters": f"This file leaves out some content that Glassformer shows: {', '.join([*titles, *parts])}."
     }
 
 
@@ -110,7 +110,7 @@ def test_what_is_too_large_is_left_out_by_name(opened, monkeypatch):  # noqa: F8
     titles = {key: picture.title for key, picture in PAGES["step"].parts[""].pictures.items()}
     assert 0 < len(shown(english)) < len(titles)
     names = [title for key, title in titles.items() if key not in shown(english)]
-    assert said == f"Not in this file, but shown in Glassformer: {', '.join(names)}."
+    assert said == f"This file leaves out some content that Glassformer shows: {', '.join(names)}."
 
 
 def test_all_pages_that_step_are_there_if_asked_for(opened):  # noqa: F811

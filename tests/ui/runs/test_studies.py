@@ -130,7 +130,7 @@ def test_there_are_not_too_many_and_what_is_too_large_is_not_kept():
     studies = Studies(most=1, cache_bytes=5_000)
     held = Work(held=True)
     studies.ask("one", held, visitor="a", cost=1)
-    with pytest.raises(BusyError, match="1 measurement is under way"):
+    with pytest.raises(BusyError, match="1 measurement is already running"):
         studies.ask("two", Work(), visitor="b", cost=1)
     held.go.release(3)
     assert studies.look("one", "a", patience=WAIT).state == "done"

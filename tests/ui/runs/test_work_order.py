@@ -132,7 +132,10 @@ def test_a_visitor_has_a_few_places_and_the_others_keep_theirs(visitors):
     work = runner(model, max_places=2, visitor=lambda: getattr(names, "who", None))
     answers = [visitors.submit(ask, "greedy", text) for text in "ab"]
     until_waiting(work, 2)
-    with pytest.raises(BusyError, match=r"^You have 2 requests waiting for the model\. Try again in a moment\.$"):
+    with pytest.raises(
+        BusyError,
+        match=r"^You already have 2 requests waiting for the model, the most allowed\. Try again in a moment\.$",
+    ):
         ask("greedy", "c")
     joined = visitors.submit(ask, "greedy", "a")  # joins, and so needs no place
     answers += [visitors.submit(ask, "another", "d")]

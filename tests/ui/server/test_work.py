@@ -87,7 +87,7 @@ def test_a_full_queue_says_so_and_recovers(visitors):
     work = runner(model, max_waiting=3)
     answers = [visitors.submit(work.trace, CHECKPOINT, query(text)) for text in "abc"]
     until_waiting(work, 3)
-    with pytest.raises(BusyError, match="3 requests are waiting"):
+    with pytest.raises(BusyError, match="3 requests are already waiting"):
         work.trace(CHECKPOINT, query("d"))
     joined = visitors.submit(work.trace, CHECKPOINT, query("a"))  # joins, and so needs no place
     model.go.set()
