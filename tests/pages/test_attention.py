@@ -178,7 +178,9 @@ def test_words_and_back_is_the_same_map(attention):
     before = figure(test, "head_map")
     words = switch(test, "words")
     assert the_map(words).shape == (2, 2)
-    assert "summed over the pieces of a key word" in payload(words, "head_map")["caption"]
+    assert (
+        "for a word among the keys, the weights of its pieces are added up" in payload(words, "head_map")["caption"]
+    )
     assert figure(switch(words, "words"), "head_map") == before
 
 
@@ -187,7 +189,8 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
     weights = trace_of(test).encoder_self.mean(axis=(0, 1))
     share = weights[:6, 6].mean()
     assert (
-        f"on average {share:.2f} of a row's weight" in figure(test, "head_map")["layout"]["title"]["subtitle"]["text"]
+        f"on average, they get {share:.2f} of a row's weight"
+        in figure(test, "head_map")["layout"]["title"]["subtitle"]["text"]
     )
     np.testing.assert_allclose(the_map(test), weights[:6, :6], rtol=1e-6)
 
@@ -195,11 +198,11 @@ def test_hidden_pieces_are_said_with_their_weight(attention):
 @pytest.mark.parametrize(("panel", "key"), [("head", "head_map"), ("flow", flow.FLOW)])
 def test_a_row_of_words_says_which_steps_it_is_the_mean_of(attention, panel, key):
     said = {kind: payload(attention(panel=panel, kind=kind, words=1), key)["caption"] for kind in KIND_NAMES}
-    written = "the other steps read pieces of the word itself"
+    written = "the others read pieces of the word itself"
     assert {kind: written in caption for kind, caption in said.items()} == {
         "encoder": False, "decoder": True, "cross": True,
     }  # fmt: skip
-    assert "averaged over the pieces of a query word" in said["encoder"]
+    assert "for a word among the queries, they are averaged" in said["encoder"]
 
 
 def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):

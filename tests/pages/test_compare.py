@@ -84,7 +84,7 @@ def test_divergences_and_probabilities_are_those_of_both_runs(compare):
 
 def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_at(compare):
     test = compare(layer=2, head=1)
-    assert "the head you are looking at is taken away" in told(test)
+    assert "leaves out the head that you have chosen" in told(test)
     assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
     assert "do" not in address(test)
     test.button(key=second_run.ZERO).click()
@@ -121,8 +121,8 @@ def test_the_largest_effect_stands_first_and_pieces_are_marked_by_sign_and_colou
     most = int(np.abs(read - own).argmax())
     first = next(one.value for one in test.markdown if "of the whole left output" in one.value).replace("\\", "")
     assert (
-        f"{control.tgt_pieces[most]} changes most in probability: {own[most]:.2f} in the left run, "
-        f"{read[most]:.2f} in the right run" in first
+        f"the probability of {control.tgt_pieces[most]} changes most: from {own[most]:.2f} in the left run "
+        f"to {read[most]:.2f} in the right run" in first
     )
     assert ":violet-badge[≠ " in " ".join(one.value for one in test.markdown)
 
@@ -160,7 +160,7 @@ def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_
 
 def test_maps_of_two_sources_are_not_subtracted(compare):
     test = compare(b="src=abcxef")
-    assert any("No difference map: the two runs read different sources" in one.value for one in test.caption)
+    assert any("No difference map: the two runs read different pieces" in one.value for one in test.caption)
     assert not [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
     check(test.selectbox(key="kind").set_value("decoder").run())  # what was written is the same in both maps
     assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
@@ -168,7 +168,7 @@ def test_maps_of_two_sources_are_not_subtracted(compare):
 
 def test_models_of_two_vocabularies_are_compared_as_far_as_that_goes(compare):
     test = compare(compare="checkpoints")
-    assert "Choose a checkpoint above" in sentences(test)
+    assert "Choose a second checkpoint above" in sentences(test)
     assert figure(test, "compared_left_candidates")
     check(test.selectbox(key=CHECKPOINT).set_value("en-fr").run())
     assert address(test)["b"] == "model=en-fr"
@@ -244,7 +244,7 @@ def test_the_address_says_the_step_of_both(compare):
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (1, 1)
     test = compare(src="abc", step=4, b="src=abcdefgh&step=7")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (4, 7)
-    assert any("It stays at its last step while the other output continues" in one.value for one in test.caption)
+    assert any("so it stays at its last step while the other output continues" in one.value for one in test.caption)
     test = compare(src="abcdefgh", step=7, b="src=abc")
     assert (step_of(test, MAIN), step_of(test, SECOND)) == (7, 4)
 
@@ -256,7 +256,7 @@ def test_the_address_says_the_step_of_both(compare):
     ("parameters", "said"),
     [
         ({"b": "nonsense"}, "The link's second run could not be read"),
-        ({"b": "layer=99&head=99"}, "Layer 99 was requested, but this model has only 2."),
+        ({"b": "layer=99&head=99"}, "Layer 99 was requested, but the last layer of this model is layer 2."),
         ({"b": "forced=99999"}, "Choose a branch above"),
         ({"b": "model=nowhere"}, "There is no other checkpoint named “nowhere”"),
         ({"b": "src=%F0%9F%98%80"}, "never seen"),
@@ -264,7 +264,7 @@ def test_the_address_says_the_step_of_both(compare):
         ({"b": "do=zero-cross.x"}, "In the second run: The link's changes to the model were ignored"),
         (
             {"b": "head=1&layer=1", "compare": "sentences"},
-            "The comparison named in the link does not match its second run",
+            "The link names a comparison that does not match its second run",
         ),
         ({"do": "zero-cross.9.9"}, "The unchanged run is shown instead."),
         (
@@ -283,7 +283,7 @@ def test_where_a_changed_run_cannot_be_done_its_control_is_shown(compare):
     test = compare(do="causal-hidden_unguarded-decoder")
     assert "not a number" in sentences(test)
     assert pieces(test, SECOND) == [*"fedcba", "</s>"]
-    assert any("There is no changed run" in one.value for one in test.caption)
+    assert any("The changed run could not be made" in one.value for one in test.caption)
 
 
 # ---------------------------------------------------------------- models of one stack, and a class
@@ -301,7 +301,7 @@ def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     keys = keys_of(test)
     assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
     assert pair_pictures.outputs.key not in keys
-    assert "One of these models does not write output" in sentences(test)
+    assert "One of these models does not generate output" in sentences(test)
     cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])
     np.testing.assert_allclose(cosines[0], 1, atol=1e-6)  # the change comes after the embedding
     assert cosines[-1].min() < 0.999

@@ -138,7 +138,7 @@ def test_pairs_stand_in_a_table_the_worst_first(open_page, examine_with):
     test = until_done(open_page(DOCTOR, model="reverse"))
     box = next(one for one in test.expander if one.label == "Examine with your own sentences")
     assert not box.proto.expanded, "the card's examples are pairs"
-    assert any("5 of 5 outputs match the right output piece for piece." in one for one in plain(test.caption))
+    assert any("5 of 5 outputs match the correct output piece for piece." in one for one in plain(test.caption))
     (table,) = test.dataframe
     found = table.value
     assert list(found["right"]) == list(found["written"])
@@ -265,7 +265,7 @@ def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, m
     examine_with(WELL)
     monkeypatch.setattr(measuring, "SMALL", 1_000)
     test = open_page(DOCTOR, model="reverse")
-    assert "With 237,312 parameters, an examination may take a few minutes" in plain(test.info)[0]
+    assert "This model has 237,312 parameters, so an examination may take a few minutes" in plain(test.info)[0]
     assert plain(until_done(test.button("examine").click().run()).success)
 
 
@@ -280,7 +280,7 @@ def test_a_test_that_raises_leaves_the_page_whole(open_page, examine_with):
     examine_with(Test("wiring", say("It raises"), name="raises", look=lambda patient: 1 // 0), WELL)
     test = until_done(open_page(DOCTOR, model="reverse"))
     assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
-    assert any("**It raises.** This could not be tested" in one for one in plain(test.markdown))
+    assert any("**It raises.** The test itself failed, so it has no result" in one for one in plain(test.markdown))
 
 
 def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):

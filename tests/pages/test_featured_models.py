@@ -81,8 +81,8 @@ def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     if name == "halves":
         assert "the table follows the formula" in text(test)
     else:
-        assert "its first row belongs to p = 1" in text(test)
-        assert "also sinusoids, but computed with a different formula" in text(test)
+        assert "the first row of its table belongs to p = 1" in text(test)
+        assert "also sinusoids, but from a different formula" in text(test)
 
 
 def test_the_attention_page_says_how_scores_are_made(open_model):
@@ -93,12 +93,12 @@ def test_the_attention_page_says_how_scores_are_made(open_model):
         "RMS norm",
         "multiplied by 0.3",
         "capped at ±5",
-        "Keys that a decoder query can see, by layer: 3, ∞, 2",
+        "Largest number of keys that a decoder query can see, layer by layer: 3, ∞, 2",
     ):
         assert part in said
     assert "every layer closes it" in text(open_model("windows", ATTENTION, panel="head"))
     assert "every layer closes it" not in text(open_model("windows", ATTENTION, panel="head", layer=1))
-    assert "differs from the paper's" not in text(open_model("halves", ATTENTION))
+    assert "differs from that of the original Transformer" not in text(open_model("halves", ATTENTION))
 
 
 def test_one_weight_writes_out_what_the_model_does(open_model):
@@ -108,10 +108,10 @@ def test_one_weight_writes_out_what_the_model_does(open_model):
     assert r"tanh" in said
     assert "after normalisation or rotation by position" in said
     said = text(open_model("relative", ATTENTION, panel="walk", kind="encoder", layer=1, head=1))
-    assert "does not divide by √5" in said
+    assert "does not divide it by √5" in said
     assert "has learned for this distance" in said
     said = text(open_model("alibi", ATTENTION, panel="walk", layer=1, head=1))
-    assert "replaces it with −1 × 10⁹" in said
+    assert "replaces all other scores with −1 × 10⁹" in said
     assert "÷ √d_head" in text(open_model("halves", ATTENTION, panel="walk"))
 
 
@@ -131,7 +131,7 @@ def test_the_step_page_says_that_a_window_closes_too(open_model):
 def test_the_masks_page_says_what_it_does_not_draw(open_model):
     assert "have windows" in text(open_model("windows", MASKS))
     assert "replaces the scores of closed keys with −1 × 10⁹" in text(open_model("alibi", MASKS))
-    assert "this page shows the scores that the model computes" in text(
+    assert "this page shows the scores that the model actually computes" in text(
         open_model("relative", MASKS, masks="one_row")
     )
     assert "have windows" not in text(open_model("rotary", MASKS))

@@ -139,7 +139,7 @@ def test_words_are_summed_over_keys_and_averaged_over_queries(flow):
     maps = trace.encoder_self[0]
     expected = np.array([[[m[a:b, c:d].sum() / (b - a) for c, d in spans] for a, b in spans] for m in maps])
     np.testing.assert_allclose(received, expected, atol=1e-5)
-    assert "summed over the pieces of a key word" in data["caption"]
+    assert "for a word among the keys, the weights of its pieces are added up" in data["caption"]
 
 
 def test_hidden_special_pieces_are_missing_and_their_share_is_said(flow):

@@ -70,7 +70,7 @@ def test_a_typed_reference_is_judged_and_stands_in_the_address(forcing):
 def test_a_link_opens_the_same(forcing):
     test = forcing(ref="fedxba", step=4, at=4)
     assert test.text_input(key=forcing_panels.BOX).value == "fedxba"
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 4:")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 4:")
     said_by_it = {name: value for name, value in address(test).items() if name != "rev"}
     assert said_by_it == {"model": "reverse", "src": "abcdef", "ref": "fedxba", "step": "4", "at": "4"}
 
@@ -107,12 +107,12 @@ def test_changes_in_the_model_hold_and_the_unchanged_loss_stands_beside(forcing)
 
 def test_the_place_follows_the_step_until_another_is_clicked(forcing):
     test = forcing(ref="fedcbaxyz", step=3)
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 3:")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 3:")
     assert "at" not in address(test)
     test = forcing(ref="fedcbaxyz", step=7, at=9)  # behind the output, whose last step is shown
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 9:")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 9:")
     test = forcing(ref="fedcbaxyz", step=2, at=9)  # the reader stepped on
-    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Place 2:")
+    assert figure(test, forcing_pictures.candidates.key)["layout"]["title"]["text"].startswith("Token 2:")
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,9 @@ def test_what_a_diagram_cannot_draw_is_said(page):
 
 def test_features_are_named(page):
     gemma = told_or_noted(page("gemma", INSIDE, inside="model"))
-    for text in ("Each sub-layer has a norm before it and one on its output", "RMS norms", "has a gate",
-                 "GELU (tanh)", "between −3 and 3", "Linear layers and norms have no biases"):  # fmt: skip
+    for text in ("Each sub-layer has a norm on its input and one on its output", "RMS norms", "has a gate",
+                 "GELU (tanh)", "between −3 and 3",
+                 "Linear layers, including the output layer, and norms have no biases"):  # fmt: skip
         assert text in gemma
     tutorial = told_or_noted(page("tutorial", INSIDE, inside="model"))
     assert "unbiased standard deviation" in tutorial
@@ -91,7 +92,7 @@ def test_features_are_named(page):
         "These parts have biases: queries, keys and values, the output projection of attention, the feed-forward "
         "network." in tutorial
     )
-    assert "every token has the first of 2 types" in told_or_noted(page("bert", INSIDE, inside="model"))
+    assert "always uses the first of the 2 types" in told_or_noted(page("bert", INSIDE, inside="model"))
 
 
 def test_norms_are_told_by_their_own_formula(page):
@@ -126,7 +127,9 @@ def test_what_rules_of_decoding_do_is_marked_and_said(page):
     marks = "".join(spec["layout"]["yaxis"]["ticktext"])
     assert "⊘" in marks
     assert "↓" in marks
-    assert "↓ and ↑ mark pieces that score" in str(payload(test, step_pictures.candidates.key))
+    assert "↓ and ↑ mark pieces whose actual score is lower or higher" in str(
+        payload(test, step_pictures.candidates.key)
+    )
     last = page("gpt", STEP, step=6)
     assert "forced by the model's settings" in str(figure(last, step_pictures.candidates.key)["layout"]["meta"])
 

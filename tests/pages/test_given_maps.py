@@ -151,7 +151,7 @@ def test_maps_that_changed_since_the_link_was_made_are_said_to_have(maps, folder
     assert address(test)["rev"] == revision
     save_maps(all_three(encoder=weights(3, 4, 5, 5, seed=7)), folder / "tiny.npz")
     test = maps(kind="encoder", rev=revision, panel="head", layer=1, head=1)
-    assert "another version of tiny.npz" in sentences(test)
+    assert "a different version of tiny.npz" in sentences(test)
     np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5, seed=7)[0, 0], atol=1e-6)
 
 
@@ -166,8 +166,8 @@ def test_a_file_that_is_gone_is_said_to_be(maps, folder, monkeypatch):
 def test_what_an_address_asks_for_and_maps_do_not_have_is_said(maps):
     test = maps(model="gpt.npz", kind="encoder", layer=9)
     said = sentences(test)
-    assert "these maps do not have it. Decoder self-attention is shown" in said
-    assert "Layer 9 was requested, but this model has only 5" in said
+    assert "these maps do not include it. Decoder self-attention is shown instead" in said
+    assert "Layer 9 was requested, but the last layer of this model is layer 5" in said
     assert "Rollout was requested" in sentences(maps(model="half.npz", together="rollout"))
 
 
@@ -224,7 +224,7 @@ def test_the_checkpoints_page_lists_files_says_what_they_hold_and_how_to_make_on
     listed = "".join(element.value.replace("\\", "") for element in test.markdown)
     assert "**tiny.npz** attention maps: tiny-mt: the cats" in listed
     assert "broken.npz" in sentences(test)
-    assert "is not an .npz file written by numpy, or is cut off" in sentences(test)
+    assert "is not an .npz file written by numpy, or is incomplete" in sentences(test)
     assert "3 layers × 4 heads, 5 queries × 5 keys" in test.table[0].value.to_string().replace("\\", "")
     assert any("encoder_weights" in code.value for code in test.code)
 

@@ -162,7 +162,7 @@ def test_the_chosen_head_is_marked_and_without_one_the_page_shows_the_most_telli
     apart = (found["entropy_share"] - found["entropy_share"].mean()).abs().idxmax()
     assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith(found["open"][apart])
     assert figure(test, "head_table_map")["layout"]["shapes"]
-    assert payload(test, "head_table_rows")["caption"].startswith("No head is chosen yet")
+    assert payload(test, "head_table_rows")["caption"].startswith("You have not chosen a head yet")
     assert view(test).head is None  # the address says nothing of the page's own choice
     test = table(kind="cross", layer=1)
     assert figure(test, "head_table_rows")["layout"]["title"]["text"].startswith("Layer 1")
@@ -195,10 +195,10 @@ def test_a_measure_that_another_attention_does_not_have_gives_way(table):
 
 def test_a_measure_that_nothing_has_is_said_once(table):
     test = table(measure="<b>bogus</b>")
-    assert "The link asks for a measure “<b>bogus</b>”, which does not exist" in sentences(test)
+    assert "The link names the measure “<b>bogus</b>”, which does not exist" in sentences(test)
     assert test.selectbox(key=MEASURE).value == "entropy_share"
-    assert "asks for a measure" not in sentences(check(test.run()))
-    assert "asks for a measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
+    assert "names the measure" not in sentences(check(test.run()))
+    assert "names the measure" not in sentences(table(measure="next", kind="decoder"))  # another attention has it
 
 
 def test_no_head_gets_a_label(table):

@@ -58,7 +58,7 @@ def test_each_piece_is_hidden_in_turn(open_model):
     assert list(bars["customdata"]) == places
     losses = [by_hand(place)[2].losses[0] for place in places]
     np.testing.assert_allclose(numbers(bars["y"]), losses, rtol=1e-5)
-    assert f"pseudo-perplexity is e to that power, {np.exp(np.mean(losses)):.4g}" in told_or_noted(test)
+    assert f"pseudo-perplexity is e to the power of this loss, {np.exp(np.mean(losses)):.4g}" in told_or_noted(test)
 
 
 def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):

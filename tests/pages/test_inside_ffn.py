@@ -162,7 +162,7 @@ def test_side_layer_token_and_neuron_stay_in_the_address(page):
 
 def test_what_a_layer_does_not_have_is_said(page):
     test = page(model="reverse", neuron=900, src="ab", key=12)
-    assert "this layer has 256" in sentences(test)
+    assert "this layer has only 256 neurons" in sentences(test)
     assert test.number_input(key=ffn_panels.NEURON).value is None
     assert test.session_state[ffn_panels.TOKEN] == 2
 

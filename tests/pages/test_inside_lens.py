@@ -124,7 +124,7 @@ def test_a_forced_piece_is_not_called_the_models_choice(page):
 
 
 def test_what_the_lens_cannot_know_is_said(page):
-    assert "trained for the last layer only" in told(page(model="reverse"))
+    assert "trained only on the last layer" in told(page(model="reverse"))
     assert "final norm" in told(page(model="en-fr"))
 
 
@@ -144,7 +144,7 @@ def test_guessing_hides_this_step_until_it_is_revealed_and_all_later_ones(page):
     assert [column.partition(": ")[0] for column in columns] == ["step 1", "step 2"]
     for later in ("→ d", "→ c", "→ ▁d", "→ ▁c", "How d came"):
         assert later not in everything(test) + told(test)
-    assert "Depths from which the pieces of these 2 steps stay on top" in told(test)
+    assert "These 2 steps by the depth from which their piece stays the top candidate" in told(test)
     check(test.button(key="lens_reveal").click().run())
     assert charts_of(test) == {lens_pictures.lens_map.key, lens_pictures.table.key, lens_pictures.curves.key}
     shown = figure(test, lens_pictures.lens_map.key)

@@ -136,7 +136,7 @@ def test_a_post_norm_model_without_final_norms_says_so():
         "no other norm follows the last layer",
         "a learned table",
         "a table of its own",
-        "norms have biases, and so do the logits",
+        "including the output layer, and all norms have biases",
     ):
         assert part in words
 

@@ -103,11 +103,11 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
 
 
 def test_the_tables_are_named(page):
-    assert "source has a table of its own: 6,000 pieces × 256" in told(page(model="zh-en"))
+    assert "source has its own embedding table of 6,000 pieces × 256" in told(page(model="zh-en"))
     target = told(page(model="zh-en", side="target"))
-    assert "target has a table of its own: 5,000 pieces × 256" in target
+    assert "target has its own embedding table of 5,000 pieces × 256" in target
     assert "output layer uses the same table" in target
-    assert "share one table of 30 pieces × 64" in told(page(model="reverse"))
+    assert "share one embedding table of 30 pieces × 64" in told(page(model="reverse"))
 
 
 def test_any_piece_can_be_typed(page):
@@ -127,10 +127,10 @@ def test_any_piece_can_be_typed(page):
 def test_what_is_not_one_piece_is_said_with_its_parts(page):
     test = page(model="reverse")
     check(test.text_input(key=embeddings_panel.TYPED).set_value("ab").run())
-    assert "“ab” is not one piece of this vocabulary; it is split into" in sentences(test)
+    assert "“ab” is not a single piece of this vocabulary; it is split into" in sentences(test)
     assert "Nearest to g" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
     check(test.text_input(key=embeddings_panel.TYPED).set_value("b").run())
-    assert "not one piece" not in sentences(test)
+    assert "not a single piece" not in sentences(test)
     assert "Nearest to b" in figure(test, "piece_neighbours")["layout"]["title"]["text"]
 
 

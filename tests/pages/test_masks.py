@@ -87,7 +87,10 @@ def test_shapes_are_stated(masks):
     ("parameters", "said"),
     [
         ({"mask": "source", "sentence": 2, "query": 1, "key": 7}, "No: key 7 is padding in sentence 2."),
-        ({"mask": "cross", "sentence": 2, "query": 1, "key": 2}, "Yes: key 2 is a piece of sentence 2;"),
+        (
+            {"mask": "cross", "sentence": 2, "query": 1, "key": 2},
+            "Yes: key 2 is a real piece of sentence 2, and this mask closes only padding",
+        ),
         ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3 (the future)."),
         ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 is at query 3's own position."),
         ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3 and is not padding."),
@@ -95,7 +98,7 @@ def test_shapes_are_stated(masks):
             {"mask": "decoder", "query": 3, "key": 9},
             "No: key 9 is padding in sentence 1, and key 9 also comes after query 3 (the future).",
         ),
-        ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding in sentence 1. Query 9 is padding itself"),
+        ({"mask": "decoder", "query": 9, "key": 8}, "No: key 8 is padding in sentence 1. Query 9 is itself padding"),
         ({"mask": "target", "query": 1, "key": 1}, "Yes: key 1 is the start mark"),
     ],
 )
@@ -135,13 +138,13 @@ def test_an_address_restores_everything(masks):
 def test_companions_are_the_shortest_and_the_longest_example(masks):
     test = masks(mask="source")
     assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["noon", "transformer", ""]
-    assert "Source pieces: 6, 5 and 12, padded to 12" in told(test)
+    assert "Source lengths: 6, 5 and 12 pieces, all padded to 12" in told(test)
     assert "with" not in address(test)
 
 
 def test_a_companion_can_be_typed(masks):
     test = check(masks(mask="source").text_input(key="mask_companion_2").set_value("  ab  ").run())
-    assert "Source pieces: 6, 5, 12 and 3, padded to 12" in told(test)
+    assert "Source lengths: 6, 5, 12 and 3 pieces, all padded to 12" in told(test)
     assert address(test)["with"] == "noon\ntransformer\nab"
 
 
@@ -158,7 +161,7 @@ def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
     test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())
     assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))
-    assert "2 sentences run as one batch. Source pieces: 6 and 5" in told(test)
+    assert "2 sentences run as one batch. Source lengths: 6 and 5 pieces" in told(test)
     assert not test.error
 
 
@@ -205,7 +208,7 @@ def test_one_row_is_that_of_the_batch_run_here(open_page, batch, name, site):
 def test_a_mean_has_no_scores_so_the_first_head_is_shown(masks):
     test = masks(masks="one_row")
     assert "Layer 1, head 1" in figure(test, "mask_row")["layout"]["title"]["text"]
-    assert "A mean of heads has no scores" in told(test)
+    assert "A mean over heads has no scores" in told(test)
     check(test.selectbox(key="mask_head").set_value(3).run())
     assert "Layer 1, head 4" in figure(test, "mask_row")["layout"]["title"]["text"]
     assert (address(test)["layer"], address(test)["head"]) == ("1", "4")

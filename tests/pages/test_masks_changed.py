@@ -23,10 +23,10 @@ def test_one_row_is_that_of_the_changed_run_and_the_rest_says_that_it_is_not(mas
     weights = [row[4] for row in rows]
     np.testing.assert_allclose(weights, run_batch(checkpoint, made)[0].maps("encoder")[0, 1, 1], atol=5e-6)
     assert rows[7][3] is None, "padding is closed"
-    assert f"replaced with −1 and still goes into the softmax: the weight is {weights[7]:.4f}" in text(test)
+    assert f"replaced with −1, which still goes into the softmax, so the weight is {weights[7]:.4f}" in text(test)
     later = masks(masks="one_row", mask="decoder", query=2, key=4, **given)
     assert figure(later, "mask_row")["layout"]["meta"]["table"]["rows"][3][2:5] == [None] * 3
-    assert "key 4 is not there yet" in text(later)
+    assert "and key 4 comes later" in text(later)
     for section in ("masks", "checks"):
         assert "of the unchanged model" in everything(masks(masks=section, **given))
         assert "of the unchanged model" not in everything(masks(masks=section, src="glass"))

@@ -15,7 +15,7 @@ def test_the_causal_mask_comes_first_and_without_pads(masks):
     np.testing.assert_array_equal(cells, np.tril(np.ones_like(cells)))
     assert "<pad>" not in str(test.selectbox(key="mask_query").options)
     check(test.selectbox(key="mask").set_value("decoder").run())
-    assert "Source pieces: 6, 5 and 12, padded to 12" in told(test)
+    assert "Source lengths: 6, 5 and 12 pieces, all padded to 12" in told(test)
     assert "<pad>" in str(test.selectbox(key="mask_query").options)
 
 

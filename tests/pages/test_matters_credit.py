@@ -34,7 +34,7 @@ def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
     np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(1), atol=1e-6)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[:, :, 1].mean(axis=(0, 1)), atol=1e-6)
     assert "Step 2" in figure(test, "matters_pieces")["layout"]["title"]["text"]
-    assert "Attention and effect" in told_or_noted(test) or "No piece alone" in told_or_noted(test)
+    assert "Attention and effect" in told_or_noted(test) or "No single piece decides" in told_or_noted(test)
     assert "Integrated gradients add up to" in told_or_noted(test)
     test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=4, layer=2, head=1)
     np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[1, 0, 3], atol=1e-6)

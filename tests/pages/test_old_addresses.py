@@ -27,6 +27,7 @@ BEGINNINGS = ("Layer ", "Head ", "Query ", "Key ", "Token ")  # menus without a 
 RENAMED = {
     "Cross-attention": "Cross",
     "Rollout through the layers": "Rollout",
+    ("lens_colour", "Rank"): "Place",
     ("mask_attention", "Encoder self"): "Encoder (padding)",
     ("mask_attention", "Decoder self"): "Decoder (padding, causal)",
     ("mask_attention", "Cross-attention"): "Cross (padding)",
@@ -77,7 +78,7 @@ def as_once(key, value):
 def opened_now(old):
     """What an address opens; but where it names no mask, that is the causal one since: then it was the first."""
     as_text = json.dumps(old, ensure_ascii=False)
-    now = json.loads(re.sub(r"“none”(\\*); source is", r"“none”\1; causal is", as_text))
+    now = json.loads(re.sub(r"(“none”\\*, which is not a valid choice\\*; )source is", r"\1causal is", as_text))
     names = parse_qs(old["address"])
     if now["link"].get("view", {}).get("mask") == "causal":
         del now["link"]["view"]["mask"]

@@ -148,7 +148,7 @@ def test_the_lens_reads_the_rows_of_the_steps(page):
 
 def test_an_encoder_alone_has_no_lens_and_says_so(page):
     test = page("encoder", "lens")
-    assert "so it has no lens" in sentences(test)
+    assert "so it has no logit lens" in sentences(test)
 
 
 # ------------------------------------------------------------------------------------------------ feed-forward
@@ -169,7 +169,7 @@ def test_a_neuron_at_the_prompt_changes_no_piece_of_the_output(page):
     assert test.selectbox(key=ffn.TOKEN).value == 0
     assert "ffn_effect" in charts_of(test)
     assert "At this token of the prompt" in told(test)
-    assert "At this step the activation" in told(page("decoder", "ffn"))
+    assert "At this step, the activation" in told(page("decoder", "ffn"))
 
 
 def test_guessing_hides_what_a_decoder_alone_goes_on_with(page):
@@ -189,7 +189,7 @@ def test_guessing_hides_what_a_decoder_alone_goes_on_with(page):
 def test_there_is_one_table(page, stack):
     test, (checkpoint, trace) = page(stack, "pieces"), run_of(stack)
     rows, width = checkpoint.model.src_table.shape
-    assert f"This model has one table of {rows:,} pieces × {width} numbers" in told(test)
+    assert f"This model has one embedding table of {rows:,} pieces × {width} numbers" in told(test)
     assert ("output layer uses the same table" in told(test)) == (stack == "decoder")
     ids = trace.read_ids if stack == "decoder" else trace.src_ids
     token = trace.first_row if stack == "decoder" else 0

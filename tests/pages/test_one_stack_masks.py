@@ -105,7 +105,7 @@ def test_masks_of_a_decoder_alone_cover_prompt_and_output(open_one_stack, batch,
     np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
     lengths = [trace.n_tokens("decoder") for trace in traces]
     assert (
-        f"Positions of prompt and output: {lengths[0]} and {lengths[1]}, padded to {max(lengths)}."
+        f"Lengths of prompt and output together: {lengths[0]} and {lengths[1]} tokens, all padded to {max(lengths)}."
         in told_or_noted(test)
     )
 
@@ -116,7 +116,7 @@ def test_the_mask_of_an_encoder_alone_closes_padding(open_one_stack, batch):
     real = np.array(traces[1].src_ids) != checkpoint.config.pad_id
     np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), np.broadcast_to(real, (len(real),) * 2))
     assert not real.all()
-    assert "Target positions" not in told_or_noted(test)
+    assert "Target lengths" not in told_or_noted(test)
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -178,13 +178,13 @@ def test_guessing_shows_only_the_prompt_and_what_was_written(open_one_stack, bat
 
 
 def test_no_pad_fits_after_a_prompt_and_an_output_that_fill_the_model(open_one_stack):
-    assert "prompt and output fill them all" in sentences(open_one_stack("decoder", MASKS, masks="checks"))
+    assert "the prompt and output already use them all" in sentences(open_one_stack("decoder", MASKS, masks="checks"))
 
 
 def test_an_encoder_alone_is_checked_for_padding_and_has_no_causality(open_one_stack):
     test, checkpoint = open_one_stack("encoder", MASKS, masks="checks"), opened("encoder")
     trace = loading.runner().trace(checkpoint, checkpoint.query(SOURCE))
-    assert "it has no causal mask" in sentences(test)
+    assert "This encoder-only model has no causal mask" in sentences(test)
     drawn = figure(test, mask_pictures.source_pads.key)
     assert len(drawn["layout"]["meta"]["table"]["rows"]) == len(trace.src_ids)
     assert "Δ component" in drawn["layout"]["yaxis"]["title"]["text"]

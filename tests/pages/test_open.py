@@ -60,7 +60,7 @@ def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
 def test_a_path_in_an_address_opens_only_inside(open_lesson, folder, path):
     test = open_lesson(model=path)
     assert test.selectbox(key="open_source").value == (None if ".." in path else path)
-    assert ("no tensor is named like a layer" in said(test)) != (".." in path)
+    assert ("no tensor has a name that is usual for a layer" in said(test)) != (".." in path)
     assert str(folder) not in said(test)
 
 
@@ -111,7 +111,7 @@ def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, fo
 
 
 def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
-    assert "leave 7 questions about the model unanswered" in said(open_lesson(STEP))
+    assert "cannot be opened until you answer 7 questions about the model" in said(open_lesson(STEP))
     test = open_lesson(STEP, ANSWERS, src="5 6 7", max=3)
     assert not test.error
     assert test.query_params["answers"] == write(ANSWERS)
@@ -159,8 +159,9 @@ def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_addr
     scale = box(test, "score_scale")
     assert scale.label == "Scale of the scores (score_scale)"
     assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k is not scaled (factor 1)", "1/√16"]
-    assert "Some code does not divide at all (1), or divides by √d_model, with d_model = 16." in said(test).replace(
-        "\\", ""
+    assert (
+        "Some code does not divide q·k at all (factor 1), and some divides it by √d_model, with d_model = 16."
+        in said(test).replace("\\", "")
     )
     test.text_area(key="score_texts").set_value("5 6 7\n8 9")
     check(test.run())

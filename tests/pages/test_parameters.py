@@ -192,11 +192,11 @@ def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
         assert row["relative"] == pytest.approx(np.linalg.norm(apart) / np.linalg.norm(a[name]))
     assert table.loc[QUERY, "left_out"] == 3
     assert list(shown(odd("tiny", against="odd", names="encoder ffn up 1 weight"), 1).index) == [WIDE]
-    assert "No tensor shared by the two checkpoints matches" in sentences(odd("tiny", against="odd", names="nothing"))
+    assert "No tensor that both checkpoints have matches" in sentences(odd("tiny", against="odd", names="nothing"))
     changed = {name for name in a if not np.array_equal(a[name], b[name])}
     assert f"Identical: {len(a) - len(changed)} of {len(a)} tensors." in captions(test)
     drawn = figure(test, parameter_pictures.change.key)
-    assert drawn["layout"]["title"]["text"] == f"Change of {WIDE}: odd minus tiny"
+    assert drawn["layout"]["title"]["text"] == f"Change in {WIDE}: odd minus tiny"
     counts, _ = np.histogram(b[WIDE] - a[WIDE], 80)
     assert numbers(drawn["data"][0]["y"]).tolist() == counts.tolist()
 
@@ -210,7 +210,7 @@ def test_what_does_not_match_is_named_and_the_rest_compared(odd):
     said = sentences(test)
     assert (
         f"{len(unmatched)} tensors are not listed because they are in only one of the two checkpoints "
-        "or their shapes differ" in said
+        "or have different shapes in them" in said
     )
     assert f"and {len(unmatched) - 5} more" in said
     gone = next(name for name in a if name not in both)
@@ -258,8 +258,8 @@ def test_a_matrix_that_is_too_large_is_said(odd, monkeypatch):
     fresh = Runner()
     monkeypatch.setattr(loading, "runner", lambda: fresh)
     test = odd("tiny")
-    assert "too large to compute its singular values here" in sentences(test)
-    assert "matrices are too large to compute their singular values here" in captions(test)
+    assert "too large for this page to compute its singular values" in sentences(test)
+    assert "matrices are too large for this page to compute their singular values" in captions(test)
     assert not [button for button in test.button if button.key in (parameters.SPECTRA, parameters.DECOMPOSE)]
 
 

@@ -145,7 +145,7 @@ def test_similarity_is_the_dot_product_and_falls_with_distance(page):
 
 def test_a_learned_table_resembles_by_place_too_and_has_a_cosine(page):
     test, table = page("similarity", model="reverse", side="target"), table_of("reverse", "target").astype(float)
-    assert "depends not only on the distance but also on where the two positions are" in told(test)
+    assert "depends not only on the distance but also on the positions themselves" in told(test)
     check(next(c for c in test.segmented_control if c.key == "cosine").set_value(True).run())
     lengths = np.sqrt((table**2).sum(1))
     cosine = table @ table.T / np.outer(lengths, lengths)
@@ -183,7 +183,7 @@ def test_a_shift_of_a_learned_table_is_judged_where_it_was_not_fitted(page):
     held_out = np.linalg.norm((inputs @ matrix - outputs)[1::2]) / rest
     constant = np.linalg.norm(outputs[::2].mean(0) - outputs[1::2]) / rest
     assert f"held-out positions, its error is {held_out:.0%}" in told(test)
-    assert f"mean of the fitted positions has an error of {constant:.0%}" in told(test)
+    assert f"mean of the fitted positions gives an error of {constant:.0%}" in told(test)
     assert "such a map always exists" in told(test)
     lines = {trace["name"]: numbers(trace["y"]) for trace in figure(test, "position_errors")["data"]}
     assert lines["held-out positions"][1] == pytest.approx(held_out)
@@ -230,13 +230,13 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
     )
     means = [np.sqrt((vectors**2).mean(1)).mean() for vectors in expected]
     assert f"tokens: {means[0]:.3f} for the embedding" in told(test)
-    assert f"; {means[2]:.3f} for the position; {means[3]:.3f} for their sum" in told(test)
+    assert f", {means[2]:.3f} for the position vector and {means[3]:.3f} for their sum" in told(test)
 
 
 def test_another_token_is_chosen_and_stays_in_the_address(page):
     test = page("sentence", model="reverse", src="abcdef")
     check(test.selectbox(key=sentence_panel.TOKEN).set_value(3).run())
-    assert "What token 4, d," in figure(test, "embedding_rows")["layout"]["title"]["text"]
+    assert "Initial vector of token 4, d" in figure(test, "embedding_rows")["layout"]["title"]["text"]
     own = model("reverse")
     place = opened("reverse").src_tokenizer.id_of("d")
     np.testing.assert_allclose(z_of(test, "embedding_rows")[0], own.src_table.detach()[place], rtol=1e-5)
@@ -245,7 +245,7 @@ def test_another_token_is_chosen_and_stays_in_the_address(page):
 
 def test_a_place_beyond_the_sentence_is_moved(page):
     test = page("sentence", model="reverse", src="ab", key=12)
-    assert "What token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
+    assert "Initial vector of token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
 
 
 def test_guessing_hides_what_is_still_to_come(page):
@@ -254,7 +254,7 @@ def test_guessing_hides_what_is_still_to_come(page):
     labels = figure(test, "embedding_strengths")["layout"]["meta"]["ticks"]["xaxis"]["labels"]
     assert [label.removeprefix("▁") for label in labels][1:] == ["f", "e"]
     assert len(test.selectbox(key=sentence_panel.TOKEN).options) == 3
-    assert "What token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
+    assert "Initial vector of token 3," in figure(test, "embedding_rows")["layout"]["title"]["text"]
     check(next(c for c in test.segmented_control if c.key == "side").set_value("source").run())
     assert len(test.selectbox(key=sentence_panel.TOKEN).options) == 7
 

@@ -42,14 +42,14 @@ def test_rotary_positions_are_drawn_as_rotations(page):
     waves = figure(test, "rotary_waves")["data"]
     np.testing.assert_allclose(numbers(waves[0]["y"]), one.wavelengths, rtol=1e-6)
     assert numbers(waves[-1]["y"]).tolist() == [24, 24]  # the longest text, not before any scaling
-    assert "turns once in 6.283 positions" in told_or_noted(test)
+    assert "makes one full turn in 6.283 positions" in told_or_noted(test)
     check(test.selectbox(key=position_controls.COUNT).set_value(16).run())
     assert numbers(figure(test, "rotary_rotations")["data"][0]["z"]).shape == (16, 2)
 
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(page):
     test = page("windows")
-    assert "Without scaling, pair i turns by 10,000 to the power" in told_or_noted(test)
+    assert "Without scaling, pair i turns by 10,000^(−i/" in told_or_noted(test)
     assert list(test.selectbox(key=position_controls.LAYERS).options) == [
         "Layers 1, 3: window, base 10,000",
         "Layer 2: no rotation",

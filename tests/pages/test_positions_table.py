@@ -17,7 +17,7 @@ def test_sines_stand_apart_from_cosines_when_asked_for(open_page):
     np.testing.assert_allclose(z_of(test, "position_table"), np.hstack([table[:, ::2], table[:, 1::2]]), atol=1e-6)
     drawn = figure(test, "position_table")
     assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"][126:130] == ["252", "254", "1", "3"]
-    assert "the sines, the even dimensions" in payload(test, "position_table")["caption"]
+    assert "The sines (even dimensions) are left of the line" in payload(test, "position_table")["caption"]
     assert not [
         toggle for toggle in open_page(PAGE, model="reverse", apart=1).toggle if toggle.key == "apart"
     ]  # learned

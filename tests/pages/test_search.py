@@ -73,7 +73,7 @@ def test_stepping_moves_the_tree(beam):
 
 def test_what_comes_next_stays_hidden(beam):
     test = beam(guess=1, rounds="all")
-    assert "begins with the first piece that you reveal" in sentences(test)
+    assert "The tree appears once you reveal the first piece" in sentences(test)
     check(go_to(test, 3))
     assert (
         len({trace["x"][0] for trace in figure(test, search_pictures.tree.key)["data"] if trace["mode"] == "markers"})
@@ -89,7 +89,7 @@ def captions(test):
 def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses")
     assert (
-        "This run is greedy. The tree shows a separate beam search for the same sentence, with 4 beams"
+        "This run uses greedy decoding. The tree shows a separate beam search for the same sentence, with 4 beams"
         in captions(test)
     )
     assert len(results(test)) == Beam().size
@@ -118,7 +118,7 @@ def test_many_draws_open_with_fifty_where_that_is_quick(open_page):
         SEARCH, model="en-fr", src="My brother and I walk to the old school every Monday.", search="draws"
     )
     assert [button for button in long.button if button.key == draws.START]
-    assert "Takes about 1 second with" in captions(long) or "Takes about 2 seconds with" in captions(long)
+    assert "This takes about 1 second with" in captions(long) or "This takes about 2 seconds with" in captions(long)
 
 
 def test_the_search_of_a_changed_model_is_another_one(beam):
@@ -142,7 +142,7 @@ def test_a_decoder_alone_has_a_tree_of_its_prompt(open_one_stack):
 
 def test_an_encoder_alone_says_why_there_is_nothing(open_one_stack):
     test = open_one_stack("encoder", SEARCH)
-    assert "encoder-only model generates no output, so it chooses no pieces" in sentences(test)
+    assert "encoder-only model generates no output, so there is no choice of pieces to show" in sentences(test)
     assert view(test).search_panel == "tree"
     assert not charts_of(test)
 

@@ -122,7 +122,9 @@ def test_another_session_sees_them_by_their_address_alone(open_model):
     other = open_model(job=address(test)["job"])
     pd.testing.assert_frame_equal(rows(other), rows(test))
     assert other.text_area(key=sentence_panels.TEXT).value.splitlines()[0] == "abc\tcba"
-    assert "The file of sentences in this address is no longer kept" in said(open_model(job="nonsense"))
+    assert "The file of sentences that this address refers to is no longer on the server" in said(
+        open_model(job="nonsense")
+    )
 
 
 def test_results_are_spoken_whole(open_model):
@@ -160,7 +162,7 @@ def test_a_file_goes_before_what_is_typed(open_model):
     assert list(rows(run(test))["source"]) == ["nm"]
     test = open_model()
     test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"ab\xff", "text/plain")
-    assert "The file my.txt: not UTF-8 (byte 2: 0xff)" in sentences(run(test))
+    assert "The file my.txt: is not UTF-8 (byte 2: 0xff)" in sentences(run(test))
 
 
 def test_where_nothing_can_be_handed_in_sentences_are_pasted(open_model, monkeypatch):
@@ -183,6 +185,6 @@ def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):
 
 
 def test_an_encoder_without_a_head_is_refused(open_model):
-    assert "It cannot write, and it gives no text a probability" in sentences(
+    assert "It can neither generate text nor give a text a probability" in sentences(
         run(open_model("encoder alone"), "ba lo")
     )

@@ -58,7 +58,7 @@ def test_a_source_that_is_too_long_keeps_the_last_result(reverse, source, said):
 def test_a_link_with_a_source_that_is_too_long_says_so(reverse):
     test = reverse(src="abcdefghijklmnop", how="sideways")
     assert "17 pieces" in sentences(test)
-    assert "unknown way of decoding" in sentences(test)
+    assert "unknown decoding method" in sentences(test)
     assert not test.get("bidi_component")
 
 
@@ -139,13 +139,16 @@ def test_a_step_that_overtakes_the_address_is_no_back_button(reverse):
         ({"model": "nope", "rev": "123"}, "The checkpoint “nope” does not exist or cannot be opened"),
         ({"model": "../../etc/passwd"}, "The checkpoint “../../etc/passwd” does not exist"),
         ({"model": MARKUP}, f"The checkpoint “{MARKUP}” does not exist"),
-        ({"model": "reverse", "rev": "0123"}, "made with another version of reverse"),
-        ({"model": "reverse", "step": "9999"}, "Step 9999 was requested, but this output has only 6."),
-        ({"model": "reverse", "layer": "7"}, "Layer 7 was requested, but this model has only 2."),
+        ({"model": "reverse", "rev": "0123"}, "made with a different version of reverse"),
+        (
+            {"model": "reverse", "step": "9999"},
+            "Step 9999 was requested, but this output ends at step 6, which is shown instead.",
+        ),
+        ({"model": "reverse", "layer": "7"}, "Layer 7 was requested, but the last layer of this model is layer 2."),
         ({"model": "reverse", "max": "300"}, "reverse writes at most 13."),
         (
             {"model": "reverse", "how": "beam", "beam": "1000000"},
-            "“beam” in the link is 1000000; the allowed range is 1 to 16",
+            "“beam” in the link is 1000000, outside the allowed range of 1 to 16",
         ),
         ({"model": "reverse", "src": "x" * 500_000}, "500,000 characters"),
     ],
@@ -234,7 +237,9 @@ def test_a_wrong_guess_is_not_green(reverse):
 def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
     for guess, right in (("dcb", True), ("xyz", False)):
         test = reveal(reverse(src="abcdef", guess=1, step=3), guess)
-        assert f"“{guess}” has several pieces; only the first one, “{guess[0]}”, counts." in sentences(test)
+        assert f"“{guess}” splits into several pieces, so only the first one, “{guess[0]}”, counts." in sentences(
+            test
+        )
         assert bool(test.success) == right
         assert payload(test, session.STEPPER)["revealed_step"] == 2
 

@@ -133,9 +133,9 @@ def test_what_an_address_says_can_be_chosen_anew(open_page):
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("https://glass.example/nowhere?step=2", "names the page “nowhere”"),
+        ("https://glass.example/nowhere?step=2", "This address leads to “nowhere”"),
         ("https://[", "This is not the address of a page"),
-        ("hello", "names the page “hello”"),
+        ("hello", "This address leads to “hello”"),
     ],
 )
 def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):

@@ -159,7 +159,7 @@ def test_it_opens_on_a_weight_worth_seeing_and_the_address_says_nothing_of_it(wa
     assert figure(test, "walk_map")["layout"]["shapes"][-1]["x0"] == cell.key - 0.5
     assert figure(test, "walk_map")["layout"]["shapes"][-1]["y0"] == cell.query - 0.5
     assert not {"head", "query", "key", "step"} & address(test).keys()
-    assert any("worth a first look" in caption.value for caption in test.caption)
+    assert any("so here is one to start with" in caption.value for caption in test.caption)
     assert (test.selectbox(key="one_layer").value, test.selectbox(key="one_head").value) == (cell.layer, cell.head)
 
 
@@ -169,7 +169,7 @@ def test_a_head_that_is_chosen_then_keeps_the_row_that_was_seen(walking, reverse
     other = (cell.head + 1) % 4
     check(test.selectbox(key="one_head").set_value(other).run())
     assert (view(test).layer, view(test).head, view(test).query) == (cell.layer, other, cell.query)
-    assert not any("worth a first look" in caption.value for caption in test.caption)
+    assert not any("so here is one to start with" in caption.value for caption in test.caption)
 
 
 def test_after_a_step_the_row_is_that_of_the_step(walking, reverse):
@@ -181,7 +181,7 @@ def test_after_a_step_the_row_is_that_of_the_step(walking, reverse):
 
 def test_the_softmax_of_the_row_stands_under_the_softmax(walking):
     said = [element.value for element in walking(kind="cross", layer=1, head=1).markdown]
-    order = [next(i for i, one in enumerate(said) if begin in one) for begin in ("4. softmax", "line by line", "5. ")]
+    order = [next(i for i, one in enumerate(said) if begin in one) for begin in ("4. softmax", "key by key", "5. ")]
     assert order == sorted(order)
 
 
@@ -238,5 +238,5 @@ def test_a_click_names_a_key_or_nothing(said, key):
 
 def test_a_change_within_the_steps_is_said_and_one_elsewhere_is_not(walking):
     within = walking(kind="cross", layer=1, head=2, do="zero-cross.1.2")
-    assert "something inside this attention was changed" in within.warning[0].value
+    assert "something inside this attention sub-layer was changed" in within.warning[0].value
     assert not walking(kind="cross", layer=1, head=2, do="zero-cross.2.1").warning

@@ -41,8 +41,8 @@ def test_each_card_shows_both_sides(open_page, name):
 def test_the_losses_of_the_leak_stand_apart_from_the_outputs_and_name_their_model(open_page):
     test = open_page(WRONG, model="reverse", src="glass", mistake="leak")
     captions = [one.value.replace("\\", "").replace("\u2060", "") for one in test.caption]
-    written = [one for one in captions if one.endswith("writes")]
-    assert [one.split("”")[0] for one in written] == ["“reverse", "“reverse-leak"]
+    written = [one for one in captions if one.startswith("Output of ")]
+    assert [one.split("”")[0] for one in written] == ["Output of “reverse", "Output of “reverse-leak"]
     box = captions.index("Both losses were computed with “reverse-leak”")
     assert all(captions.index(one) < box for one in written)
     assert [captions.index(str(label)) > box for label in (SEEN, UNSEEN)] == [True, True]
