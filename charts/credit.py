@@ -51,7 +51,7 @@ def piece_credit_spec(pieces: Sequence[str], columns: Sequence[Column], *, title
     layout["xaxis"] |= {"ticktext": names, "showgrid": False, "fixedrange": True}
     layout["xaxis"] |= {"ticks": "", "autotickangles": [0, -45, -90], "tickfont": {"size": 12}}
     along(layout, pieces, axis="yaxis")
-    layout["margin"] |= {"t": 74}
+    layout["margin"] |= {"t": 74, "r": 44}  # slanted names of columns
     layout["height"] = int(np.clip(120 + _ROW * len(pieces), 220, 1400))
     measures = [(capitalised(column.name), map(finite, column.values)) for column in columns]
     table_of(layout, (say("Number"), range(1, len(pieces) + 1)), (say("Piece"), pieces), *measures)
