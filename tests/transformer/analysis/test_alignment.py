@@ -271,10 +271,13 @@ def test_sentences_that_cannot_be_used_are_counted(checkpoint, gold_files):
     ("changes", "message"),
     [
         ({"gold": GOLD[:5]}, r"the same number of lines; found words.src 6, words.tgt 6, gold.talp 5"),
-        ({"gold": ("4-0", *GOLD[1:])}, r"line 1: a link refers to source word 4, but the sentence has 4 words"),
+        (
+            {"gold": ("4-0", *GOLD[1:])},
+            r"line 1: a link refers to source word 4, counted from 0, but the source has only 4 words",
+        ),
         (
             {"gold": (*GOLD[:1], "0p9", *GOLD[2:])},
-            r"line 2: a link refers to target word 9, but the sentence has 4 words",
+            r"line 2: a link refers to target word 9, counted from 0, but the target has only 4 words",
         ),
         ({"gold": ("0;0", *GOLD[1:])}, r"line 1: '0;0' is not a link"),
         ({"gold": ("0p0",) * 6}, "has no sure link"),

@@ -171,7 +171,7 @@ def test_what_cannot_be_read_is_refused(tiny, tmp_path):
     with pytest.raises(QueryError, match="outside the vocabulary"):
         read_output(tiny, query, (9_999,))
     encoder = alone("encoder", tmp_path)
-    with pytest.raises(QueryError, match="encoder-only model and writes none"):
+    with pytest.raises(QueryError, match="encoder-only model and generates no output"):
         read_output(encoder, encoder.query("ba lo"), (5,))
 
 

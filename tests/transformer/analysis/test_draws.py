@@ -103,7 +103,7 @@ def test_the_pause_is_called_while_it_draws(checkpoint):
 
 
 def test_what_does_not_sample_is_refused(checkpoint):
-    with pytest.raises(QueryError, match="found Greedy"):
+    with pytest.raises(QueryError, match="but the decoding is Greedy"):
         list(draws(checkpoint, query(checkpoint, Greedy()), [0]))
 
 

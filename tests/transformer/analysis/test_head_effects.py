@@ -280,7 +280,7 @@ def test_the_piece_that_is_hidden_from_an_mlm_head(folder):
             assert effect.kl[one.layer, one.head] == pytest.approx([kl], abs=1e-10)
     assert found.ids.tolist() == [trace.src_ids[place]]
     assert found.of["encoder"].vectors.shape[2] == len(trace.src_ids)
-    with pytest.raises(QueryError, match=r"token 100 does not exist; this text has \d+"):
+    with pytest.raises(QueryError, match=r"token 100 does not exist; the text ends with token \d+"):
         head_effects(checkpoint, trace, hidden=(99, mask))
 
 

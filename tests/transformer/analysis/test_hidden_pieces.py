@@ -52,7 +52,7 @@ def test_what_is_changed_in_the_model_changes_it(model):
 
 
 def test_what_cannot_be_hidden_says_so(model):
-    with pytest.raises(QueryError, match="token 7 does not exist; this text has 6"):
+    with pytest.raises(QueryError, match="token 7 does not exist; the text ends with token 6"):
         hide(model, IDS, (6,), MASK)
     with pytest.raises(QueryError, match="no head that predicts hidden pieces"):
         hide(tiny_model(**ENCODER), IDS, (1,), MASK)

@@ -136,5 +136,5 @@ def test_a_forced_piece_closes_all_others(checkpoint):
 
 
 def test_another_way_of_decoding_is_refused(checkpoint):
-    with pytest.raises(QueryError, match="found Sampling"):
+    with pytest.raises(QueryError, match="but the decoding is Sampling"):
         search_tree(checkpoint, query(checkpoint, decoding=Sampling()))

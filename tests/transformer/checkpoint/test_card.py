@@ -67,11 +67,11 @@ def test_a_card_that_is_no_object_is_left_out_with_a_warning(content):
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
-        ("title", 3, "a text"),
-        ("title", None, "a text"),
+        ("title", 3, "a string"),
+        ("title", None, "a string"),
         ("description", "x" * (MAX_TEXT + 1), "at most 4,000 characters"),
         ("examples", "ba lo", "a list"),
-        ("examples", ["ba", 3], "a text"),
+        ("examples", ["ba", 3], "a string"),
         ("examples", ["ba"] * 101, "at most 100"),
         ("scores", {"bleu": 3}, "a list"),
         ("scores", [3], "an object"),
@@ -79,9 +79,9 @@ def test_a_card_that_is_no_object_is_left_out_with_a_warning(content):
         ("parameters", "many", "a whole number"),
         ("parameters", True, "a whole number"),
         ("parameters", -1, "a whole number"),
-        ("sha256", {"config.json": 3}, "a text"),
+        ("sha256", {"config.json": 3}, "a string"),
         ("said", {"zh": "小模型"}, "an object"),
-        ("said", {"zh": {"title": 3}}, "a text"),
+        ("said", {"zh": {"title": 3}}, "a string"),
     ],
 )
 def test_a_field_of_the_wrong_type_is_left_out_with_a_warning(field, value, expected):

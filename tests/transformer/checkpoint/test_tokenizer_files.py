@@ -83,10 +83,10 @@ def test_raw_ids_say_so_and_what_is_no_id_is_refused(tmp_path):
     checkpoint = load(tmp_path / "numbers")
     trace = checkpoint.run("12 7 5")
     assert trace.src_pieces[:3] == ("12", "7", "5")
-    assert any("has no tokenizer, so its pieces are row numbers" in note for note in trace.notes)
+    assert any("has no tokenizer, so its pieces are the row numbers" in note for note in trace.notes)
     assert re.fullmatch(r"[\d ]*", trace.output_text)
     for text in ("hello", "12 30", "1 -2"):
-        with pytest.raises(QueryError, match=r"reads only ids from 0 to 29; found '.*Type numbers"):
+        with pytest.raises(QueryError, match=r"reads only ids from 0 to 29, not '.*Type numbers"):
             checkpoint.run(text)
 
 
@@ -126,8 +126,8 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
         (VOCABULARY, b"[" * 60_000, "vocabulary.json: its brackets are nested more than 16 levels deep"),
         (VOCABULARY, b'{"family": "../../t5"}', "vocabulary.json: family: found"),
         (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
-        (VOCABULARY, b'{"family": "raw"}', "size: is missing; without a tokenizer"),
-        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model has only 7 rows"),
+        (VOCABULARY, b'{"family": "raw"}', "size: is missing; for a model without a tokenizer"),
+        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model's embedding table has only 7 rows"),
         (
             VOCABULARY,
             b'{"family": "gpt2", "options": {"size": 900}}',

@@ -66,7 +66,7 @@ def test_ctrl_c_says_how_to_go_on(job, monkeypatch, capsys, full_epochs):
 def test_a_folder_that_was_deleted_cannot_be_resumed(job, monkeypatch):
     train_and_stop(job, monkeypatch)
     shutil.rmtree(job.out)
-    with pytest.raises(DataError, match=r"reverse: is gone, and the best epoch so far is gone with it"):
+    with pytest.raises(DataError, match=r"reverse: this folder is gone, and with it the best epoch so far"):
         train(dataclasses.replace(job, resume=True))
     assert not job.out.exists()
 
@@ -132,7 +132,7 @@ def test_an_argument_that_is_not_utf_8(capsys):
     assert main(["translate", REVERSE, "abc", "d\udcffe"]) == 2
     printed = capsys.readouterr()
     assert printed.out == "abc\tcba\n"
-    assert "line 2: it is not UTF-8" in printed.err
+    assert "line 2: the line is not UTF-8" in printed.err
 
 
 @posix

@@ -23,7 +23,7 @@ def test_the_lines_are_printed_and_summed_up(file, capsys):
     assert first.startswith("1\tabc\tcba\tlog-probability per piece -0.1")
     assert first.endswith("chrF 100.00")
     assert second.startswith("3\tglass\tssalg\t")
-    assert rest[:2] == ["2 of 2 lines done.", "  chrF of all: 100.00"]
+    assert rest[:2] == ["2 of 2 lines.", "  chrF of all: 100.00"]
 
 
 def test_a_table_is_written_once(file, tmp_path, capsys):

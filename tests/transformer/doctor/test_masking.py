@@ -61,7 +61,7 @@ def ahead(n, n_past, by):
     [
         (100, "causality", "The causal mask is missing"),
         (1, "causality", "Each layer looks one token ahead"),
-        (-1, "own_token", "shifted by one and too strict"),
+        (-1, "own_token", "shifted by one and therefore too strict"),
     ],
 )
 def test_a_wrong_causal_mask_is_found(base, by, test, says, reverse, decoder):

@@ -95,7 +95,7 @@ def test_what_is_wrong_below_is_not_a_setting(reverse):
     findings = {test.name: run_test(test, patient) for test in UP_TO_SETTINGS}
     assert findings["source"].verdict == "broken"
     assert all(findings[name].verdict == "not_applicable" for name in NAMES)
-    assert "only once these tests pass: source" in findings["norm"].measured.said
+    assert "only after these tests pass: source" in findings["norm"].measured.said
 
 
 def test_a_neighbour_has_the_model_s_own_mistakes(tmp_path):

@@ -59,7 +59,7 @@ def test_unknown_pieces_are_counted_and_named(healthy):
 @pytest.mark.parametrize(
     ("changes", "verdict", "said"),
     [
-        ({"eos_id": 7}, "look", "eos_id is 7, which the tokenizer calls “"),
+        ({"eos_id": 7}, "look", "eos_id is 7, but in the tokenizer this id belongs to “"),
         (
             {"eos_id": 2, "bos_id": 3, "decoder_start_id": 3},
             "broken",

@@ -63,7 +63,7 @@ def test_markdown_begins_with_the_sum_and_what_is_wrong(report):
     parts = text.split("\n\n")
     assert parts[0] == "## Doctor: mine is broken: 1 test failed."
     assert "`0123456789ab`" in parts[1]
-    assert "2 given sentences" in parts[1]
+    assert "2 sentences that you provided" in parts[1]
     assert parts[2] == "### broken: No token sees a later one (Wiring)"
     assert text.index("No token sees") < text.index("### well (1)") < text.index("### not applicable (1)")
     assert "- Together as alone: All is equal." in text

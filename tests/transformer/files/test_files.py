@@ -135,7 +135,7 @@ def test_a_folder_may_have_to_stay_inside_another(tmp_path, folder):
     assert FolderFiles(folder, inside=tmp_path).read("a", limit=9) == b"12345"
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "away").symlink_to(folder)
-    with pytest.raises(CheckpointError, match="'away': now leads outside the folder of checkpoints"):
+    with pytest.raises(CheckpointError, match="'away': now points to a place outside the folder of checkpoints"):
         FolderFiles(tmp_path / "root" / "away", inside=tmp_path / "root")
 
 
@@ -157,5 +157,5 @@ def test_a_folder_that_becomes_a_link_between_check_and_opening_is_noticed(tmp_p
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", swap_and_open)
-        with pytest.raises(CheckpointError, match="now leads outside the folder of checkpoints"):
+        with pytest.raises(CheckpointError, match="now points to a place outside the folder of checkpoints"):
             files.read("a", limit=9)

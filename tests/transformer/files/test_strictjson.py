@@ -39,11 +39,11 @@ def test_any_bytes_are_json_or_a_value_error(content):
     ("content", "message"),
     [
         (b"", "not JSON"),
-        (b"\xff\xfe", "not UTF-8"),
+        (b"\xff\xfe", "not valid UTF-8"),
         (b'{"a": NaN}', "NaN"),
         (b'{"a": -Infinity}', "Infinity"),
         (b'{"a": 1e999}', "1e999.*too large"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "number of 5,000 digits"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "number with 5,000 digits"),
         (b"[" * 200_000, "nested more than 16 levels deep"),
         (b'{"a":' * 10_000, "nested more than 16 levels deep"),
         (b'["' + b"[" * 50 + b'"' + b"]" * 20, "not JSON"),

@@ -83,7 +83,7 @@ def test_a_header_that_claims_to_be_huge_is_refused_before_it_is_read(length):
 def test_cut_off_files_say_how_much_is_missing():
     whole = file_of({"a": A, "b": B})
     refused(whole[:20], rf"header needs {len(whole) - 32} bytes, but the file has 20")
-    refused(whole[:-5], "need 32 bytes, but the file has 27")
+    refused(whole[:-5], "its tensors need 32 bytes, but only 27 bytes of the file are left")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_cut_off_files_say_how_much_is_missing():
         (b"", "not JSON"),
         (b"{", "not JSON"),
         (b"[" * 10_000, "nested more than 4 levels deep"),
-        (b"\xff{}", "not UTF-8"),
+        (b"\xff{}", "not valid UTF-8"),
         (b"[]", "not a JSON object"),
         (b'{"a": {}, "a": {}}', "occurs twice"),
         (b"<html>", "not JSON"),
@@ -106,9 +106,9 @@ def test_a_header_that_is_no_json(header, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"data_offsets": [20, 28]}, "'b' begins at byte 20, expected 24; so it overlaps"),
-        ({"data_offsets": [8, 16]}, "begins at byte 8, expected 24; so it overlaps"),
-        ({"data_offsets": [28, 36]}, "begins at byte 28, expected 24; so there is a gap"),
+        ({"data_offsets": [20, 28]}, "'b' begins at byte 20 instead of byte 24, so it overlaps"),
+        ({"data_offsets": [8, 16]}, "begins at byte 8 instead of byte 24, so it overlaps"),
+        ({"data_offsets": [28, 36]}, "begins at byte 28 instead of byte 24, so there is a gap"),
         ({"data_offsets": [32, 24]}, "impossible data_offsets"),
         ({"data_offsets": [-8, 0]}, "impossible data_offsets"),
         ({"data_offsets": [24]}, "impossible data_offsets"),

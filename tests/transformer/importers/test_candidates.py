@@ -158,7 +158,7 @@ def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
     found = {name: best[name] for name in ("n_heads", "norm", "scale_embedding", "eos_id")}
     assert found == {name: getattr(config, name) for name in found}
     assert "4 fits best (loss " in by_name(report)["n_heads"].evidence
-    assert "; next is " in by_name(report)["n_heads"].evidence
+    assert "; the next best is " in by_name(report)["n_heads"].evidence
     assert "not clearly better than" in by_name(report)["activation"].evidence
 
 
@@ -206,7 +206,7 @@ def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse
     for values in (["gelu", "relu", "silu"], ["silu", "gelu", "relu"], ["relu", "silu", "gelu"]):
         report = scored(asking(activation=values), Variants(one).get, pairs)
         assert best_answers(report)["activation"] == values[0]
-        assert "so this comparison decides nothing" in by_name(report)["activation"].evidence
+        assert "so this comparison cannot decide between them" in by_name(report)["activation"].evidence
 
 
 def test_what_cannot_be_tried_is_told_and_stays_as_it_was():
@@ -299,7 +299,7 @@ def test_lines_are_read_as_pairs_or_as_texts(tmp_path):
         ("a\tb\tc", "found 3 columns"),
         ("a\tb\nc", "line 2: some lines are"),
         ("a\t", "expected `source TAB target`"),
-        ("a" * 6000, "6,000 characters, expected at most 5,000"),
+        ("a" * 6000, "has 6,000 characters; the limit is 5,000"),
     ):
         with pytest.raises(DataError, match=problem):
             samples_of(content, label="pairs.tsv")

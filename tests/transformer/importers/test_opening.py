@@ -122,7 +122,7 @@ def test_what_is_open_is_an_error_with_its_choices(tmp_path):
         ({"n_heads": 5}, "n_heads: found 5, expected one of 4, 2, 8, 1, 16"),
         ({"norm": "middle"}, "norm: found 'middle', expected one of pre, post"),
         ({"scale_embedding": 1}, "scale_embedding: found 1, expected one of true, false"),
-        ({"colour": "red"}, "there is no question 'colour'"),
+        ({"colour": "red"}, "there is no question named 'colour'"),
         ({"eos_id": 17}, "eos_id: found 17, expected 0 to 16"),
         ({"eos_id": 0}, r"eos_id: equals pad_id \(0\)"),
         ({"n_encoder_layers": 3}, "tensors are missing: 'encoder.layers.2"),
@@ -194,7 +194,7 @@ def test_tensors_of_unknown_names_are_asked_about_with_those_of_their_shape(tmp_
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"src_table": "words"}, "src_table: the file has no tensor 'words'; it has"),
+        ({"src_table": "words"}, "src_table: the file has no tensor named 'words'; its tensors are"),
         ({"ignored": "nothing"}, "ignored: 'nothing' is not one of the tensors left over"),
         ({"ignored": 3}, "ignored: found 3, expected names"),
         (
@@ -229,7 +229,9 @@ def test_each_kind_is_told_apart(tmp_path, checkpoint_folder):
     saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
     assert load(tmp_path, answers=PRE).config.n_heads == 4
     path = saved(tmp_path / "other.pt", {"layer1.weight": torch.ones(3, 3)})
-    with pytest.raises(CheckpointError, match=r"no tensor is named like a layer .* found 'layer1.weight'"):
+    with pytest.raises(
+        CheckpointError, match=r"no tensor has a name that is usual for a layer .* the file has 'layer1.weight'"
+    ):
         load(path)
 
 

@@ -55,7 +55,7 @@ def test_a_part_that_was_compiled_and_names_that_then_clash(tmp_path):
     one = torch.ones(1)
     with open_weights(saved(tmp_path / "m.pt", {"encoder._orig_mod.a": one, "module.b": one})) as weights:
         assert set(weights.tensors) == {"encoder.a", "module.b"}
-    refused(saved(tmp_path / "n.pt", {"_orig_mod.a": one, "a": one}), "two tensors are called 'a'")
+    refused(saved(tmp_path / "n.pt", {"_orig_mod.a": one, "a": one}), "two tensors have the name 'a'")
 
 
 @pytest.mark.parametrize("content", [[torch.ones(1)], torch.ones(2), {"epoch": 3}, {}, 7, "text"], ids=str)

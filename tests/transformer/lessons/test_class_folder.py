@@ -61,9 +61,12 @@ def test_a_lesson_in_chinese_alone_opens(tmp_path):
         (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
         (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three'; expected the type int"),
         (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
-        (("{start}", "{start.__class__}"), "contains 'start.__class__'; a value must be a name"),
+        (
+            ("{start}", "{start.__class__}"),
+            "contains the placeholder 'start.__class__'; a placeholder must be a name",
+        ),
         (("{start}", "{start"), "is not a valid template"),
-        (('question = "What does it read first?"', 'question = ""'), "`question` lacks a text"),
+        (('question = "What does it read first?"', 'question = ""'), "`question` has no text for"),
         (
             ('name = "mine"', 'name = "one-piece"'),
             "another lesson is already called 'one-piece'; choose a different name.",
@@ -177,17 +180,18 @@ def test_a_plain_question_needs_no_oracle(tmp_path):
         (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan', expected one of bengio, vaswani."),
         (
             ('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'),
-            "is answered by choice, not by an oracle; remove oracle.",
+            "is a multiple-choice question and uses no oracle; remove oracle.",
         ),
         (
             ('right = "vaswani"', 'right = "vaswani"\nform = "number"'),
-            "is answered by choice, not by an oracle; remove form.",
+            "is a multiple-choice question and uses no oracle; remove form.",
         ),
         (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
         (("Bengio and others", "Vaswani and others"), "two choices of a question have the same text."),
         (
             ("misled]\nbengio", "misled]\nvaswani"),
-            "`misled` explains a wrong choice and `reveal` the right one; found 'vaswani'",
+            "`misled` may explain only wrong choices, because `reveal` explains the right one, but it contains "
+            "'vaswani'",
         ),
         (("always", "sometimes"), "Step 1: `reveal` has no text for always."),
         (('right = "vaswani"\n', ""), "the key `oracle` is missing."),
@@ -222,7 +226,7 @@ def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_pat
         (('"masks.1"', '"path.2"'), "`from` is 'path.2', expected one of "),
         (
             ('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'),
-            "taken `from` another lesson can have no other keys.",
+            "taken from another lesson (`from`) cannot have any other keys.",
         ),
         (('from = "masks.1"', "from = 3"), "`from` is 3; expected the type str"),
     ],

@@ -90,7 +90,7 @@ def test_a_good_file_is_read(read):
 def test_a_class_may_do_with_one_language(read):
     record = json.loads(json.dumps(GOOD, ensure_ascii=False).replace('"en": "One {piece}.", ', ""))
     assert read(record, languages=("zh",)).title.said({"piece": "x"}) == "一个 x。"
-    with pytest.raises(LessonError, match="lacks a text for en"):
+    with pytest.raises(LessonError, match="has no text for en"):
         read(record)
 
 
@@ -106,22 +106,30 @@ FAULTS = [
     (("minutes",), True, "expected the type int"),
     (("minutes",), 10**40, "integer with more than 30 digits"),
     (("number",), -1, "expected 0 to 999"),
-    (("after",), [1], "expected a list of texts"),
+    (("after",), [1], "expected a list of strings"),
     (("step",), [], "1 to 20 steps, found 0"),
     (("step",), GOOD["step"] * (MAX_STEPS + 1), "1 to 20 steps, found 21"),
     (("step",), [3], "Step 1: a step must be a table, found 3"),
     ((*STEP, "colour"), "red", "Step 1: the key 'colour' is unknown"),
     ((*STEP, "page"), "../x", r"lower-case letters|expected one of"),
     ((*STEP, "link"), {"step": 1}, "`link.step` is 1, expected a string"),
-    ((*STEP, "link"), {"step": "{step.real}"}, "`link.step` contains 'step.real'; a value must be a name"),
-    ((*STEP, "then"), {"step": "{step!r}"}, "`then.step` contains 'step!r'; a value must be a name"),
+    (
+        (*STEP, "link"),
+        {"step": "{step.real}"},
+        "`link.step` contains the placeholder 'step.real'; a placeholder must be a name",
+    ),
+    (
+        (*STEP, "then"),
+        {"step": "{step!r}"},
+        "`then.step` contains the placeholder 'step!r'; a placeholder must be a name",
+    ),
     ((*STEP, "pick"), "os", "expected one of .*hardest_step"),
     ((*STEP, "cover"), "entropy", "expected the type list"),
     ((*STEP, "short"), "yes", "expected the type bool"),
     ((*STEP, "reveal"), ..., "`reveal` is missing"),
     ((*STEP, "reveal"), {"same": {"en": "One."}}, "`reveal.same` has no text for zh"),
-    ((*STEP, "reveal"), {"same": {"en": " ", "zh": "一"}}, "lacks a text for en"),
-    ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "must use the same values in every language"),
+    ((*STEP, "reveal"), {"same": {"en": " ", "zh": "一"}}, "has no text for en"),
+    ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "must have the same placeholders in every language"),
     ((*STEP, "reveal"), {"same": {"en": "{a", "zh": "{a"}}, "is not a valid template"),
     ((*STEP, "reveal"), {"same": {"en": "x" * (MAX_CHARACTERS + 1), "zh": "一"}}, "longer than 600"),
     ((*ASK, "oracle"), "eval", "expected one of .*branch"),
@@ -150,7 +158,9 @@ def test_a_fault_is_named(read, path, value, problem):
      "{a:.999999999f}", "{_:x}", "{a:n}", "{a: }", "{A}", "{a b}", "{__import__('os')}"],
 )  # fmt: skip
 def test_a_template_names_values_and_formats_of_numbers_only(read, field):
-    with pytest.raises(LessonError, match=r"contains .*; a value must be a name|is not a valid template"):
+    with pytest.raises(
+        LessonError, match=r"contains the placeholder .*; a placeholder must be a name|is not a valid template"
+    ):
         read(changed((*STEP, "reveal"), {"same": {"en": field, "zh": field}}))
 
 

@@ -75,7 +75,7 @@ def test_rows_of_another_sum_are_said_so_in_the_file_too(tmp_path):
 
 
 def test_a_file_has_its_ending_and_has_to_be_there(tmp_path):
-    with pytest.raises(MapsError, match=r"ends in \.npz"):
+    with pytest.raises(MapsError, match=r"must end in \.npz"):
         save_maps(all_three(), tmp_path / "tiny")
     with pytest.raises(CheckpointError, match="is missing"):
         load_maps(tmp_path / "tiny.npz")
@@ -108,7 +108,7 @@ def test_arrays_that_are_none_of_maps_are_refused_by_name(changes, said):
 
 
 def test_a_file_without_maps_is_refused():
-    with pytest.raises(MapsError, match="has no maps; it needs at least one of encoder_weights"):
+    with pytest.raises(MapsError, match="has no attention maps; expected at least one of the arrays encoder_weights"):
         look(npz({"sentence": np.array("a")}))
 
 
@@ -124,7 +124,7 @@ def test_a_header_that_claims_more_than_there_is_is_refused_before_anything_is_r
 def test_a_small_file_that_unpacks_to_much_is_refused():
     bomb = packed({"encoder_weights.npy": npy("(1, 1, 5, 5)", content=bytes(50_000_000))})
     assert len(bomb) < 100_000
-    with pytest.raises(MapsError, match=r"the shape \(1, 1, 5, 5\) would need"):
+    with pytest.raises(MapsError, match=r"the shape \(1, 1, 5, 5\) requires"):
         look(bomb)
 
 

@@ -122,8 +122,8 @@ def test_an_intervention_cannot_be_changed():
 @pytest.mark.parametrize(
     ("intervention", "said"),
     [
-        (ZeroHead("cross", 8, 0), "zero-cross.9.1 names layer 9; this model has layers 1 to 2 there"),
-        (ZeroHead("encoder", 0, 4), "zero-encoder.1.5 names head 5; this model has heads 1 to 4"),
+        (ZeroHead("cross", 8, 0), "zero-cross.9.1 names layer 9, but this part of the model has only layers 1 to 2"),
+        (ZeroHead("encoder", 0, 4), "zero-encoder.1.5 names head 5, but this model has only heads 1 to 4"),
     ],
 )
 def test_what_the_model_does_not_have_is_refused_when_it_is_run(checkpoint, intervention, said):

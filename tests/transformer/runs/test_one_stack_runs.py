@@ -107,7 +107,7 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
     assert trace.step(0).label == RowLabel(trace.src_pieces[-1], trace.tgt_pieces[0])
     assert len(trace.to_frame()) == trace.n_steps
     for kind in ("encoder", "cross"):
-        with pytest.raises(QueryError, match=f"no attention named '{kind}'; its model has decoder"):
+        with pytest.raises(QueryError, match=f"no kind of attention named '{kind}'; its model has decoder"):
             trace.maps(kind)
 
 
@@ -129,7 +129,7 @@ def test_prompt_and_output_share_the_room(decoder):
     room = 24 - n_prompt + 1
     trace = run(decoder, decoder.query(PROMPT, max_new=512, forced=(9,) * room))
     assert (trace.n_steps, len(trace.read_ids)) == (room, 24)
-    with pytest.raises(QueryError, match=f"{room + 1} pieces are forced; decoder alone writes at most {room}"):
+    with pytest.raises(QueryError, match=f"{room + 1} pieces are forced, but decoder alone can write at most {room}"):
         run(decoder, decoder.query(PROMPT, max_new=512, forced=(9,) * (room + 1)))
     with pytest.raises(QueryError, match="reads at most 24"):
         run(decoder, decoder.query("the red fox " * 20))
@@ -178,9 +178,9 @@ def test_an_encoder_alone_has_maps_and_no_steps(encoder):
 
 def test_what_an_encoder_alone_cannot_do_is_said(encoder):
     trace = run(encoder, encoder.query(PROMPT))
-    with pytest.raises(QueryError, match="this model writes nothing"):
+    with pytest.raises(QueryError, match="this model generates no output"):
         trace.step(0)
-    with pytest.raises(QueryError, match="is an encoder-only model and writes none"):
+    with pytest.raises(QueryError, match="is an encoder-only model and generates no output"):
         run(encoder, encoder.query(PROMPT, forced=(5,)))
     with pytest.raises(QueryError, match="no decoder"):
         Prefix(encoder.model, torch.tensor([[5]]), cache=None)

@@ -118,7 +118,7 @@ WRONG = [
 ] + [
     ({"forced": value}, "forced") for value in (5, None, "56", {5: 6}, {5}, (5.0,), ("5",), (True,), (-1,), (10**9,))
 ] + [
-    ({"forced": (5,) * 9, "max_new": 8}, "9 forced pieces do not fit into an output of at most 8"),
+    ({"forced": (5,) * 9, "max_new": 8}, "9 forced pieces do not fit into an output with a length limit of 8"),
     ({"forced": [5] * 10**6}, "1,000,000 forced pieces"),
     ({"hypothesis": 1}, "hypothesis"),
     ({"hypothesis": 4, "decoding": Beam(size=4)}, "hypothesis.*from 0 to 3"),
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_named(changes, message):
     ("make", "message"),
     [
         (lambda: Beam(size=10**6), "beam size: found 1000000, expected a whole number from 1 to 16"),
-        (lambda: Beam(size=10**5_000), "over 20 digits.*from 1 to 16"),
+        (lambda: Beam(size=10**5_000), "with more than 20 digits.*from 1 to 16"),
         (lambda: Beam(size=0), "beam size"),
         (lambda: Beam(size=2.0), "beam size"),
         (lambda: Beam(length_penalty=2.1), "length_penalty: found 2.1, expected a number from 0 to 2"),
@@ -266,5 +266,5 @@ def test_hostile_json_is_refused(text):
 
 
 def test_another_version_is_said():
-    with pytest.raises(QueryError, match=r"a different version.*reads version 1"):
+    with pytest.raises(QueryError, match=r"a different version.*reads only version 1"):
         Query.from_json(json.dumps(record(version=2)))

@@ -40,7 +40,7 @@ def test_values_have_no_batch_axis_and_cannot_be_changed(checkpoint, trace):
 
 
 def test_a_site_that_does_not_exist_is_refused(checkpoint, trace):
-    with pytest.raises(QueryError, match=r"no site 'decoder\.77"):
+    with pytest.raises(QueryError, match=r"no site that matches 'decoder\.77"):
         replay(checkpoint, trace, ["logits", "decoder.77.*"])
 
 

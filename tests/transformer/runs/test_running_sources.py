@@ -20,7 +20,7 @@ def test_an_empty_source_is_explained(checkpoint, source):
 
 @pytest.mark.parametrize("source", ["\u200b", "\x01\x02", "\ufeff", "▁▁"])
 def test_a_source_of_nothing_visible_is_explained(checkpoint, source):
-    with pytest.raises(QueryError, match="has nothing that the model can read"):
+    with pytest.raises(QueryError, match="contains nothing that the model can read"):
         run(checkpoint, checkpoint.query(source))
 
 
@@ -76,7 +76,7 @@ def notes(checkpoint, source):
 
 
 def test_unknown_pieces_are_named(checkpoint):
-    assert "never seen: 🦊. It reads the unknown piece instead and cannot know" in notes(checkpoint, "ba 🦊")
+    assert "never seen: 🦊. It reads the unknown piece instead, so it cannot know" in notes(checkpoint, "ba 🦊")
     assert "knows nothing about this sentence" in notes(checkpoint, "🦊 我")
     assert "never seen: U+202E." in notes(checkpoint, "\u202eba lo")
     assert "unknown" not in notes(checkpoint, SOURCE)

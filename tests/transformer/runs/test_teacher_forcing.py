@@ -198,7 +198,7 @@ def test_without_a_start_piece_the_first_piece_is_not_judged(tmp_path):
     found = alone("decoder", tmp_path, prepend_source_bos=False)
     ids = found.run("ba lo mi").src_ids
     assert score(found, "ba lo mi").ids == ids[1:]
-    with pytest.raises(QueryError, match="This text is a single piece"):
+    with pytest.raises(QueryError, match="This text has only one piece"):
         score(found, "ba")
 
 
@@ -215,7 +215,7 @@ def refused(*arguments, **named):
 
 def test_bad_references_are_refused_in_a_sentence(checkpoint, encoder):
     size = checkpoint.config.tgt_vocab_size
-    assert refused(checkpoint, SOURCE) == f"There is no reference. Give the right output of {checkpoint.name}."
+    assert refused(checkpoint, SOURCE) == f"There is no reference. Give the correct output for {checkpoint.name}."
     assert "is empty" in refused(checkpoint, SOURCE, "  ")
     assert "is empty" in refused(checkpoint, SOURCE, [checkpoint.config.eos_id])
     assert f"ids go from 0 to {size - 1}" in refused(checkpoint, SOURCE, [5, size])
@@ -231,7 +231,7 @@ def test_bad_references_are_refused_in_a_sentence(checkpoint, encoder):
 def test_the_longest_reference_fits_and_one_more_piece_does_not(checkpoint):
     room = checkpoint.config.max_len - 1  # beside the start piece; the end mark is not read
     assert len(score(checkpoint, SOURCE, [5] * room)) == room + 1
-    assert f"room for {room}" in refused(checkpoint, SOURCE, [5] * (room + 1))
+    assert f"room for only {room} after" in refused(checkpoint, SOURCE, [5] * (room + 1))
 
 
 def test_unknown_pieces_are_noted(checkpoint):
@@ -246,7 +246,7 @@ def test_a_model_without_a_tokenizer_takes_numbers(tmp_path):
     save(Parts(model.config, model.state_dict(), pieces, {}), tmp_path / "numbers")
     numbers = load(tmp_path / "numbers")
     assert score(numbers, "5 6", "7 8 9").ids == (7, 8, 9)
-    assert "found '17' in the reference" in refused(numbers, "5 6", "7 17")
+    assert "but the reference contains '17'" in refused(numbers, "5 6", "7 17")
 
 
 def test_a_score_is_frozen_and_has_a_table(checkpoint):

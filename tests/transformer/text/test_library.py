@@ -196,20 +196,20 @@ def changed(**parts):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "cannot use it"),
-        (b"\xff\xfe", "cannot use it"),
-        (b"[" * 200_000, "cannot use it"),
-        (b'{"a": 1, "a": 2}', "cannot use it"),
-        (b"[1]", "cannot use it"),
-        (b'{"model": 3}', "cannot use it"),
-        (b'{"model": {}}', "cannot use it"),
-        (b'{"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}}', "cannot use it"),
-        (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}}', "cannot use it"),
-        (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]}}', "cannot use it"),
+        (b"", "cannot use this file"),
+        (b"\xff\xfe", "cannot use this file"),
+        (b"[" * 200_000, "cannot use this file"),
+        (b'{"a": 1, "a": 2}', "cannot use this file"),
+        (b"[1]", "cannot use this file"),
+        (b'{"model": 3}', "cannot use this file"),
+        (b'{"model": {}}', "cannot use this file"),
+        (b'{"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}}', "cannot use this file"),
+        (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}}', "cannot use this file"),
+        (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]}}', "cannot use this file"),
         (b'{"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}}', "ids go up to 4,000,000,000"),
         (b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "ids go up to −1"),
-        (b'{"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}}', "cannot use it"),
-        (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "cannot use it"),
+        (b'{"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}}', "cannot use this file"),
+        (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "cannot use this file"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -266,7 +266,7 @@ def test_a_crash_stays_in_the_other_process(tmp_path, monkeypatch, death):
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
     monkeypatch.setattr(library, "CHILD", probe)
     monkeypatch.setattr(library, "_verdicts", probing.Verdicts())
-    refused(content_of("unigram"), "tokenizers crashed on it .exit status")
+    refused(content_of("unigram"), "tokenizers crashed on the file .exit status")
 
 
 def test_without_the_library_one_sentence_says_what_installs_it(monkeypatch):
@@ -314,6 +314,6 @@ def test_a_large_file_is_parsed_in_the_other_process_alone():
 
 def test_pieces_beyond_the_limits_are_not_sent():
     process = LibraryProcess(words({"a": 1, "b": 2}), Limits(pieces=2))
-    with pytest.raises(TokenizerError, match="ids go up to 2; the limit is 2 pieces"):
+    with pytest.raises(TokenizerError, match="ids go up to 2, but it may have at most 2 pieces"):
         process.open()
     assert process._process is None

@@ -91,7 +91,7 @@ def test_it_is_stored_and_opened_again():
         (lines(["a", "b", "a"]), r"vocab\.txt: line 3 is 'a', the same as line 1\."),
         (lines(["a", "", "b"]), r"vocab\.txt: the piece with the id 1 is empty"),
         ({"vocab.txt": b""}, r"vocab\.txt: has no pieces"),
-        ({"vocab.txt": b"\xff\xfe"}, r"vocab\.txt: it is not UTF-8"),
+        ({"vocab.txt": b"\xff\xfe"}, r"vocab\.txt: is not UTF-8"),
         (
             {"vocab.json": b'{"a": 0, "b": 2}'},
             r"vocab\.json: no piece has the id 1; every id from 0 to 2 needs a piece",
@@ -110,5 +110,5 @@ def test_a_bad_file_is_one_clear_sentence(files, problem):
 
 
 def test_a_list_larger_than_the_table_is_refused():
-    with pytest.raises(TokenizerError, match="has 12 pieces, but the model has only 10 rows"):
+    with pytest.raises(TokenizerError, match="has 12 pieces, but the model's embedding table has only 10 rows"):
         opened(lines(DIGITS), size=10)

@@ -73,7 +73,7 @@ def test_pieces_are_read_as_sentencepiece_reads_them(checkpoint_folder, name):
         (b"PK\x03\x04rest", "zip"),
         (b"\x1f\x8b\x08\x00", "gzip"),
         (b"hello, this is only text", "damaged"),
-        (b"\x80" * 30, "does not end"),
+        (b"\x80" * 30, "the number that begins at byte 0 has no end"),
         (os.urandom(0) + bytes(range(1, 200)), "damaged"),
     ],
     ids=str,
@@ -84,7 +84,7 @@ def test_what_is_no_model_is_called_what_it_is(content, message):
 
 @pytest.mark.parametrize("kept", [1, 5, 100, 1000, -1, -200])
 def test_a_model_that_is_cut_off(model, kept):
-    refused(model[:kept], "damaged|ends inside|cannot use it")
+    refused(model[:kept], "damaged|ends inside|cannot use this file")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_model_that_is_cut_off(model, kept):
         (UNK + field(3, field(2, b"\0\0\0\0" + b"ok\0" + b"x" * 999 + b"\0")), "with 999 bytes; the limit is 64"),
         (UNK + field(3, field(2, b"\0\0\0\0" + b"x" * 65 + b"\0")), "with 65 bytes; the limit is 64"),
         (field(2, field(3, 1)), "no pieces"),
-        (UNK + piece("a\0b"), "SentencePiece cannot use it"),
+        (UNK + piece("a\0b"), "SentencePiece cannot use this file"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -154,7 +154,7 @@ def test_a_crash_stays_in_the_other_process(model, tmp_path, monkeypatch, death)
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
     monkeypatch.setattr(sentencepiece_check, "_verdicts", probing.Verdicts())
-    refused(model, "SentencePiece crashed on it .exit status")
+    refused(model, "SentencePiece crashed on the file .exit status")
 
 
 def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
@@ -163,7 +163,7 @@ def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
     monkeypatch.setattr(sentencepiece_check, "_verdicts", probing.Verdicts())
     monkeypatch.setattr(sentencepiece_check, "PROBE_SECONDS", 0.3)
-    refused(model, "did not finish reading it within 0 seconds")
+    refused(model, "did not finish reading the file within 0 seconds")
 
 
 def test_a_verdict_is_remembered(model, monkeypatch):

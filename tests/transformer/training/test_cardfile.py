@@ -23,16 +23,16 @@ def write(tmp_path):
     ("content", "message"),
     [
         ('{"licence": "CC0", "temperature": NaN}', "NaN is not a valid number in JSON"),
-        (json.dumps({"licence": "x" * 4_001}), "licence was ignored: .*at most 4,000 characters"),
-        ('{"examples": "one"}', "examples was ignored: found .one."),
+        (json.dumps({"licence": "x" * 4_001}), "licence was ignored; .*at most 4,000 characters"),
+        ('{"examples": "one"}', "examples was ignored; found .one."),
         ("[" * 40_000, "its brackets are nested"),
         ('{"a":' * 9_000, "its brackets are nested"),
-        ('{"title": "\\ud800"}', "half of a surrogate pair"),
+        ('{"title": "\\ud800"}', "an unpaired surrogate"),
         ('{"title": "a", "title": "b"}', "occurs twice"),
         ('{"title": ', "not JSON"),
         ("[]", "not a JSON object"),
-        (b'{"title": "\xff"}', "not UTF-8"),
-        (b"[" + b"1," * 200_000, "over 50,000 bytes"),
+        (b'{"title": "\xff"}', "not valid UTF-8"),
+        (b"[" + b"1," * 200_000, "has more than 50,000 bytes"),
     ],
 )
 def test_what_loading_would_drop_is_refused(write, content, message):

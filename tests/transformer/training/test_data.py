@@ -88,14 +88,14 @@ def test_pairs_are_read(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "holds no pairs"),
-        ("\n\n", "holds no pairs"),
+        ("", "contains no pairs"),
+        ("\n\n", "contains no pairs"),
         ("a\tb\nalone\n", r"line 2: expected `source TAB target`, found 1 column"),
         ("a\tb\tc\n", "line 1: .* found 3 column"),
         ("a\t\n", "line 1"),
         (b"a\tb\xff\n", "not UTF-8 .byte 3,"),
-        ("a\tb\rc\td\r", "lines end with CR only"),
-        ("a\t" + "b" * 200_000, "line 1: over 100,000 bytes"),
+        ("a\tb\rc\td\r", "lines end with CR alone"),
+        ("a\t" + "b" * 200_000, "line 1: has more than 100,000 bytes"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_where(write, content, message):

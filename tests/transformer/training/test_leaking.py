@@ -105,7 +105,9 @@ def test_the_command_has_a_flag_that_says_what_it_does(job, monkeypatch, capsys)
     assert [one.settings.causal_mask for one in found] == [True, False]
     with pytest.raises(SystemExit):
         main(["train", "--help"])
-    assert "a mistake, to be made on purpose only" in " ".join(capsys.readouterr().out.split())
+    assert "a deliberate mistake: the decoder sees the pieces that it has to predict" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_held_out_loss_takes_the_tap(job):

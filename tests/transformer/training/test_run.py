@@ -69,7 +69,7 @@ def test_settings_beyond_their_limits_are_refused(name):
 
 
 def test_there_must_be_something_to_resume(job):
-    with pytest.raises(DataError, match="nothing to resume; leave out --resume"):
+    with pytest.raises(DataError, match="there is no training to resume; leave out --resume"):
         train(dataclasses.replace(job, resume=True))
 
 
@@ -77,7 +77,8 @@ def test_another_training_is_not_resumed_and_the_difference_is_named(job):
     train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
     other = dataclasses.replace(SETTINGS, peak_rate=0.02)
     with pytest.raises(
-        DataError, match="belongs to training with different settings: peak_rate was 0\\.01 and is now 0\\.02\\.$"
+        DataError,
+        match=r"belongs to a training run with different settings: peak_rate was 0\.01 and is now 0\.02\.$",
     ):
         train(dataclasses.replace(job, resume=True, settings=other))
     job.train.write_text("abc\tcba\n", encoding="utf-8")
@@ -122,7 +123,7 @@ def test_the_command_line_trains(data, capsys):
         (["--heads", "7"], "n_heads: d_model = 256 cannot be split into 7"),
         (["--train", "nowhere.tsv"], "nowhere.tsv: cannot be read"),
         (["--card", "nowhere.json"], "nowhere.json: cannot be read"),
-        (["--resume"], "nothing to resume"),
+        (["--resume"], "there is no training to resume"),
         ([*TINY, "--pieces", "unigram", "--src-vocab", "5"], "no vocabulary of 5 pieces could be learned"),
         (["--dropout", "1.5"], "dropout: found 1.5"),
         ([*TINY, "--sampling", "0.1"], "remove --sampling"),

@@ -104,6 +104,6 @@ def test_a_training_of_the_schedule_before_is_not_resumed(job, monkeypatch):
         train(with_settings(job, epochs=1))
     with pytest.raises(
         DataError,
-        match="belongs to training with different settings: schedule of the rate was another and is now up to",
+        match="belongs to a training run with different settings: schedule of the rate was another and is now up to",
     ):
         train(dataclasses.replace(job, resume=True))

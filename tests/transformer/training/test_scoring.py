@@ -214,7 +214,7 @@ def test_without_record_the_card_is_not_touched(checkpoint_folder, pairs_file, c
         (["--worst", "w.csv", "--alignments", "{pairs}", "{pairs}", "{pairs}"], "--worst needs --pairs"),
         (["--alignments", "{pairs}", "{pairs}", "{pairs}"], "is not a link"),
         (["--pairs", "{latin}"], "not UTF-8"),
-        (["--pairs", "{empty}"], "holds no pairs"),
+        (["--pairs", "{empty}"], "contains no pairs"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, message, checkpoint_folder, pairs_file, tmp_path, capsys):

@@ -92,7 +92,9 @@ def test_a_damaged_start(pairs, spoil, name):
 
 def test_a_training_does_not_replace_what_it_starts_from(pairs, spoil):
     folder = spoil()
-    with pytest.raises(DataError, match="training starts from this checkpoint; write to another folder"):
+    with pytest.raises(
+        DataError, match="training starts from the checkpoint in this folder, so its output must go to another folder"
+    ):
         train(dataclasses.replace(pairs, start_from=folder, out=folder.parent / "elsewhere" / ".." / folder.name))
     assert load(folder).warnings == ()
 
@@ -110,7 +112,7 @@ def test_a_training_with_another_start_is_not_resumed(pairs, tmp_path, checkpoin
         job = dataclasses.replace(job, start_from=None, config=config, resume=True)
     with pytest.raises(
         DataError,
-        match="belongs to training with different settings: parameters to start from was \\w{12} and is now \\w+\\.$",
+        match=r"a training run with different settings: parameters to start from was \w{12} and is now \w+\.$",
     ):
         train(job)
 
@@ -157,5 +159,8 @@ def test_sampled_pairs_of_which_none_fits(pairs):
     """At alpha = 1 a BPE model gives single characters, more than fit."""
     job = with_settings(dataclasses.replace(pairs, pieces="bpe"), sampling=1.0)
     job = dataclasses.replace(job, config=dataclasses.replace(job.config, max_len=11))
-    with pytest.raises(DataError, match=r"train.tsv: no sampled pair fits into 11 tokens; raise --max-len\."):
+    with pytest.raises(
+        DataError,
+        match=r"train.tsv: with the splits that were sampled, no pair fits into 11 tokens; raise --max-len\.",
+    ):
         train(job)

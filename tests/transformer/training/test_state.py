@@ -57,7 +57,8 @@ def test_a_flipped_bit_is_noticed(trained, share):
     flip(path, int(share * path.stat().st_size))
     with pytest.raises(
         DataError,
-        match=r"state.pt: damaged( \(its SHA-256|, or from another version).*; leave out --resume to start over\.$",
+        match=r"state.pt: is damaged( \(its SHA-256|, or comes from another version).*; "
+        r"leave out --resume to start over\.$",
     ):
         resumed(job, epochs=2)
 
@@ -68,7 +69,7 @@ def test_the_state_before_a_damaged_one_takes_over(job, caplog):
     assert before.exists()
     flip(path, 5_000)
     rows = resumed(job, epochs=3)
-    assert f"{path}: damaged (its SHA-256 does not match); going on from the state before it." in caplog.text
+    assert f"{path}: is damaged (its SHA-256 does not match); going on from the state before it." in caplog.text
     assert [row.loss for row in rows] == [row.loss for row in whole]
     found = stored(job.out)["model"]
     for name, tensor in expected["model"].items():
@@ -123,7 +124,8 @@ def test_a_damaged_state_is_refused(trained, damage):
     path, _ = paths(job.out)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(
-        DataError, match=r"damaged( \(its SHA-256|, or from another version).*; leave out --resume to start over\.$"
+        DataError,
+        match=r"is damaged( \(its SHA-256|, or comes from another version).*; leave out --resume to start over\.$",
     ):
         resumed(job, epochs=2)
 

@@ -142,6 +142,6 @@ def test_what_has_no_loss_is_told():
     with pytest.raises(QueryError, match=r"\[MASK\]"):
         loss_of(tried(**ENCODER, mlm_head=True), Samples(("5 6",)))
     with pytest.raises(
-        DataError, match=r"found 'cat' in '5 cat'; this model has no tokenizer, so write ids from 0 to 16"
+        DataError, match=r"'5 cat' contains 'cat', but this model has no tokenizer; write ids from 0 to 16"
     ):
         loss_of(tried(), Samples(("5 cat",), ("5",)))

@@ -42,13 +42,17 @@ def test_a_verdict_says_loss_or_probability_and_what_is_close():
         "and target can decide."
     )
     close = [("4", best), ("8", a_loss(0.33, 0.11, 0.14))]
-    assert "but not clearly better than 8 (0.193). More texts may decide." in verdict(
-        close, guessing=5.0, written=False
+    assert (
+        "but not clearly better than 8 (next-best loss 0.193). With more texts, the difference may become clear."
+        in verdict(close, guessing=5.0, written=False)
     )
-    assert "which is not clearly better than 8 (82.42%). Pairs would decide more reliably." in verdict(
-        close, guessing=5.0, written=True
+    assert (
+        "not clearly more than with 8 (next best 82.42%). Pairs of source and target would decide more reliably."
+        in verdict(close, guessing=5.0, written=True)
     )
-    assert "so this comparison decides nothing" in verdict([("4", best), ("8", best)], guessing=5.0, written=False)
+    assert "so this comparison cannot decide between them" in verdict(
+        [("4", best), ("8", best)], guessing=5.0, written=False
+    )
     assert verdict([("4", best)], guessing=5.0, written=False) == "4 fits (loss 0.12 on 3 texts)."
 
 
@@ -67,7 +71,7 @@ def test_a_verdict_says_where_either_will_do_and_where_none_fits():
     poor = [("4", a_loss(1.6, 1.8, 1.8)), ("8", a_loss(2.1, 2.3, 2.2))]
     said = verdict(poor, guessing=2.8, written=False)
     assert said.startswith(
-        "None of these fits well. The best, 4, has a loss of 1.73 on 3 texts; guessing would give 2.8."
+        "None of the choices fits well. The best, 4, has a loss of 1.73 on 3 texts; pure guessing would have 2.8."
     )
     assert "marks around the source" in said
-    assert "More texts" not in said
+    assert "With more texts" not in said

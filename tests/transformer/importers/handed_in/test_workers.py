@@ -164,7 +164,7 @@ def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
             "b.model: is not a SentencePiece model",
         ),
         ({"a.safetensors": save({"w": torch.ones(2)}), "vocab.txt": b"\xff\xfe"}, "vocab.txt: is not UTF-8 text"),
-        ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor is named like a layer"),
+        ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor has a name that is usual for a layer"),
         ({"a/b.pt": b"x"}, "'a/b.pt': cannot be used as a file name here"),
         ({"m.zip": b"<html>"}, "m.zip: is not a zip archive, or is cut off"),
         ({"a.pt": b"", "A.PT": b""}, "count as the same file name"),

@@ -151,7 +151,7 @@ def test_a_list_of_languages_that_is_not_known_is_refused(tmp_path):
 @pytest.mark.parametrize(("name", "value"), [("source_language", "en"), ("eos_id", 0)])
 def test_an_answer_to_what_the_folder_says_is_refused(tmp_path, name, value):
     folder = saved(marian(), tmp_path / "m", **MARIAN_IDS)
-    with pytest.raises(CheckpointError, match=f"{name}: found the answer .*{value}.* remove the answer"):
+    with pytest.raises(CheckpointError, match=f"{name}: the answer .*{value}.* is not needed.* remove the answer"):
         import_folder(folder, answers={name: value})
 
 

@@ -169,7 +169,7 @@ def test_pieces_that_were_added_long_ago(tmp_path):
         ({"added_tokens.json": {"[PAD]": 3}}, {}, r"'\[PAD\]' has the id 3, which belongs to .* in the vocabulary"),
         (
             {"added_tokens.json": {"[PAD]": 3_000}}, {},
-            "vocabulary has 3,001 pieces, but the model has only 2,000 rows",
+            "vocabulary has 3,001 pieces, but the model's embedding table has only 2,000 rows",
         ),
         ({"added_tokens.json": {"[PAD]": -1}}, {}, r"added_tokens.json: the added piece '\[PAD\]' has the id -1"),
         ({"added_tokens.json": {"[PAD]": "7"}}, {}, "has the id '7', expected a whole number"),
@@ -261,7 +261,7 @@ def test_the_folder_says_which_tokenizer_it_has(tmp_path):
 
 def test_without_the_library_the_sentencepiece_model_is_read(tmp_path, monkeypatch):
     folder = put(tmp_path / "m", as_it_is() | {"tokenizer.json": b"{}"})
-    with pytest.raises(CheckpointError, match=r"m: tokenizer.json: the tokenizers library cannot use it"):
+    with pytest.raises(CheckpointError, match=r"m: tokenizer.json: tokenizers cannot use this file"):
         chosen(folder, "json", "llama")
     monkeypatch.setattr(library, "find_spec", lambda name: None)
     assert chosen(folder, "json", "llama").vocabularies.family == "llama"

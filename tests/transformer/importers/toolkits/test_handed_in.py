@@ -96,5 +96,5 @@ def test_a_file_of_maps_is_not_listed_as_a_model(tmp_path):
     assert foreign.is_foreign_file(path)
     np.savez(tmp_path / "maps.npz", encoder_weights=np.zeros((1, 1, 2, 2)))
     assert not foreign.is_foreign_file(tmp_path / "maps.npz")
-    with pytest.raises(CheckpointError, match="no tensor is named like a layer"):
+    with pytest.raises(CheckpointError, match="no tensor has a name that is usual for a layer"):
         opening.preview(tmp_path / "maps.npz")

@@ -36,7 +36,7 @@ def test_pieces_are_those_of_yaml(tmp_path_factory, pieces, ascii_only, style):
 
 
 def test_half_of_a_pair_is_no_piece(tmp_path):
-    with pytest.raises(CheckpointError, match="half of a surrogate pair"):
+    with pytest.raises(CheckpointError, match="an unpaired surrogate"):
         lists.by_ids(place(tmp_path, '"\\ud800": 0\n'), "vocab.yml")
 
 

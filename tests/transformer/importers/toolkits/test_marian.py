@@ -123,7 +123,7 @@ def test_files_that_are_no_such_arrays(tmp_path):
     for message, how in {
         "is compressed": {"packed": True},
         "of 'object'|plain numbers|objects|Object arrays|damaged": {"array": np.array([{"a": 1}], dtype=object)},
-        "is not a text of at most 1,000,000 bytes": {"array": np.zeros(4)},
+        "must be a text of at most 1,000,000 bytes": {"array": np.zeros(4)},
     }.items():
         path, _ = saved(tmp_path / message[:5], **how)
         with pytest.raises(CheckpointError, match=message):
@@ -142,7 +142,7 @@ def test_a_claim_of_more_than_there_is_takes_no_memory(tmp_path):
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 12)})
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("more.npy", header.getvalue())
-    with pytest.raises(CheckpointError, match="claims a different number of bytes than it has"):
+    with pytest.raises(CheckpointError, match="claims to have a different number of bytes than it has"):
         opening.preview(path)
 
 

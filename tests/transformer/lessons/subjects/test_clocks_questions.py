@@ -154,5 +154,5 @@ def test_learned_positions_are_no_clocks(pick):
 @pytest.mark.parametrize("pick", picks_in(clocks_questions).values(), ids=lambda pick: pick.__name__)
 def test_positions_inside_attention_are_no_table(pick):
     llama = healthy("llama")
-    with pytest.raises(NotHere, match="adds no table"):
+    with pytest.raises(NotHere, match="does not add a table of positions"):
         pick(case_of(llama, "ab="))

@@ -90,5 +90,5 @@ def test_parts_are_missed_as_runs_without_them_say(name):
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
 @pytest.mark.parametrize("pick", picks_in(cost_questions).values(), ids=lambda pick: pick.__name__)
 def test_one_stack_has_not_all_parts(pick, name):
-    with pytest.raises(NotHere, match="one stack"):
+    with pytest.raises(NotHere, match="an encoder and a decoder, but this model has only one of the two"):
         pick(case_of(healthy(name), "ab=" if name == "gpt2" else "a dog"))

@@ -121,7 +121,7 @@ def test_an_encoder_alone_has_no_causal_mask(pick):
 def test_a_model_that_fills_with_a_number_is_not_asked_about_infinity():
     case = case_of(healthy("reverse"), "house")
     config = replace(case.checkpoint.config, mask_fill=-1e9)
-    with pytest.raises(NotHere, match="does not add −∞"):
+    with pytest.raises(NotHere, match="instead of adding −∞"):
         masks_questions.closed_key(replace(case, checkpoint=replace(case.checkpoint, config=config)))
 
 

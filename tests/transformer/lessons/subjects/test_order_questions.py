@@ -165,7 +165,7 @@ def test_a_decoder_alone_has_order_without_positions(name: str, text: str) -> No
 
 
 def test_positions_inside_attention_are_not_added() -> None:
-    with pytest.raises(NotHere, match="adds no position vectors"):
+    with pytest.raises(NotHere, match="does not add position vectors"):
         case_at("llama", "abcd=", order_questions.added_positions)
 
 

@@ -81,7 +81,7 @@ def test_a_layer_norm_standardises_each_token(name: str, sentence: str) -> None:
 
 
 def test_a_norm_without_a_mean_is_not_asked_for() -> None:
-    with pytest.raises(NotHere, match="no layer norm that subtracts a mean"):
+    with pytest.raises(NotHere, match="no layer norm that subtracts the mean"):
         stream.standardised(case_at("llama", "a dog", stream.first_norm))
 
 

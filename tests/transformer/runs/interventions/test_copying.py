@@ -75,7 +75,7 @@ def test_rows_of_a_decoder_that_both_runs_have_are_copied(decoder):
 def test_a_map_over_another_source_is_refused_with_both_lengths(both):
     n, here = (len(read_source(both, both.query(text)).ids) for text in (SHORTER, SOURCE))
     for kind in ("encoder", "cross"):
-        with pytest.raises(ChangeError, match=f"takes a map over {n} tokens; this source has {here}"):
+        with pytest.raises(ChangeError, match=f"takes an attention map over {n} tokens, but this source has {here}"):
             run(both, both.query(SOURCE, interventions=(CopyMap(kind, 0, 0, text=SHORTER),)))
     with pytest.raises(ChangeError, match="this source has"):
         run_batch(both, [both.query(t, interventions=(CopyMap("cross", 0, text=OTHER),)) for t in (SOURCE, SHORTER)])
@@ -164,7 +164,7 @@ def test_the_whole_memory_of_another_sentence_is_its_translation(both):
     [
         (
             Patch(stack="encoder", layer=0, token=4, text=SHORTER),
-            "names token 5; the other sentence has 3 tokens there",
+            "names token 5, but the run of the other sentence has only 3 tokens",
         ),
         (Patch(stack="encoder", layer=0, token=9, text=OTHER), "names token 10 of the source"),
         (Patch(stack="encoder", layer=0, value="crosskeys", text=OTHER), "an encoder has none"),
@@ -185,7 +185,7 @@ def test_other_heads_than_those_of_the_other_run_are_refused(both):
 
 
 def test_what_is_not_in_a_layer_has_none():
-    with pytest.raises(QueryError, match="does not belong to a layer"):
+    with pytest.raises(QueryError, match="does not belong to a single layer"):
         Patch(stack="encoder", layer=0, value="final", text=OTHER)
 
 

@@ -82,7 +82,7 @@ def test_a_file_of_sentences_is_changed_line_by_line(both):
     how = both.query("any", interventions=changes, max_new=5)
     lines = [Line(number, text) for number, text in enumerate(TEXTS, 1)]
     found = {one.line.number: one for one in run_lines(both, lines, how)}
-    assert "names token 4 of the source; it has tokens 1 to 2 here" in str(found[2].problem)
+    assert "names token 4 of the source, but this source has only tokens 1 to 2" in str(found[2].problem)
     assert "names token 4 of the source" in str(found[3].problem)
     for number in (1, 4):
         alone = run(both, both.query(TEXTS[number - 1], interventions=changes, max_new=5))
@@ -95,4 +95,4 @@ def test_a_map_of_another_length_is_refused_line_by_line(both):
     found = list(run_lines(both, [Line(number, text) for number, text in enumerate(TEXTS, 1)], how))
     problems = {one.line.number: str(one.problem or "") for one in found}
     assert (problems[1], problems[4]) == ("", "")
-    assert "takes a map over 5 tokens; this source has 2" in problems[2]
+    assert "takes an attention map over 5 tokens, but this source has 2" in problems[2]

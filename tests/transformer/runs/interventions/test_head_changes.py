@@ -170,8 +170,11 @@ def replay_of_first(checkpoint, trace):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (MeanHead("cross", 2, 0), r"mean-cross\.3\.1 names layer 3; this model has layers 1 to 2 there"),
-        (Uniform("decoder", None, 3), r"uniform-decoder\.all\.4 names head 4; this model has heads 1 to 3"),
+        (
+            MeanHead("cross", 2, 0),
+            r"mean-cross\.3\.1 names layer 3, but this part of the model has only layers 1 to 2",
+        ),
+        (Uniform("decoder", None, 3), r"uniform-decoder\.all\.4 names head 4, but this model has only heads 1 to 3"),
         (Skip("encoder", 2), r"skip-encoder\.3\.whole names layer 3"),
         (Skip("encoder", 0, "cross"), "an encoder has none"),
     ],
@@ -219,5 +222,5 @@ def test_each_stack_has_its_own_heads(tmp_path, kind, last, width):
     assert silent.tgt_ids == expected.tgt_ids
     assert np.allclose(silent.log_probs, expected.log_probs, atol=1e-5)
     assert silent.weights[kind].shape[1] == last + 1
-    with pytest.raises(QueryError, match=f"names head {last + 2}; this model has heads 1 to {last + 1}"):
+    with pytest.raises(QueryError, match=f"names head {last + 2}, but this model has only heads 1 to {last + 1}"):
         checkpoint.run(checkpoint.query(SOURCE, interventions=(ZeroHead(kind, 0, last + 1),)))

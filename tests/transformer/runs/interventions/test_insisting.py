@@ -79,7 +79,7 @@ def test_an_output_that_ends_before_stays(checkpoint):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (Insist(5, 9), r"insist-6\.9 names step 6; this run writes at most 5"),
+        (Insist(5, 9), r"insist-6\.9 names step 6, but this run writes at most 5"),
         (Insist(0, 9_000), "the output's pieces have the ids 0 to"),
         (Insist(0, 0), "is never written: it is padding"),
     ],

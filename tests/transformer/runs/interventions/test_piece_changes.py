@@ -122,7 +122,7 @@ def test_padding_stays_behind_what_is_shuffled(both):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (Replace(40, 11), r"replace-41\.11 names token 41 of the source, which has \d+ tokens"),
+        (Replace(40, 11), r"replace-41\.11 names token 41, but the source has only \d+ tokens"),
         (Drop(40), "drop-41 names token 41"),
         (Swap(0, 40), r"swap-1\.41 names token 41"),
         (Blank(40), "blank-41 names token 41"),
@@ -136,7 +136,7 @@ def test_what_a_sentence_has_not_is_refused(checkpoint, change, said):
 
 
 def test_padding_needs_room_and_a_model_that_may_have_it(both, tmp_path):
-    with pytest.raises(ChangeError, match=r"makes the source .* tokens long; this model reads at most 24"):
+    with pytest.raises(ChangeError, match=r"makes the source .* tokens long, but this model reads at most 24"):
         ids_of(both, Pads(22))
     decoder = made(tmp_path, "decoder")
     with pytest.raises(ChangeError, match="This is a decoder-only model: it continues where its prompt ends"):

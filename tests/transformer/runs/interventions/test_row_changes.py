@@ -153,12 +153,12 @@ def test_a_batch_gives_each_sentence_what_it_gets_alone(both):
     [
         (
             Mute("cross", 0, 0, key=15),
-            r"mute-cross\.1\.1\.all\.16\.1 names token 16 of the source; it has tokens",
+            r"mute-cross\.1\.1\.all\.16\.1 names token 16 of the source, but this source has only tokens",
         ),
         (Force("encoder", 0, 0, query=15, key=0), "names token 16 of the source"),
-        (Mute("decoder", 0, 0, key=24), "names token 25; this model reads at most 24"),
+        (Mute("decoder", 0, 0, key=24), "names token 25, but this model reads at most 24 tokens"),
         (Force("decoder", 0, 3, key=0), "names head 4"),
-        (Weigh("cross", 0, 0, query=1, weights=(1.0,) * 12), r"gives 12 weights; the source has \d+ tokens here"),
+        (Weigh("cross", 0, 0, query=1, weights=(1.0,) * 12), r"gives 12 weights, but the source has only \d+ tokens"),
     ],
 )
 def test_what_a_sentence_has_not_is_refused(both, change, said):
