@@ -18,9 +18,9 @@ HOW_TO_READ_MAP = say(
     "green lowers it. Click a row to follow its head."
 )
 HOW_TO_READ_SPREADS = say(
-    "Each head has two bars. They show how much a query's scores differ between keys because of q·k alone and "
-    "because of the distance bias alone: the standard deviation over the keys of a row, averaged over rows. Only "
-    "such differences affect the softmax."
+    "Each head has two bars: one for q·k, one for the distance bias. The length is how much that term differs "
+    "between the keys of a row: its standard deviation, averaged over rows. Only such differences affect the "
+    "softmax."
 )
 DISTANCE_AXIS = say("Distance: key's position − query's position (tokens)")
 _MOST_MARKED = 80

@@ -21,8 +21,8 @@ HOW_TO_READ = say(
     "Each bar is one piece that the model could write next, with its probability. ✓ marks the chosen piece."
 )
 HOW_TO_READ_DRAWN = say(
-    "Each bar is the probability that sampling draws one piece: the model's own probability, marked by the tick, "
-    "after temperature, top-k and top-p. ✓ marks the chosen piece."
+    "Each bar is the probability that sampling draws one piece, after temperature, top-k and top-p; the tick is "
+    "the model's own probability. ✓ marks the chosen piece."
 )
 HOW_TO_READ_RULES = say(
     "This model's settings change what it writes: ⊘ marks pieces that the settings exclude at this step; ↓ and ↑ "

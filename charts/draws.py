@@ -18,7 +18,7 @@ from words import say, say_n
 
 HOW_TO_READ = say(
     "Each row is one output. The bar is its share of the draws, with a 95 % interval for its probability. The tick "
-    "is its probability after temperature, top-k and top-p; the diamond is its probability under the model alone."
+    "is its probability after temperature, top-k and top-p; the diamond is the model's own probability."
 )
 _FRAME = 128  # pixels
 _ROW = 26  # pixels

@@ -21,9 +21,9 @@ from charts.theme import Spec, base_layout, colour_bar, literal
 from words import say
 
 HOW_TO_READ_TABLE = say(
-    "Each row lists the most probable pieces after that depth, best first. Their probability is softmax(W · "
-    "norm(stream)), where norm is the decoder's final norm, if it has one. A frame marks the piece in the output; "
-    "the last row is the model's own prediction."
+    "Each row is one depth and lists the most probable pieces there, best first. Their probability is softmax(W · "
+    "norm(stream)), where W is the output layer and norm the decoder's final norm, if it has one. A frame marks "
+    "the piece in the output; the last row is the model's own prediction."
 )
 HOW_TO_READ_CURVES = say(
     "Top: the output piece's probability and its rank among all candidates (1 is the best). Bottom: the entropy −Σ "

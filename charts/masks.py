@@ -210,17 +210,17 @@ def _open(colour: Colour) -> str:
 
 HOW_TO_READ_ROW = say(
     "From top to bottom: the score q·k / √d_head of this query with each key; the score after the mask (−∞ for "
-    "closed keys); weight = exp(score) / Σ exp(scores) over the open keys. The bars of the last row sum to 1."
+    "closed keys); the weight exp(score) / Σ exp(scores), summed over the open keys. The bars of the last row sum "
+    "to 1."
 )
 HOW_TO_READ_MOVEMENT = say(
-    "Each mark shows, for one row, the largest |difference| between the two runs over all its logits. Float32 "
-    "rounding alone can cause differences within the shaded band. Differences of exactly 0 are drawn below the "
-    "logarithmic scale."
+    "Each mark is one row: the largest |difference| between the two runs among its logits. Float32 rounding alone "
+    "can cause differences within the shaded band. Differences of exactly 0 are drawn below the logarithmic scale."
 )
 HOW_TO_READ_VECTORS = say(
-    "Each mark shows, for one row, the largest |difference| between the two runs over all dimensions of its "
-    "vector. Float32 rounding alone can cause differences within the shaded band. Differences of exactly 0 are "
-    "drawn below the logarithmic scale."
+    "Each mark is one row: the largest |difference| between the two runs among the dimensions of its vector. "
+    "Float32 rounding alone can cause differences within the shaded band. Differences of exactly 0 are drawn below "
+    "the logarithmic scale."
 )
 LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
 READS_PREDICTS = say("Reads → predicts")

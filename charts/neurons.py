@@ -31,13 +31,13 @@ HOW_TO_READ_SHARES = {  # by whether there is a gate
 }
 HOW_TO_READ_HISTOGRAM = {  # by whether there is a gate
     False: say(
-        "Each bar is the share of all pre-activations x = W_up·h + b that fall into one bin. The stepped line "
-        "counts the chosen token alone. The curves are this model's activation function of x and its slope, on the "
+        "Each bar is the share of all pre-activations x = W_up·h + b that fall into one bin; the stepped line "
+        "shows the chosen token only. The curves are this model's activation function and its slope, on the "
         "right-hand scale."
     ),
     True: say(
-        "Each bar is the share of all pre-activations x = W_gate·h + b that fall into one bin. The stepped line "
-        "counts the chosen token alone. The curves are this model's activation function of x and its slope, on the "
+        "Each bar is the share of all pre-activations x = W_gate·h + b that fall into one bin; the stepped line "
+        "shows the chosen token only. The curves are this model's activation function and its slope, on the "
         "right-hand scale. An activation is the function's value times the value of a second projection, W_up."
     ),
 }

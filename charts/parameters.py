@@ -29,9 +29,9 @@ HOW_TO_READ_SINGULAR = say(
     "used directions these values correspond to."
 )
 HOW_TO_READ_ROWS = say(
-    "Each bar is the length of one row of the table, which is one piece's vector: the shortest on top, the longest "
-    "at the bottom. Rows of pieces that training never saw often all have the same length, or lengths far from the "
-    "others."
+    "Each bar is the length of one piece's vector, a row of the table. The shortest is at the top, the longest at "
+    "the bottom. Rows of pieces that never occurred in training often all have the same length, or lengths far "
+    "from those of other rows."
 )
 
 HEIGHT = 320

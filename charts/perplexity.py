@@ -14,9 +14,9 @@ from charts.theme import Spec, base_layout, subtitle
 from words import say
 
 HOW_TO_READ = say(
-    "Each point is one piece's own perplexity, 1 / p: the model was as unsure as if it were guessing among that "
-    "many equally likely pieces. 1 means certain. The line is e to the power of the mean loss so far; it ends at "
-    "the perplexity of the whole text."
+    "Each point is the perplexity 1 / p of one piece with probability p: the model was as unsure as if it were "
+    "guessing among that many equally likely pieces. 1 means certain. The line is e to the power of the mean loss "
+    "so far; it ends at the perplexity of the whole text."
 )
 PERPLEXITY = say("Perplexity (logarithmic)")
 _MOST_MARKED = 200  # points with a size that can be hit

@@ -23,17 +23,17 @@ HOW_TO_READ_TABLE = say(
     "several dimensions share a pixel."
 )
 HOW_TO_READ_SIMILARITY = say(
-    "Each cell compares the vectors of two positions by their dot product p·q = Σ pⱼqⱼ. If only the distance "
-    "between the positions matters, each diagonal has one colour."
+    "Each cell compares the vectors p and q of two positions by their dot product p·q = Σ pⱼqⱼ. If only the "
+    "distance between the positions matters, each diagonal has one colour."
 )
 HOW_TO_READ_COSINE = say(
-    "Each cell is the cosine of the angle between the vectors of two positions, p·q / (‖p‖ ‖q‖): 1 means the same "
-    "direction, 0 a right angle."
+    "Each cell is the cosine p·q / (‖p‖ ‖q‖) of the angle between the vectors p and q of two positions: 1 means "
+    "the same direction, 0 a right angle."
 )
 HOW_TO_READ_DISTANCE = say(
     "The line is the mean similarity of all pairs of positions at that distance; the band runs from the smallest "
-    "to the largest value. If the band has no width, only the distance matters. This holds for the formula: p·q = "
-    "Σ cos((p − q) · wᵢ)."
+    "to the largest value. If the band has no width, only the distance matters. This holds for the formula: the "
+    "dot product of the vectors at positions p and q is Σ cos((p − q) · wᵢ)."
 )
 
 HOW_TO_READ_APART = say("The sines (even dimensions) are left of the line, the cosines (odd dimensions) right of it.")

@@ -19,7 +19,7 @@ from words import say
 
 HOW_TO_READ = say(
     "Each step adds a piece, from left to right. Thick lines lead to results, thinner lines were kept for a while, "
-    "and dotted lines were dropped at once. Hover over a mark for its numbers; click it to open that partial "
+    "and dotted lines were dropped immediately. Hover over a mark for its numbers; click it to open that partial "
     "output."
 )
 _KEPT_COLOR = theme.SCALES["target"][2][1]

@@ -23,7 +23,7 @@ HOW_TO_READ = say(
 )
 READS, PREDICTS = say("reads"), say("has to predict")
 _SEEN, _NOT_SEEN = 0.3, 0.0
-AXIS = say("Position, line by line")
+AXIS = say("Position (wrapped into lines)")
 
 
 def shift_spec(
@@ -63,7 +63,7 @@ def _input(piece: str, place: int, chosen: int | None) -> Cell:
     if chosen is not None and seen:
         said.append(say("visible from token {n}, which sees itself and everything before it", n=chosen + 1))
     elif chosen is not None:
-        said.append(say("not visible from token {n}, because it comes later", n=chosen + 1))
+        said.append(say("not visible from token {n}, because this piece comes later", n=chosen + 1))
     return Cell(piece, on_lines(*said), "source", _SEEN if seen else _NOT_SEEN, framed=place == chosen)
 
 

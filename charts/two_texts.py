@@ -17,7 +17,7 @@ HOW_TO_READ = say(
     "what follows in each text; pieces in the same column need not correspond. Purple: the ending, identical in "
     "both texts."
 )
-AXIS = say("Position, line by line")
+AXIS = say("Position (wrapped into lines)")
 _SHADES: dict[str, tuple[Colour, float]] = {
     "before": ("source", 0.25), "parts": ("target", 0.5), "after": ("target", 0.2), "end": ("neutral", 0.3),
 }  # fmt: skip

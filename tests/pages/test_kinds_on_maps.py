@@ -89,7 +89,7 @@ def test_the_step_parts_prompt_and_output_too_and_says_that_it_was_cut(open_mode
 def test_the_inside_page_says_how_many_heads_of_keys_and_values(open_model):
     test = open_model(INSIDE)
     assert "3 heads of width 4 that share 1 key-value head" in told_or_noted(test)
-    assert "Self-attention 3 × 4, 1 K and V" in json.dumps(figure(test, "model_diagram"), ensure_ascii=False)
+    assert "Self-attention 3 × 4, KV heads: 1" in json.dumps(figure(test, "model_diagram"), ensure_ascii=False)
 
 
 @pytest.mark.parametrize("part", ["overview", "head", "flow", "table"])

@@ -92,7 +92,7 @@ def test_shapes_are_stated(masks):
             "Yes: key 2 is a real piece of sentence 2, and this mask closes only padding",
         ),
         ({"mask": "causal", "query": 3, "key": 5}, "No: key 5 comes after query 3 (the future)."),
-        ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 is at query 3's own position."),
+        ({"mask": "causal", "query": 3, "key": 3}, "Yes: key 3 and query 3 have the same position."),
         ({"mask": "decoder", "query": 3, "key": 2}, "Yes: key 2 comes before query 3 and is not padding."),
         (
             {"mask": "decoder", "query": 3, "key": 9},

@@ -132,7 +132,7 @@ def test_a_mask_that_there_is_not_falls_to_one_that_there_is(open_one_stack, sta
 
 def test_a_prompt_has_no_start_piece(open_one_stack):
     said = told_or_noted(open_one_stack("decoder", MASKS, mask="decoder", query=1, key=1))
-    assert "Yes: key 1 is at query 1's own position and is not padding." in said
+    assert "Yes: key 1 and query 1 have the same position, and the key is not padding." in said
 
 
 @pytest.mark.parametrize("stack", STACKS)

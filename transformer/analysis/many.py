@@ -134,8 +134,8 @@ def _mask(checkpoint: Runnable) -> int:
     found = mask_id(checkpoint.src_tokenizer)
     if found is None:
         raise QueryError(
-            "The tokenizer of {model} has none of the pieces {names}, so no piece can be hidden and no text can be "
-            "scored. Choose another checkpoint.",
+            "The tokenizer of {model} has none of the mask pieces {names}, so no piece can be hidden and no text "
+            "can be scored. Choose another checkpoint.",
             model=checkpoint.name,
             names=", ".join(MASK_PIECES),
         )

@@ -78,8 +78,8 @@ def clauses(
         )
     if unknown:
         yield say_n(
-            "{n} tensor is not required by config.json: {names}",
-            "{n} tensors are not required by config.json: {names}",
+            "{n} tensor does not belong to the model that config.json describes: {names}",
+            "{n} tensors do not belong to the model that config.json describes: {names}",
             len(unknown),
             names=first(unknown),
         )

@@ -52,8 +52,8 @@ of_attention = partial(Test, "attention")
     say("No head is dead"),
     threshold=UNHEARD,
     why=say(
-        "If a head adds only {share:g} times the stream's length, its contribution is nearly lost in 32-bit "
-        "rounding. In the shipped checkpoints, every head adds at least 0.1 times that length.",
+        "If the vector that a head adds has only {share:g} times the stream's length, it is nearly lost in 32-bit "
+        "rounding. In the shipped checkpoints, this vector has at least 0.1 times that length for every head.",
         share=UNHEARD,
     ),
     meaning=say(
@@ -184,8 +184,8 @@ def _of_flat(patient: Patient, flat: list[Head], least: float, said: Sentence) -
 
 
 _WHY_FLAT = say(
-    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, the scores of "
-    "every head differ by at least 0.6.",
+    "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, the largest "
+    "difference in each head is at least 0.6.",
     flat=FLAT,
 )
 _CAUSES_FLAT = say(
@@ -199,8 +199,8 @@ _CAUSES_FLAT = say(
     threshold=FLAT,
     why=_WHY_FLAT,
     meaning=say(
-        "A head with equal weights takes the plain mean of all values that it may see, so it cannot choose between "
-        "tokens."
+        "A head with equal weights takes the plain mean of all value vectors that it may see, so it cannot choose "
+        "between tokens."
     ),
     causes=_CAUSES_FLAT,
     of_a_leak=True,

@@ -138,7 +138,7 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
     threshold=MOST_OF_CHANCE,
     why=say(
         "This is the model's loss divided by the loss of pure guessing, where all pieces are equally likely. A "
-        "model that has only learnt how frequent each piece is reaches about {share:g}.",
+        "model that has learnt only the frequencies of the pieces reaches about {share:g}.",
         share=MOST_OF_CHANCE,
     ),
     meaning=say("On these texts, the model does not do what it was trained for, or it was hardly trained at all."),
@@ -147,7 +147,7 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
         "around source and target (such as an end mark after the source, or the start id), the tokenizer or the "
         "task may differ from training. A setting that the file does not state may have been guessed wrongly: "
         "number of heads, scale of the attention scores, place of the norms, or embedding scale. Some parameters "
-        "may never have been trained or loaded. Compare the loss with the one that the training reported."
+        "may never have been trained or loaded. Compare the loss with the loss reported in training."
     ),
     finds=(
         "source-is-lost", "no-cross-attention", "swapped-tokenizers", "positions-missing", "norms-swapped",
@@ -197,7 +197,7 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
 
 @Test(
     "behaviour",
-    say("Late pieces are predicted as well as early ones"),
+    say("Late pieces are predicted as accurately as early ones"),
     threshold=LATER_WORSE,
     why=say(
         "This is how much the loss rises from the first half of a text to the second, in nats per piece. The more "
@@ -226,7 +226,7 @@ def loss_by_position(patient: Patient) -> Measured:
 
 @Test(
     "behaviour",
-    say("Writing on its own, the model does as well as when it predicts the reference"),
+    say("The model does as well when it writes as when it predicts the reference"),
     threshold=GAP,
     why=say(
         "This is the share of reference pieces that the model predicts correctly, minus the share of pieces that "
@@ -238,9 +238,9 @@ def loss_by_position(patient: Patient) -> Measured:
         "itself. Its training loss therefore says nothing about its outputs."
     ),
     causes=say(
-        "When the model is given the whole text, it sees the piece it has to predict (no causal mask, or targets "
-        "that were not shifted). Or decoding differs from training: it uses a different start id, reads the cache "
-        "wrongly, or counts positions differently."
+        "The model sees the piece that it has to predict when it is given the whole text (no causal mask, or "
+        "targets that were not shifted), or decoding differs from training: a different start id, a cache that is "
+        "read wrongly, or positions that are counted differently."
     ),
 )
 def free_running(patient: Patient) -> Measured:
@@ -304,7 +304,7 @@ def reported(patient: Patient) -> Measured:
     was = patient.reported if patient.reported is not None else _of_curve(patient)
     if was is None:
         raise NotTested(
-            "The loss reported in training is unknown. Provide it, as measured on texts that the model was not "
+            "The loss reported in training is unknown. Provide the reported loss on texts that the model was not "
             "trained on."
         )
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
@@ -312,7 +312,9 @@ def reported(patient: Patient) -> Measured:
     mean = loss_of(patient.checkpoint, patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(
-        "On the pairs the loss is {loss:.3g} nats per piece; the training reported {was:.3g}.", loss=mean, was=was
+        "On the pairs, the loss is {loss:.3g} nats per piece; the loss reported in training is {was:.3g}.",
+        loss=mean,
+        was=was,
     )
     if gap < needed:
         return Measured(verdict="well", number=gap, threshold=needed, said=said)

@@ -178,11 +178,12 @@ def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:
 
 
 _SOME: Sentence = say(
-    "These neurons add the same vector at every token, so the feed-forward network is effectively narrower than "
-    "the config says."
+    "Each of these neurons adds the same vector at every token, so the feed-forward network is effectively "
+    "narrower than the config says."
 )
 _WHOLE: Sentence = say(
-    "All neurons of one feed-forward network add the same vector at every token, so the network only adds a constant."
+    "In one feed-forward network, each neuron adds the same vector at every token, so the network only adds a "
+    "constant vector."
 )
 
 

@@ -58,7 +58,7 @@ class Way:
     shifted: bool = True  # whether a row has to predict the piece after the one it has read; else that very piece
     # The losses, with the mask and so.
     said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
-        "On the pairs the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} without it.",
+        "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} without it.",
         closed=closed, open=seeing,
     )  # fmt: skip
     headline: Sentence | Literal[""] = ""  # what was wrong in the training
@@ -81,7 +81,7 @@ WAYS = (
     Way(
         lambda mask: causal_mask(mask.size(-1), offset=1)[..., :-1],
         said=lambda closed, seeing: say(
-            "On the pairs the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} with a mask "
+            "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} with a mask "
             "that shows one more piece.",
             closed=closed, open=seeing,
         ),
@@ -97,8 +97,8 @@ WAYS = (
         HEALTHY.mask,
         shifted=False,
         said=lambda closed, seeing: say(
-            "On the pairs the loss is {closed:.3g} nats per piece when each row predicts the next piece, and "
-            "{open:.3g} when it predicts the piece it has just read.",
+            "On the pairs, the loss is {closed:.3g} nats per piece when each row predicts the next piece, and "
+            "{open:.3g} when each row predicts the piece it has just read.",
             closed=closed, open=seeing,
         ),
         headline=say(
@@ -132,10 +132,11 @@ _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no l
     say("There was no leak in training"),
     threshold=PART,
     why=say(
-        "This is the loss when the model can see the piece it has to predict, divided by the loss when it cannot. "
-        "A healthy model predicts the pairs well without seeing that piece, and much worse if it sees the piece. A "
-        "model trained with a leak predicts them well only if it sees the piece, and its loss is then lower by "
-        "more than {gain:g} nats per piece.",
+        "This is the loss when the model can see the piece that it has to predict, divided by the loss when it "
+        "cannot. A healthy model predicts the pairs' targets well without seeing that piece. Seeing the piece "
+        "makes its loss much larger, because it never saw later pieces in training. A model trained with a leak "
+        "predicts them well only if it sees the piece, and its loss is then lower by more than {gain:g} nats per "
+        "piece.",
         gain=GAIN,
     ),
     meaning=say(
@@ -202,7 +203,7 @@ def _on_drawn(patient: Patient) -> Measured | None:
     if not (math.isfinite(share) and share <= PART):
         return None
     said = say(
-        "On random texts the loss is {closed:.2f} nats per piece with the causal mask and {open:.2f} without it.",
+        "On random texts, the loss is {closed:.2f} nats per piece with the causal mask and {open:.2f} without it.",
         closed=without,
         open=seeing,
     )

@@ -99,7 +99,7 @@ def _no_positions(patient: Patient) -> Measured:
         ),
         causes=say(
             "Some models are trained without positions. If this one was trained with positions, its config is "
-            "wrong: set it to the positions used in training."
+            "wrong: enter the kind of positions used in training."
         ),
         shown=Shown(page="inside", panel="model"),
     )
@@ -130,7 +130,7 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     before, after = made
     far = (after - before).norm() / before.norm().clamp_min(1e-30)
     if not bool(far.isfinite()):
-        raise QueryError("At {site} this model computes NaN (not a number) or infinite values.", site=site)
+        raise QueryError("At {site}, this model computes NaN (not a number) or infinite values.", site=site)
     return float(far)
 
 
@@ -145,9 +145,9 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     meaning=say("The output does not depend on the source: the decoder writes whatever is likely without it."),
     causes=say(
         "The encoder's output does not reach the decoder, the mask closes all keys of cross-attention (it uses "
-        "True for “may not attend” where True should mean “may attend”), or the weights of cross-attention were "
-        "not loaded. Or the model was not trained long enough to use the source; its loss then stays at the level "
-        "of a language model."
+        "True for “may not attend” where True should mean “may attend”), the weights of cross-attention were not "
+        "loaded, or the model was not trained long enough to use the source (its loss then stays at the level of a "
+        "language model)."
     ),
     cause=BELOW,
     of_a_leak=True,

@@ -114,7 +114,7 @@ def finite(patient: Patient) -> Measured:
         )
         if n
         else say(
-            "Parameters are so large that a product overflows, or a row may not attend to any token, so its "
+            "Parameters are so large that a product overflows, or the mask of a row closes every token, so its "
             "softmax is 0/0. Look at the place listed and at the mask before it."
         ),
         places=(*(list(damaged)[: MOST_PLACES - 1]), *([site] if site else [])),
@@ -201,9 +201,9 @@ def precision(patient: Patient) -> Measured:
         "model is cut off."
     ),
     causes=say(
-        "The tensor was missing from the converted file or had a different name there, so it kept the values it "
-        "was created with (`torch.zeros`, `torch.ones`). Or it was pruned. Compare its name with the one in the "
-        "original file."
+        "The matrix was pruned, or its tensor was missing from the converted file or had a different name there, "
+        "so it kept the values it was created with (`torch.zeros`, `torch.ones`). Compare its name with the one in "
+        "the original file."
     ),
     finds=("no-cross-attention",),
 )
@@ -230,10 +230,10 @@ def constant(patient: Patient) -> Measured:
     meaning=say("These matrices are random noise, and so is everything computed with them."),
     causes=say(
         "The names of these matrices did not match when weights were loaded with `strict=False` (transformers then "
-        "reports them as newly initialized). Or they got no gradient: they were frozen, not used, or not passed to "
-        "the optimizer. Encoder matrices also get no gradient if the decoder can see the pieces that it has to "
-        "predict, because it then does not need the source. Or this checkpoint was saved before training. Look up "
-        "which names were missing when the weights were loaded."
+        "reports them as newly initialized), the matrices got no gradient (they were frozen, not used, or not "
+        "passed to the optimizer), or this checkpoint was saved before training. Encoder matrices also get no "
+        "gradient if the decoder can see the pieces that it has to predict, because it then does not need the "
+        "source. Look up which names were missing when the weights were loaded."
     ),
     of_a_leak=True,
 )
@@ -348,8 +348,8 @@ def norm_gains(patient: Patient) -> Measured:
     meaning=say("The layer still has its initial values, so it computes only noise."),
     causes=say(
         "The layer was missing from the file or had different names there, and the file was loaded with "
-        "`strict=False`. Or the layer was frozen or not passed to the optimizer, or the model was trained for only "
-        "a few steps."
+        "`strict=False`; the layer was frozen or not passed to the optimizer; or the model was trained for only a "
+        "few steps."
     ),
     of_a_leak=True,
     sees=("layer-as-it-was-drawn",),
@@ -450,7 +450,7 @@ def copies(patient: Patient) -> Measured:
     shown = Shown(page="doctor", panel="parameters", tensor="src_table")
     # Where there is nothing to compare, the threshold is told all the same.
     if most is None or most <= COPY:
-        said = say("Tied tables are identical, and no table looks like a copy of another.")
+        said = say("Tied tables are identical, and no other tables look like copies of each other.")
         return Measured(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
     said = say(
         "Two tables are almost but not exactly equal: the cosine similarity of their corresponding rows is "

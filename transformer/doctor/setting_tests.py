@@ -163,7 +163,7 @@ of_setting = partial(
     why=say(
         "In healthy models, changing a setting lowers the loss by at most 0.016 nats per piece; a wrong setting "
         "raises it by 0.06 to 10. A different value counts as better only if the loss falls by more than chance "
-        "explains, or by more than 0.1 on average and on every text."
+        "explains, or if it falls on every text and by more than 0.1 on average."
     ),
 )
 
@@ -194,8 +194,8 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     before = as_it_is(patient)
     if len(before.totals) < FEWEST:
         raise NotTested(
-            say_n("Only {n} text fits into the model, too few to compare settings. Provide more pairs.",
-                  "Only {n} texts fit into the model, too few to compare settings. Provide more pairs.",
+            say_n("Only {n} text is short enough for the model, too few to compare settings. Provide more pairs.",
+                  "Only {n} texts are short enough for the model, too few to compare settings. Provide more pairs.",
                   len(before.totals))
         )  # fmt: skip
     losses = [(one, loss) for one in values(patient) if (loss := loss_of_neighbour(patient, one))]
@@ -222,7 +222,7 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         number=gain,
         threshold=needed,
         said=say(
-            "With {best} the loss is {after:.3g} nats per piece; with the model's own value it is {before:.3g}.",
+            "With {best}, the loss is {after:.3g} nats per piece; with the model's own value, it is {before:.3g}.",
             best=best.name,
             before=before.mean,
             after=after.mean,
@@ -381,7 +381,7 @@ def activation(patient: Patient) -> Iterator[Neighbour]:
         "The cause is the line that adds the positions. `x + pe[:, : x.size(1)]` starts with the first row of the "
         "table, `x + pe[:, 1 : x.size(1) + 1]` with the second. Some code does this on purpose: fairseq, BART and "
         "OPT reserve the first 2 rows for padding. Positions have to start where they started in training: in the "
-        "file, remove the extra rows at the start of the table, or add the missing ones. Or train again."
+        "file, remove the extra rows at the start of the table or add the missing ones, or train again."
     ),
     cause=BELOW + 4,
     finds=("positions-shifted",),

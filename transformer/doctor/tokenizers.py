@@ -174,9 +174,9 @@ def _tokenizers(patient: Patient) -> list[AnyTokenizer]:
     threshold=1.0,
     why=say("Each special id has its own meaning, so it has to belong to a special piece with that meaning."),
     meaning=say(
-        "With a wrong end id, outputs never end or end at once. With a wrong padding id, real tokens are hidden "
-        "from attention. With a wrong start id, the decoder starts from a piece that it never started from in "
-        "training."
+        "With a wrong end id, outputs never end or end immediately. With a wrong padding id, real tokens are "
+        "hidden from attention. With a wrong start id, the decoder starts from a piece that it never started from "
+        "in training."
     ),
     causes=say(
         "The tokenizer is not the one used in training, the ids were typed by hand, or special pieces were added "
@@ -277,8 +277,8 @@ def _bare(text: str) -> str:
     threshold=MANY_UNKNOWN,
     why=say(
         "If the texts are in the tokenizer's language, at most a few percent of their pieces are unknown, for "
-        "example in names and rare symbols. For the shipped checkpoints, it is less than 1 % on texts that they "
-        "were not trained on."
+        "example in names and rare symbols. With the shipped checkpoints, less than 1 % are unknown in texts that "
+        "they were not trained on."
     ),
     meaning=say(
         "The model reads the same unknown piece for all these parts of the texts, so it cannot distinguish them."

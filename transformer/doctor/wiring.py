@@ -120,8 +120,8 @@ _BY_ONE: Final = say(
     threshold=0,
     why=say("The softmax gives every open key some weight, unless the weight is too small to represent."),
     meaning=say(
-        "The mask closes the diagonal of decoder self-attention: a token knows itself only through the residual "
-        "stream, and the first token cannot attend to anything."
+        "The mask closes the diagonal of decoder self-attention: no token can attend to itself, so its own vector "
+        "is passed on only by the residual stream. The first token cannot attend to anything."
     ),
     causes=say(
         "The causal mask is shifted by one and therefore too strict: `tril(diagonal=-1)` instead of `tril()`, or "
@@ -191,7 +191,7 @@ of_padding = partial(
     causes=say(
         "The padding mask does not reach every attention sub-layer (cross-attention needs the source's padding "
         "mask), uses the opposite convention (True means “may not attend”, as in `nn.MultiheadAttention`), or "
-        "closes queries instead of keys. Or `pad_id` differs from the tokenizer's. Compare your mask with the one "
+        "closes queries instead of keys; or `pad_id` differs from the tokenizer's. Compare your mask with the one "
         "on the Masks page."
     ),
 )
@@ -201,7 +201,7 @@ of_padding = partial(
 def padding_source(patient: Patient) -> Measured:
     """Pads on the left, on the right and inside the source: what they hold must not be seen."""
     if not patient.anatomy.reads:
-        raise NotTested("This model has no encoder, so it has no source apart from what the decoder reads.")
+        raise NotTested("This model has no encoder, so there is no separate source that could be padded.")
     return _padding(patient, "encoder")
 
 
@@ -308,13 +308,13 @@ def batch(patient: Patient) -> Measured:
     threshold=AGREES,
     why=WHY,
     meaning=say(
-        "Decoding with a cache of keys and values gives different results from reading the whole target at once, "
-        "as in training."
+        "Decoding with a cache of keys and values gives different results from reading the whole target in one "
+        "pass, as in training."
     ),
     causes=say(
-        "When the target is read at once, a token sees later tokens (see the test “No token sees a later one”). Or "
-        "positions start over at each call with a cache, or keys are cached before they are rotated by their "
-        "positions. Until this is fixed, decode without a cache."
+        "When the whole target is read in one pass, a token sees later tokens (see the test “No token sees a later "
+        "one”); positions start over at each call with a cache; or keys are cached before they are rotated by "
+        "their positions. Until this is fixed, decode without a cache."
     ),
     cause=BELOW,
     finds=(
@@ -344,7 +344,7 @@ def cache(patient: Patient) -> Measured:
         patient,
         patient.rows,
         far,
-        well=say("The model computes the same results token by token with a cache as with all tokens at once."),
+        well=say("The model computes the same results token by token with a cache as with all tokens in one pass."),
         said=lambda most: say(
             "When the target is read token by token with a cache, logits change by {most:.3g} of their standard "
             "deviation.",

@@ -150,7 +150,7 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     for one in patterns:
         if not any(name == one.strip() or fnmatchcase(name, one.strip()) for name in gone):
             raise CheckpointError(
-                "{label}: {field}: {found} is not one of the tensors left over: {names}.",
+                "{label}: {field}: {found} is not among the tensors whose purpose is unknown: {names}.",
                 label=weights.label,
                 field=IGNORED,
                 found=shown(one),

@@ -159,7 +159,7 @@ def _problem(base: Scorable, fitting: Samples) -> Sentence | None:
             "No answer could be tried: the tokenizer has none of the mask pieces {names}, so no piece can be hidden.",
             names=names,
         )
-    return None if len(fitting) else say("No answer could be tried: no text fits into the model.")
+    return None if len(fitting) else say("No answer could be tried: no text is short enough for the model.")
 
 
 def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:

@@ -258,8 +258,10 @@ def _refusals(found: str) -> dict[str, Sentence]:
             "each tensor only once.",
             most=shown(found).strip("'"),
         ),
-        "memory": say("needs more memory to open than a file of its size is allowed. {remedy}", remedy=SAVE_AGAIN),
-        "time": say("takes longer to open than a file of its size is allowed. {remedy}", remedy=SAVE_AGAIN),
+        "memory": say(
+            "needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN
+        ),
+        "time": say("takes longer to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN),
         "crashed": say(
             "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
             "download it again."

@@ -57,7 +57,7 @@ FLATTENED = Reshape(  # positions [1, L, D] or [L, 1, D] -> [L, D]
 )
 
 FLATTENED_FOR_BOTH = Reshape(
-    lambda tensor, _: (_flat(tensor),) * 2, say("axis of length 1 removed, then used for both sides")
+    lambda tensor, _: (_flat(tensor),) * 2, say("used for both sides, without the axis of length 1")
 )
 
 FOR_BOTH = Reshape(lambda tensor, _: (tensor,) * 2, say("used for both sides"))

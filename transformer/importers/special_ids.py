@@ -95,7 +95,7 @@ def _around(
     start = ids["bos_id"]
     if reads and writes and "bos_id" not in asked:
         if start is None:
-            yield Field("decoder_start_id", "asked", None, say("There is no bos_id for outputs to begin with."))
+            yield Field("decoder_start_id", "asked", None, say("There is no bos_id that an output could begin with."))
         else:
             yield Field("decoder_start_id", "inferred", start, say("Outputs usually begin with bos_id."))
     elif "eos_id" not in asked and not (reads and writes):
@@ -103,7 +103,7 @@ def _around(
         yield Field("decoder_start_id", "inferred", ids["eos_id"], why)
     wrapping = tokenizers.source.wrapping
     if wrapping.before or wrapping.after:
-        why = say("The tokenizer itself does this.")
+        why = say("The tokenizer determines this.")
         before, after = wrapping.before, wrapping.after if reads else ()
         starts, ends = before[:1] == (start,), after[:1] == (ids["eos_id"],)
         yield Field("prepend_source_bos", "read", starts, why)

@@ -179,7 +179,7 @@ class GivenMaps:
             if one.kind == kind:
                 return one
         raise QueryError(
-            "these maps do not include the kind of attention {kind}; they include only {kinds}.",
+            "there is no {kind} attention in these maps, only these kinds: {kinds}.",
             kind=repr(kind),
             kinds=", ".join(self.kinds),
         )

@@ -95,7 +95,9 @@ class Layers:
             )
         if self.norm_kind == "deviation" and d_model == 1:
             raise ConfigError(
-                "norm_kind", "a single number has no unbiased standard deviation; choose layer, or a larger d_model."
+                "norm_kind",
+                "with d_model = 1 there is no unbiased standard deviation; set norm_kind to layer, or choose a "
+                "larger d_model.",
             )
         if self.parallel_residual and self.norm != "pre":
             raise ConfigError(

@@ -37,9 +37,9 @@ KINDS: Final[Mapping[PositionKind, Placing]] = {
         adds="turn",
         in_attention=say("Rotary positions rotate queries and keys."),
         of=lambda config: say(
-            "This model has no table of positions. It has rotary positions: every self-attention rotates its "
-            "queries and keys by angles that grow with the position. In each head, {n} of the {d_head} dimensions "
-            "rotate, in pairs.",
+            "This model has no table of positions. It has rotary positions: every self-attention sub-layer rotates "
+            "its queries and keys by angles that grow with the position. In each head, {n} of the {d_head} "
+            "dimensions rotate, in pairs.",
             n=config.rotary.width(config.d_head),
             d_head=config.d_head,
         ),
@@ -50,9 +50,9 @@ KINDS: Final[Mapping[PositionKind, Placing]] = {
         in_attention=say("Relative positions add a learned bias to the scores."),
         in_score=say("Relative positions add a number that this head has learned for this distance."),
         of=lambda config: say(
-            "This model has no table of positions. It has relative positions: every self-attention adds a learned "
-            "number to each score. The number depends on the head and on the distance between query and key. The "
-            "model distinguishes {n} distances; all distances of {most} tokens or more count as one.",
+            "This model has no table of positions. It has relative positions: every self-attention sub-layer adds "
+            "a learned number to each score. The number depends on the head and on the distance between query and "
+            "key. The model distinguishes {n} distances; all distances of {most} tokens or more count as one.",
             n=config.relative_buckets,
             most=config.relative_distance,
         ),
@@ -62,8 +62,8 @@ KINDS: Final[Mapping[PositionKind, Placing]] = {
         in_attention=say("ALiBi lowers each score in proportion to the distance; each head has its own slope."),
         in_score=say("ALiBi adds a penalty: the greater the distance, the lower the score."),
         of=lambda config: say(
-            "This model has no table of positions. It has ALiBi: every self-attention lowers each score by the "
-            "distance between query and key, times a slope. Each head has its own slope."
+            "This model has no table of positions. It has ALiBi: every self-attention sub-layer lowers each score "
+            "by the distance between query and key, times a slope. Each head has its own slope."
         ),
     ),
     "none": Placing(),

@@ -44,7 +44,7 @@ def each_layer(
     for layer in wanted:
         if not 0 <= layer < len(trace.maps(kind)):
             raise QueryError(
-                "the kind of attention {kind} has no layer {layer}; its layers are numbered 0 to {last}.",
+                "{kind} attention has no layer {layer}; its layers are numbered 0 to {last}.",
                 layer=layer,
                 kind=repr(kind),
                 last=len(trace.maps(kind)) - 1,

@@ -95,8 +95,8 @@ class Query:
         if len(self.forced) > self.max_new:
             raise QueryError(
                 say_n(
-                    "{n:,} forced piece does not fit into an output with a length limit of {most}.",
-                    "{n:,} forced pieces do not fit into an output with a length limit of {most}.",
+                    "{n:,} piece is forced, but the output may have at most {most}.",
+                    "{n:,} pieces are forced, but the output may have at most {most}.",
                     len(self.forced),
                     most=self.max_new,
                 )

@@ -213,8 +213,7 @@ def _pausing(rounds: Iterable[_Round], pause: Pause) -> Iterator[_Round]:
 def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> Output:
     if query.hypothesis >= len(hypotheses):
         raise QueryError(
-            "result {result} was requested, but the last result that beam search found is result {found}. Choose a "
-            "lower number.",
+            "result {result} was requested, but beam search found only {found}. Choose a lower number.",
             result=query.hypothesis + 1,
             found=len(hypotheses),
         )

@@ -79,8 +79,8 @@ def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Giv
     ids = (*source.ids[n_before:], *end)
     if not ids:
         raise QueryError(
-            "This text has only one piece, and no earlier piece from which it could be predicted. Type more, or "
-            "give a reference."
+            "This text is a single piece, and nothing comes before it to predict it from. Type more, or give a "
+            "reference."
         )
     if len(source.ids) + len(end) - 1 > config.max_len:
         raise QueryError("This text leaves no room for its end mark; shorten it.")

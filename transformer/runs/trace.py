@@ -303,7 +303,7 @@ class Trace(Arrays):
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
         raise QueryError(
-            "this run has no kind of attention named {kind}; its model has {kinds}.",
+            "this run has no {kind} attention, only these kinds: {kinds}.",
             kind=repr(kind),
             kinds=", ".join(arrays),
         )

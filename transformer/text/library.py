@@ -164,7 +164,7 @@ class LibraryProcess:
                 "its ids go up to {last:,}, but it may have at most {most:,} pieces.", last=found["last"], most=most
             )
         raise TokenizerError(
-            "its pieces have {n:,} bytes in all; the limit is {most:,} bytes. Use a different tokenizer.",
+            "its pieces take up {n:,} bytes in all; the limit is {most:,} bytes. Use a different tokenizer.",
             n=found["bytes"],
             most=self._limits.bytes,
         )

@@ -249,8 +249,8 @@ def _are_ids(value: object) -> bool:
 
 
 _CHECKS: dict[Any, tuple[Callable[[object], bool], Sentence]] = {
-    int: (_is_count, say("a number of pieces")),
-    int | None: (lambda value: value is None or _is_count(value), say("a number of pieces")),
+    int: (_is_count, say("a valid number of pieces")),
+    int | None: (lambda value: value is None or _is_count(value), say("a valid number of pieces")),
     str | None: (_is_code, say("a language code")),
     bool: (lambda value: type(value) is bool, say("true or false")),
     bool | None: (lambda value: value is None or type(value) is bool, say("true, false or null")),

@@ -63,7 +63,7 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float, argume
         ) from None
     except OSError as error:
         raise TokenizerError(
-            "a test read of the file could not be started: {reason} ({program}).",
+            "{program} could not be started to test the file: {reason}.",
             reason=error.strerror,
             program=shown(sys.executable),
         ) from None

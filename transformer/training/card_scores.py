@@ -52,8 +52,8 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     if len(content) > MAX_BYTES:
         raise DataError(
             say_n(
-                "{model}/{card}: would have {n:,} byte; the limit is {most:,}.",
-                "{model}/{card}: would have {n:,} bytes; the limit is {most:,}.",
+                "{model}/{card}: would be {n:,} byte long; the limit is {most:,}.",
+                "{model}/{card}: would be {n:,} bytes long; the limit is {most:,}.",
                 len(content),
                 model=checkpoint.name,
                 card=CARD,

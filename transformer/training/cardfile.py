@@ -23,7 +23,7 @@ def read_card(path: Path | None) -> dict[str, object]:
     except OSError as error:
         raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
     if len(content) > MOST_CARD:
-        raise DataError("{file}: has more than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
+        raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
     _, problems = card.read_card(content)
     if problems:
         raise DataError(

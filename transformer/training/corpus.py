@@ -81,7 +81,7 @@ def _texts(path: Path) -> Iterator[str]:
                 )
             if len(raw) > MAX_LINE_BYTES:
                 raise DataError(
-                    "{name}, line {number:,}: has more than {most:,} bytes; is this a text file with one sentence "
+                    "{name}, line {number:,}: is longer than {most:,} bytes; is this a text file with one sentence "
                     "per line?",
                     name=name,
                     number=number,

@@ -65,11 +65,11 @@ def _row(values: object, number: int) -> Row:
         raise ClauseError("row {n} is {found}; expected a row of training.csv", n=number, found=shown(values))
     for name, value in values.items():
         if not (_is_count(value) if names[name] is int else type(value) in (int, float)):
-            raise ClauseError("row {n} has {name} = {found}", n=number, name=name, found=shown(value))
+            raise ClauseError("row {n} has an invalid {name}: {found}", n=number, name=name, found=shown(value))
     row = Row(**values)
     # A loss may be NaN, where a training went wrong; time and place may not.
     if row.epoch != number or not 0 <= row.seconds < math.inf:
-        raise ClauseError("row {n} is for epoch {epoch}", n=number, epoch=shown(row.epoch))
+        raise ClauseError("row {n} has an invalid epoch or time (epoch {epoch})", n=number, epoch=shown(row.epoch))
     return row
 
 
@@ -81,7 +81,7 @@ def read_turn(found: object) -> Turn | None:
         step, seconds = found
         if _is_count(step) and isinstance(seconds, float) and 0 <= seconds < math.inf:
             return step, seconds
-    raise ClauseError("the turning point of its learning rate is {found}", found=shown(found))
+    raise ClauseError("the turning point of its learning rate is invalid: {found}", found=shown(found))
 
 
 def read_cut(found: object) -> Cut | None:
@@ -93,7 +93,7 @@ def read_cut(found: object) -> Cut | None:
         states = [s for s in chance if isinstance(s, Tensor) and s.dtype == torch.uint8]
         if _is_count(steps) and steps and isinstance(loss, float) and states and len(states) == len(chance):
             return Cut(steps, loss, tuple(states))
-    raise ClauseError("its position in the last epoch is {found}", found=shown(found))
+    raise ClauseError("its position in the last epoch is invalid: {found}", found=shown(found))
 
 
 def _is_count(value: object) -> TypeGuard[int]:

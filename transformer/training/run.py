@@ -113,7 +113,7 @@ def _train(job: Job) -> list[Row]:
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
             raise DataError(
-                "{file}: no pair fits into {most} tokens per side; raise --max-len.",
+                "{file}: every pair has more than {most} tokens on at least one side; raise --max-len.",
                 file=str(path),
                 most=config.max_len,
             )
@@ -126,7 +126,8 @@ def _train(job: Job) -> list[Row]:
         drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
         if not drawn:
             raise DataError(
-                "{file}: with the splits that were sampled, no pair fits into {most} tokens; raise --max-len.",
+                "{file}: with the sampled splits, every pair has more than {most} tokens on at least one side; "
+                "raise --max-len.",
                 file=str(job.train),
                 most=config.max_len,
             )
@@ -251,7 +252,9 @@ def _stored_vocabularies(state: Mapping[str, object], job: Job) -> tuple[bytes, 
             sentencepiece_check.check(model)
         except TokenizerError as error:
             raise DataError(
-                "{out}: a vocabulary in its training state {problem}", out=job.out.name, problem=error.sentence
+                "{out}: a vocabulary in its training state is invalid: {problem}",
+                out=job.out.name,
+                problem=error.sentence,
             ) from None
     return found
 

@@ -108,7 +108,7 @@ def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, 
     """
     found = state.get("tokenizers")
     if not isinstance(found, list) or len(found) != count:
-        raise ClauseError("its vocabularies are {found}", found=shown(found))
+        raise ClauseError("its vocabularies are invalid: {found}", found=shown(found))
     return tuple(map(_bytes, found))
 
 

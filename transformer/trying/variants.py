@@ -71,7 +71,7 @@ def with_answers(config: ModelConfig, answers: Answers) -> ModelConfig:
         if changes["bos_id"] is not None:
             changes["decoder_start_id"] = changes["bos_id"]
         elif config.n_encoder_layers:
-            raise ConfigError("bos_id", "found null, but the decoder starts with this id; enter an id.")
+            raise ConfigError("bos_id", "found null, but the decoder needs this id to start; enter an id.")
     return replace(config, **changes)
 
 

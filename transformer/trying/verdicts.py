@@ -80,10 +80,15 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
         return _of_what_it_writes(losses, texts)
     loss = _number(best.mean)
     if pairs and best.mean > POOR * guessing:
-        return say("None of the choices fits well. The best, {best}, has a loss of {loss} on {texts}; pure "
-                   "guessing would have {guessing}. Something else may be wrong: the tokenizer, the ids, the marks "
-                   "around the source or the output, or the order of source and target.", best=first, loss=loss,
-                   texts=texts, guessing=_number(guessing))  # fmt: skip
+        return say(
+            "None of the choices fits well. The best, {best}, has a loss of {loss} on {texts}; random guessing "
+            "would have a loss of {guessing}. Something else may be wrong: the tokenizer, the ids, the marks "
+            "around the source or the output, or the order of source and target.",
+            best=first,
+            loss=loss,
+            texts=texts,
+            guessing=_number(guessing),
+        )
     if not others:
         return say("{best} fits (loss {loss} on {texts}).", best=first, loss=loss, texts=texts)
     second, figure = others[0][0], _number(others[0][1].mean)
@@ -123,8 +128,8 @@ def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> S
     if close:
         return say(
             "With {best}, the pieces that the model writes for {texts} have a mean probability of {share}, not "
-            "clearly more than with {values} (next best {next}). Pairs of source and target would decide more "
-            "reliably.",
+            "clearly more than with {values} (next best {next}). A comparison on pairs of source and target is "
+            "more reliable.",
             best=first, texts=texts, share=share, values=close, next=figure,
         )  # fmt: skip
     return say(

@@ -69,13 +69,13 @@ _ALIKE: dict[Name, Words] = {
         say("Previous"),
         say("share of attention on the previous token"),
         "share",
-        say("Mean weight on the previous token, k = q − 1. The first row has no previous token and is left out."),
+        say("Mean weight on the previous token. The first row has no previous token and is left out."),
     ),
     "next": Words(
         say("Next"),
         say("share of attention on the next token"),
         "share",
-        say("Mean weight on the next token, k = q + 1. The last row has no next token and is left out."),
+        say("Mean weight on the next token. The last row has no next token and is left out."),
     ),
     "end": Words(
         say("End mark"),
@@ -88,8 +88,8 @@ _ALIKE: dict[Name, Words] = {
         say("share of attention on the diagonal"),
         "share",
         say(
-            "Mean weight on the source piece at the same relative position as the row: the piece nearest to q · (K "
-            "− 1) / (Q − 1). There are Q rows and K keys; both are numbered from 0."
+            "Mean weight on the source piece that is as far through the source as the row is through the output. "
+            "For row i of Q, this is key i · (K − 1) / (Q − 1) of K, rounded; rows and keys are numbered from 0."
         ),
     ),
     "norm_share": Words(
@@ -97,9 +97,8 @@ _ALIKE: dict[Name, Words] = {
         say("share of the output norm"),
         "share",
         say(
-            "This head's share of what the layer's attention writes, by norm: ‖head · W_O‖ divided by the sum of "
-            "these norms over the layer's heads, averaged over the rows. Norms cannot show when heads cancel each "
-            "other out."
+            "The norm of this head's output, ‖head · W_O‖, divided by the sum of these norms over the layer's "
+            "heads, averaged over the rows. Norms do not show whether heads cancel each other out."
         ),
     ),
 }
@@ -118,8 +117,8 @@ def words(kind: Kind, parts: Anatomy | None) -> dict[Name, Words]:
     """How the measures of a kind of attention are spoken of; `parts` are the model's, None for given maps."""
     attention = EVERY_PART.attention(kind)
     crosses, of_output = attention.keys_from != attention.stack, attention.keys_from == "decoder"
-    on_itself = say("Mean weight that a token puts on itself, k = q.")
-    on_what_it_reads = say("Mean weight that a row puts on the token it reads, k = q.")
+    on_itself = say("Mean weight that a token puts on itself.")
+    on_what_it_reads = say("Mean weight that a row puts on the token it reads.")
     on_self = on_what_it_reads if of_output and parts else on_itself
     return _ALIKE | {
         "distance": _distance_words(crosses=crosses),
@@ -132,19 +131,19 @@ def _distance_words(*, crosses: bool) -> Words:
     if crosses:
         return Words(
             say("Distance"),
-            say("distance from the same relative position"),
+            say("distance from the diagonal"),
             "length",
             say(
-                "Weighted distance Σₖ wₖ |q / (Q − 1) − k / (K − 1)|, averaged over the rows. There are Q rows and "
-                "K keys, numbered from 0; because the two sides have different lengths, their positions are scaled "
-                "to run from 0 (first) to 1 (last)."
+                "Weighted distance Σₖ wₖ |i / (Q − 1) − k / (K − 1)| from row i to the keys k, averaged over the "
+                "rows. There are Q rows and K keys, numbered from 0; because the two sides have different lengths, "
+                "both are scaled to run from 0 (first) to 1 (last)."
             ),
         )
     return Words(
         say("Distance"),
         say("mean distance"),
         "tokens",
-        say("Weighted distance Σₖ wₖ |q − k| in tokens, averaged over the rows."),
+        say("Weighted distance Σₖ wₖ |i − k| from row i to the keys k, in tokens, averaged over the rows."),
     )
 
 

@@ -43,7 +43,7 @@ OPEN_WIDTH = 118  # pixels
 _LEAST_COLUMN = 74
 MOST_WITHOUT_SCROLLING = 24  # heads
 A_WEIGHT_IS_NO_CAUSE = say(
-    "These numbers show where a head puts its weights and how much it writes, for this sentence only; another "
+    "These numbers show where a head puts its weights and how large its output is, for this sentence only; another "
     "sentence can give different numbers. They do not show what the head is for: a weight is not a cause. Only "
     "removing the head shows how much the output depends on it."
 )

@@ -34,7 +34,7 @@ from words import joined, say
 
 OTHERWISE: Name = "entropy_share"
 NOT_CHOSEN = say(
-    "You have not chosen a head yet. This one is shown because its value is furthest from the mean of all heads."
+    "You have not chosen a head yet. This one is shown because its measure is furthest from the mean of all heads."
 )
 
 
@@ -189,7 +189,7 @@ def one_head(found: Heads) -> Plot:
         *[NOT_CHOSEN] * (view.layer is None or view.head is None),
         HOW_TO_READ_ROWS,
         say(
-            "This head's mean is {mean:.2f}, higher than in {lower} of the other {others} heads.",
+            "The mean over this head's rows is {mean:.2f}, higher than in {lower} of the other {others} heads.",
             mean=means[chosen],
             lower=int((means < means[chosen]).sum()),
             others=means.size - 1,

@@ -56,8 +56,8 @@ HOW_TO_READ_MEAN: Final = say(
     "to 1. The stronger a cell's colour, the more of that key's values the query receives."
 )
 HOW_TO_READ_MAX: Final = say(
-    "Each cell shows the largest weight, softmax(q·k / √d_head), that any head gives to the key of its column in "
-    "the query's row."
+    "Each cell shows the largest weight, softmax(q·k / √d_head), that the row's query gives to the column's key in "
+    "any head."
 )
 HOW_TO_READ_OTHER_SUMS: Final = say(
     "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."

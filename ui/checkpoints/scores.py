@@ -18,8 +18,8 @@ Record = Mapping[str, Any]
 NONE: Final = "–"
 HOW_TO_READ = say(
     "BLEU and chrF (0 to 100, higher is better) compare each output with one reference translation. Scores on "
-    "different files cannot be compared. The epoch to keep was chosen by its score on a dev file, so this score is "
-    "slightly too high."
+    "different files cannot be compared. The epoch to keep was chosen by its score on a dev file, so its score on "
+    "that file is slightly too high."
 )
 TOO_SHORT = say(
     "“{mark}” in the BLEU column means that the outputs have fewer than four words, so BLEU cannot be computed.",
@@ -27,9 +27,9 @@ TOO_SHORT = say(
 )
 HOW_TO_READ_ALIGNMENTS = say(
     "The alignment error rate (AER) measures how much the word links derived from cross-attention differ from "
-    "links drawn by people; 0 % is perfect. “AER without a model” is the rate for links between words at the same "
-    "relative position in the two sentences. “Row” is the decoder row that represents a word: the row that "
-    "predicts the word or the row that reads it."
+    "links drawn by people; 0 % is perfect. “AER without a model” is the rate when each target word is linked to "
+    "the source word that is equally far through its sentence. “Row” is the decoder row that represents a word: "
+    "the row that predicts the word or the row that reads it."
 )
 _COLUMNS = {
     "file": say("File"),

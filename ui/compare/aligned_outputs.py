@@ -64,10 +64,12 @@ def verdict(pair: Pair[Seen]) -> str:
     if first == n:
         if n == left.n_steps:
             return say(
-                "The left output ends after {n} pieces. The right one starts with the same pieces and continues.", n=n
+                "The output on the left ends after {n} pieces. The one on the right starts with the same pieces "
+                "and continues.",
+                n=n,
             )
         return say(
-            "The right-hand output ends after {n} pieces. The left-hand one starts with the same pieces and "
+            "The output on the right ends after {n} pieces. The one on the left starts with the same pieces and "
             "continues.",
             n=n,
         )

@@ -86,7 +86,7 @@ def _control_alone(checkpoint: Checkpoint) -> None:
             sentence(control, compact=True)
     with right:
         st.markdown(CHANGED)
-        st.caption(say("The changed run could not be made; the message above gives the reason."))
+        st.caption(say("The changed model could not be run; the message above gives the reason."))
 
 
 def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:

@@ -182,7 +182,7 @@ def moved(left: SeenMap, right: SeenMap) -> str:
     if abs(change[row, column]) < ROUNDING:
         return say("The two maps are equal apart from rounding: no weight differs by more than {most:.1g}.",
                    most=float(abs(change[row, column])))  # fmt: skip
-    return say("On average, {share:.3f} of a row's weight is on different keys in the right map. The largest "
+    return say("On average, {share:.3f} of a row's weight is on different keys in the map on the right. The largest "
                "change is in row {row} ({query}), column {column} ({key}): from {before:.3f} to {after:.3f}.",
                share=float(np.abs(change).sum(axis=1).mean() / 2), row=int(row) + 1, query=left.sides.queries[row],
                column=int(column) + 1, key=left.sides.keys[column], before=float(left.weights[row, column]),

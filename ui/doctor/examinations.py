@@ -142,7 +142,7 @@ def _run(test: Test, patient: Patient) -> Finding:
         return run_test(test, patient)
     except Exception:
         _LOG.exception("the test %s failed on %s", test.name, patient.checkpoint.name)
-        said = say("The test itself failed, so it has no result. The server's log says why.")
+        said = say("The test itself failed, so it has no result. The reason is in the server's log.")
         return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
 
 

@@ -403,7 +403,7 @@ def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> 
     words = session.view(MAIN).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
-        st.info(say("No tensor that both checkpoints have matches. Type fewer words."), icon=":material/info:")
+        st.info(say("No matching tensor is in both checkpoints. Type fewer words."), icon=":material/info:")
         return
     numbers = pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
     columns = ["shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]

@@ -78,9 +78,7 @@ def _texts(scene: Forced, take: partial[None]) -> None:
     show(forcing_pictures.shift, scene, take=take)
     n, parted = len(scene.score), scene.score.parting
     if n > MOST:
-        st.caption(
-            say("Only the positions around the chosen one are shown; the other charts show all {n:,} positions.", n=n)
-        )
+        st.caption(say("Only the tokens around the chosen one are shown; the other charts show all {n:,}.", n=n))
     if parted is not None:
         st.markdown(joined(" ", told(scene, parted)))
         show(forcing_pictures.texts, scene, take=take)
@@ -290,7 +288,7 @@ def _entry(run: OpenRun) -> None:
         choices.switch(
             choices.field(run.slot, "ends"),
             say("Include the end mark"),
-            help=say("The loss then also counts the end mark after the text."),
+            help=say("When on, the loss also counts the end mark after the text."),
         )
 
 

@@ -250,7 +250,7 @@ def _class_room() -> None:
         help=say("The next piece stays hidden until someone guesses it."),
     )
     if covering.words():
-        st.caption(say("Some parts of the pages are covered because of the link that you opened."))
+        st.caption(say("The link that you opened covers some parts of the pages."))
         st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
 
 

@@ -305,8 +305,8 @@ def _attention_text(config: ModelConfig, *, within: bool) -> str:
     n, width, shared = config.n_heads, config.d_head, config.n_kv_heads
     if shared < n:
         if within:
-            return say("Self-attention {n} × {width}, {shared} K and V", n=n, width=width, shared=shared)
-        return say("Cross-attention {n} × {width}, {shared} K and V", n=n, width=width, shared=shared)
+            return say("Self-attention {n} × {width}, KV heads: {shared}", n=n, width=width, shared=shared)
+        return say("Cross-attention {n} × {width}, KV heads: {shared}", n=n, width=width, shared=shared)
     if within:
         return say("Self-attention {n} × {width}", n=n, width=width)
     return say("Cross-attention {n} × {width}", n=n, width=width)

@@ -99,7 +99,7 @@ def _positions(config: ModelConfig) -> str:
     if config.placing.adds == "nothing":
         return say("No positional encoding.")
     if config.positions == "sinusoidal":
-        return say("Positions: {formula}, computed by a formula.", formula=FORMULAS[config.sinusoid_layout])
+        return say("Positions: {formula}, computed from a formula.", formula=FORMULAS[config.sinusoid_layout])
     if has_one_stack(config):
         return say("Positions: a learned table.")
     return say("Positions: a learned table on each side.")
@@ -252,7 +252,7 @@ def not_drawn(config: ModelConfig) -> list[str]:
     said = list[str]()
     if config.norm == "both":
         said.append(
-            say("The diagram leaves out the norm on each sub-layer's output, which comes before the residual sum.")
+            say("The diagram leaves out the norm that is applied to each sub-layer's output before the residual sum.")
         )
     if config.parallel_residual:
         said.append(

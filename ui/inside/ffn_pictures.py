@@ -112,7 +112,7 @@ FFN = INSIDE.part("ffn", say("Feed-forward"), open_layer)
 def shares(o: OpenLayer) -> Plot:
     """The shares of silent neurons by layer and token; a click means both."""
     n, stack = len(o.pieces), STACK_NAMES[o.stack]
-    counted = say("share of values within {near:g} of 0", near=neurons.NEAR_ZERO)
+    counted = say("share of activations within {near:g} of 0", near=neurons.NEAR_ZERO)
     if o.kind == "relu":
         counted = say("share of zeros")
     spec = charts.silent_shares_spec(
@@ -124,7 +124,7 @@ def shares(o: OpenLayer) -> Plot:
         value_name=counted,
         colour=o.side,
     )
-    alt = say("For each layer of the {stack} and each of {n} tokens, the {share} among the activations.",
+    alt = say("The {share}, for each layer of the {stack} and each of {n} tokens.",
               share=counted, stack=stack, n=n)  # fmt: skip
 
     def clicked(click: Click) -> tuple[int, int] | None:
@@ -139,11 +139,15 @@ def _silent(o: OpenLayer) -> str:
     """How many of the neurons are silent, over all tokens and at the chosen one."""
     whole, here = float(o.shares[o.layer].mean()), float(o.shares[o.layer, o.token])
     if o.kind == "relu":
-        return say("Over these tokens, {whole:.1%} of the activations are exactly 0; at {token}, {here:.1%} are.",
-                   whole=whole, here=here, token=o.whose)  # fmt: skip
+        return say(
+            "Over these tokens, {whole:.1%} of this layer's activations are exactly 0; at {token}, {here:.1%} are.",
+            whole=whole,
+            here=here,
+            token=o.whose,
+        )
     said = [
-        say("Over these tokens, {whole:.1%} of the activations are within {near:g} of 0; at {token}, {here:.1%} "
-            "are.", whole=whole, here=here, token=o.whose, near=neurons.NEAR_ZERO),
+        say("Over these tokens, {whole:.1%} of this layer's activations are within {near:g} of 0; at {token}, "
+            "{here:.1%} are.", whole=whole, here=here, token=o.whose, near=neurons.NEAR_ZERO),
         say("{function} is hardly ever exactly 0, so activations near 0 are counted instead.", function=o.function),
     ]  # fmt: skip
     return joined(" ", said)

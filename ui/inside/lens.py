@@ -77,8 +77,8 @@ def what_it_is(checkpoint: Checkpoint) -> str:
     said = [
         how,
         say(
-            "The output layer, with any norm before it, was trained only on the last layer, so an earlier depth "
-            "may contain more information than the lens shows."
+            "The output layer and any norm before it were trained only on the last layer, so an earlier depth may "
+            "contain more information than the lens shows."
         ),
     ]
     if config.tie_output:
@@ -100,7 +100,7 @@ def _summary(found: Paths, names: list[str], n_steps: int) -> str:
     said += [say("{count} never", count=never)] if never else []
     counts = joined(", ", said)
     return say(
-        "These {n} steps by the depth from which their piece stays the top candidate: {counts}.",
+        "Depth from which each step's piece stays the top candidate, for these {n} steps: {counts}.",
         n=n_steps,
         counts=counts,
     )

@@ -86,8 +86,8 @@ def table(o: OpenLens) -> Plot | None:
         chosen=ids == trace.tgt_ids[step],
         title=say("Step {step}: what each depth would write after {piece}", step=step + 1, piece=reads),
     )
-    alt = say("The {n} most probable pieces after each of {n_depths} depths at step {step}; the piece in the "
-              "output is {piece}.", n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
+    alt = say("The {n} most probable pieces at each of {n_depths} depths at step {step}; the piece in the output is "
+              "{piece}.", n=n, n_depths=n_depths, step=step + 1, piece=trace.tgt_pieces[step])  # fmt: skip
     return Plot(spec=spec, alt=alt, fit=True, said=Said(below=path_in_words(run, lens)))
 
 
@@ -163,6 +163,6 @@ def lens_map(o: OpenLens) -> Plot | None:
         title=say("{measure} of each step's output piece, by depth", measure=measure),
         measure=o.run.view.lens_colour,
     )
-    alt = say("{measure} of each step's output piece after each of {n} depths.", measure=measure,
+    alt = say("{measure} of each step's output piece at each of {n} depths.", measure=measure,
               n=len(depths))  # fmt: skip
     return Plot(spec=spec, alt=alt, clicked=column_below(n_steps))

@@ -158,9 +158,9 @@ def where_it_overtakes(config: ModelConfig) -> str:
     if alone.linear == width * alone.quadratic:
         said += [
             say(
-                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else. It is "
-                "larger than the attention projections alone from n = {alone:,} on, just above 2·d_model = "
-                "{width:,}.",
+                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else together. "
+                "From n = {alone:,} on, just above 2·d_model = {width:,}, it is already larger than the attention "
+                "projections alone.",
                 n=every.n,
                 crossing=crossing,
                 alone=alone.n,
@@ -170,8 +170,8 @@ def where_it_overtakes(config: ModelConfig) -> str:
     else:  # heads that share keys and values have smaller projections
         said += [
             say(
-                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else. It is "
-                "larger than the attention projections alone from n = {alone:,} on.",
+                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else together. "
+                "From n = {alone:,} on, it is already larger than the attention projections alone.",
                 n=every.n,
                 crossing=crossing,
                 alone=alone.n,

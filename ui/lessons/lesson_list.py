@@ -33,8 +33,8 @@ def draw(checkpoint: Checkpoint | None) -> None:
             menu.ways([way])
             st.caption(
                 say(
-                    "{count} on attention, √d_head, positions and masks, with the terms you need. They are marked "
-                    "below.",
+                    "{count} on attention, √d_head, positions and masks, with the terms you need. The steps are "
+                    "marked below.",
                     count=say_n("{n} step", "{n} steps", len(path)),
                 ),
                 width="content",

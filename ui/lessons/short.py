@@ -79,7 +79,7 @@ def summary() -> None:
         st.markdown(joined("  \n", lines))
         st.markdown(
             say(
-                "You predicted {given} of {n} steps; {right} of them were right.",
+                "You predicted {given} of {n} steps, {right} of them correctly.",
                 given=len(given),
                 n=len(path),
                 right=sum(given),

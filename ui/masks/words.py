@@ -157,8 +157,8 @@ def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
         said.append(
             say(
                 "This model replaces the scores of closed keys with {fill:g}; wherever this page says −∞, read "
-                "this number instead. The weights are the model's own: closed keys get 0, unless a whole row is "
-                "closed.",
+                "this number instead. The weights are those that the model computed: closed keys get 0, unless a "
+                "whole row is closed.",
                 fill=config.mask_fill,
             )
         )
@@ -187,29 +187,27 @@ def without_mask(batch: Batch) -> str:
     """Where decoding passes no mask at all; "" without a decoder."""
     if not batch.parts.writes:
         return ""
-    whole = say("These are the masks for the pass in which the model reads the finished output all at once.")
+    whole = say("These are the masks used when the model reads the finished output in one pass.")
     return joined(" ", [whole, _while_it_writes(batch)])
 
 
 def _while_it_writes(batch: Batch) -> str:
     if not batch.parts.reads:
         return say(
-            "When the model generates with a key-value cache, it uses None instead of any mask that would close "
-            "nothing. After the prompt, self-attention gets no mask: each step has only one new query, and it may "
-            "see everything so far."
+            "When the model generates with a key-value cache, None replaces every mask that would close nothing. "
+            "After the prompt, self-attention gets no mask: each step has only one new query, and it may see "
+            "everything so far."
         )
     if batch.is_real("source").all():
         return say(
-            "When the model generates with a key-value cache, it uses None instead of any mask that would close "
-            "nothing. From the second piece on, decoder self-attention gets no mask: each step has only one new "
-            "query, and it may see everything so far. No source in this batch is padded, so cross-attention gets "
-            "None as well."
+            "When the model generates with a key-value cache, None replaces every mask that would close nothing. "
+            "From the second piece on, decoder self-attention gets no mask: each step has only one new query, and "
+            "it may see everything so far. No source in this batch is padded, so cross-attention gets None as well."
         )
     return say(
-        "When the model generates with a key-value cache, it uses None instead of any mask that would close "
-        "nothing. From the second piece on, decoder self-attention gets no mask: each step has only one new query, "
-        "and it may see everything so far. This batch has padded sources, so cross-attention gets its mask at "
-        "every step."
+        "When the model generates with a key-value cache, None replaces every mask that would close nothing. From "
+        "the second piece on, decoder self-attention gets no mask: each step has only one new query, and it may "
+        "see everything so far. This batch has padded sources, so cross-attention gets its mask at every step."
     )
 
 
@@ -234,8 +232,8 @@ def about_cell(
     query, key = cell
     if np.isnan(scores[key]):
         return say(
-            "Query {query} has no score for key {key}: with this change to the model, each query is computed only "
-            "from the pieces up to its own position, and key {key} comes later.",
+            "Query {query} has no score for key {key}: with this change to the model, a query is computed only "
+            "from the pieces up to its position, and key {key} comes later.",
             query=query + 1,
             key=key + 1,
         )
@@ -321,12 +319,12 @@ def no_pad_fits(batch: Batch, most: int) -> str:
     if not batch.parts.reads:
         return say(
             "There is no room for a pad: the model reads at most {most} pieces, and the prompt and output already "
-            "use them all. Let the model write fewer pieces.",
+            "have that many. Let the model write fewer pieces.",
             most=most,
         )
     return say(
-        "There is no room for a pad: the model reads at most {most} pieces, and this sentence already uses them "
-        "all. Choose a shorter sentence.",
+        "There is no room for a pad: the model reads at most {most} pieces, and this sentence already has that "
+        "many. Choose a shorter sentence.",
         most=most,
     )
 
@@ -380,12 +378,12 @@ def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bo
     side = say("source", about="side") if of_source else say("target", about="side")
     if most == 0 and logits:
         how_far = say(
-            "With {pads} added to the {side}, every logit stays exactly the same, to the last bit.",
+            "With {pads} added to the {side}, every logit stays the same to the last bit.",
             pads=pads,
             side=side,
         )
     elif most == 0:
-        how_far = say("With {pads} added, every vector stays exactly the same, to the last bit.", pads=pads)
+        how_far = say("With {pads} added, every vector stays the same to the last bit.", pads=pads)
     elif logits:
         how_far = say(
             "With {pads} added to the {side}, logits change by at most {amount}.",
@@ -397,7 +395,7 @@ def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bo
         how_far = say("With {pads} added, vectors change by at most {amount}.", pads=pads, amount=amount(most))
     said = [how_far]
     if most and held:
-        said.append(say("That is only rounding error: pads change nothing but the order of summation."))
+        said.append(say("That is only rounding error: pads change only the order of summation."))
     elif most:
         said.append(say("That is more than rounding error, so the model reads the pads."))
     return held, joined(" ", [*said, _without_padding_mask(moved, side=side, of_source=of_source)])

@@ -124,9 +124,9 @@ def _columns(scene: Owed) -> list[Column]:
     gradient, integrated = scene.gradient, scene.integrated
     n, step, view = len(pieces_of(run)), run.view.step, run.looking.view
     none = np.full(n, np.nan)
-    not_yet = say("not measured yet; you can start it below the table")
+    not_yet = say("not measured yet; start the measurement below the table")
     lost = none if hiding is None else -hiding.probability_change(step)[:n]
-    own_row = say("this piece cannot be hidden, because this step's row starts from it")
+    own_row = say("this piece cannot be hidden, because this step's prediction is computed from its vector")
     rolls = run.checkpoint.config.residual
     told: dict[str, tuple[np.ndarray, str, str, float]] = {
         "attention": (weighed.attention(view.layer, view.head), ".2f", "", 0.0),

@@ -164,7 +164,7 @@ def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentenc
     every = [np.abs(values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)
-    return say("{head}: {effect}. Ordered by the size of this effect, the head ranks {rank} among all {n} heads.",
+    return say("{head}: {effect}. By the size of this effect, the head has rank {rank} among all {n} heads.",
                head=name_of(run.view.kind, layer, head), effect=written(own, measure),
                rank=int((sizes > abs(own)).sum()) + 1, n=sizes.size)  # fmt: skip
 

@@ -155,7 +155,7 @@ def written(value: float, measure: Shown) -> Sentence:
             return say("a KL divergence of {value} nats", value=f"{value:.4f}")
         case "pieces":
             return say_n("{n} changed choice", "{n} changed choices", round(value))
-    return say("{value} of the vectors' length", value=f"{value:.3f}")
+    return say("{value} × the vectors' length", value=f"{value:.3f}")
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) ->
 _WHAT: Final[dict[Shown, tuple[Sentence, Sentence]]] = {
     "log_prob": (say("the log-probability of the output"), say("the log-probability of this step's piece")),
     "probability": (say("the mean probability of the pieces"), say("the probability of this step's piece")),
-    "kl": (say("the average step's distribution"), say("the distribution of this step")),
+    "kl": (say("the distribution of the next piece (mean over the steps)"), say("the distribution of this step")),
     "vectors": (say("the final vectors"), say("the final vectors")),
 }
 

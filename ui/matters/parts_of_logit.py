@@ -220,12 +220,12 @@ def _remainder(left: float, capped: float, size: float) -> str:
         return say("The remainder, {left:.1e}, is rounding error.", left=left)
     if capped and abs(left - capped) < small:
         return say(
-            "The remainder, {left:+.4f}, comes from the cap on the logits, because the effect of a cap cannot be "
-            "split among the parts.",
+            "The remainder, {left:+.4f}, is the effect of the cap on the logits, which cannot be split among the "
+            "parts.",
             left=left,
         )
     return say(
-        "The remainder is {left:+.4f}, because this run changes values in places that the chart does not show.",
+        "The remainder is {left:+.4f}, because this run is changed in places that the chart does not show.",
         left=left,
     )
 

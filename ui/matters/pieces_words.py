@@ -72,10 +72,10 @@ def how_to_read(run: Seen, weighed: Weighed) -> str:
     if weighed.kind == "decoder":
         lines.append(
             say("This model is decoder-only, so the pieces shown are everything that it had read by this step. The "
-                "last piece cannot be hidden, because this step's row starts from it.")
+                "last piece cannot be hidden, because this step's prediction is computed from its vector.")
         )  # fmt: skip
     if run.trace.query.interventions:
-        lines.append(say("Everything is measured in the changed run, so the changes above stay active."))
+        lines.append(say("All measurements are made in the changed run, with the changes above active."))
     return joined("\n", lines)
 
 
@@ -98,11 +98,11 @@ def completeness(found: Integrated, baseline: Baseline) -> str:
         return numbers
     if baseline == "zero":
         advice = say(
-            "With an error this large, the single numbers cannot be trusted. The mean embedding may be a better "
-            "baseline."
+            "With an error this large, the individual numbers cannot be trusted. The mean embedding may be a "
+            "better baseline."
         )
     else:
-        advice = say("With an error this large, the single numbers cannot be trusted.")
+        advice = say("With an error this large, the individual numbers cannot be trusted.")
     return joined(" ", [numbers, advice])
 
 

@@ -48,7 +48,7 @@ def how_to_bring_one() -> None:
     st.markdown(
         say(
             "Put the file or folder into one of the folders of checkpoints below, or start the app with `-- "
-            "{option} DIR`. Nothing outside these folders can be opened:",
+            "{option} DIR`. Only what is in these folders can be opened:",
             option=loading.OPTION,
         )
     )

@@ -28,15 +28,14 @@ from words import joined, say, say_n
 
 MOST_ON_CIRCLE = 128
 HOW_TO_READ_BIAS_CURVES = say(
-    "Each line shows the bias that one head adds to the score q·k of a query and a key at that distance. If the "
+    "Each line shows the bias that one head adds to the score q·k, by the distance between query and key. If the "
     "bias is lower by 1, the key's weight is divided by about 2.7 (the number e). To the left of 0, the key comes "
     "before the query."
 )
 HOW_TO_READ_EVEN = say(
-    "Each point shows the dot product q·k of a query and an identical key at that distance, assuming that all "
-    "pairs of dimensions have the same length. This is the mean of cos(d·wᵢ) over the pairs: 1 at distance 0, and "
-    "lower as the pairs get out of step. In a real head, queries and keys are long in some pairs and short in "
-    "others."
+    "Each point shows the dot product q·k of a query and an identical key at distance d, assuming that all pairs "
+    "of dimensions have the same length. This is the mean of cos(d·wᵢ) over the pairs: 1 at distance 0, and lower "
+    "as the pairs get out of step. In a real head, queries and keys are long in some pairs and short in others."
 )
 
 

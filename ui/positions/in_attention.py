@@ -115,7 +115,8 @@ def _about(shown: Shown, turning: Turning) -> Iterator[str]:
     yield from _scaling(shown, turning)
     if turning.size != 1:
         yield say(
-            "Queries and keys are each multiplied by {size:.4g}, so scores are multiplied by its square.",
+            "Queries and keys are each multiplied by {size:.4g}, so scores are multiplied by the square of this "
+            "number.",
             size=turning.size,
         )
 
@@ -155,7 +156,7 @@ def _pair(shown: Shown, turning: Turning) -> None:
     choices.menu(kept, say("Pair of dimensions"), names)
     show_beside(pictures.circle, pictures.product, shown)
     said = say("From one position to the next, this pair turns by wᵢ = {radians} rad = {degrees}°; over the {n:,} "
-               "positions that this model can read, it turns {turns:.4g} times.", radians=digits(speed),
+               "positions that this model can read, it makes {turns:.4g} full turns.", radians=digits(speed),
                degrees=digits(float(np.degrees(speed))), n=shown.config.max_len,
                turns=(shown.config.max_len - 1) * speed / (2 * np.pi))  # fmt: skip
     st.markdown(drawing.plain(said))
@@ -170,5 +171,5 @@ def _distance(shown: Shown, turning: Turning) -> None:
     said = say("Only the distance matters: if a query and a key stay {apart} tokens apart and move together "
                "through {n} positions, their dot product changes by at most {error}, which is the rounding error "
                "of 32-bit numbers.", apart=apart, n=max(1, n - apart), error=digits(error))  # fmt: skip
-    more = say("The “Sentence” part shows the same for a query and a key from your text.")
+    more = say("The “Sentence” part draws such a curve for a query and a key from your text.")
     st.markdown(drawing.plain(joined(" ", [said, more])))

@@ -59,8 +59,8 @@ def about_layout(config: ModelConfig) -> str:
         )
         return joined(" ", [halves, slow])
     fairseq = say(
-        "This model's wavelengths differ slightly from the formula's (fairseq's shortest is 2π and its longest "
-        "10000 · 2π), and the first row of its table belongs to p = {first}.",
+        "This model's wavelengths differ slightly from the formula's (as in fairseq, the shortest is 2π and the "
+        "longest 10000 · 2π), and the first row of its table belongs to position p = {first}.",
         first=config.fill_id + 1,
     )
     return joined(" ", [halves, fairseq])

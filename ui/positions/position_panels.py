@@ -123,15 +123,15 @@ def _what_resembles(table: Table) -> str:
     by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))
     said = [
         say(
-            "For all pairs of positions at the same distance, {name} differs by at most {most}: what matters is "
-            "only the distance between two positions, not the positions themselves.",
+            "For pairs of positions that are equally far apart, the similarity ({name}) differs by at most {most}: "
+            "only the distance between two positions matters, not the positions themselves.",
             name=name,
             most=most,
         )
         if by_distance
         else say(
-            "For pairs of positions at the same distance, {name} differs by up to {most}, so it depends not only "
-            "on the distance but also on the positions themselves.",
+            "For pairs of positions that are equally far apart, the similarity ({name}) differs by up to {most}, "
+            "so it depends not only on the distance but also on the positions themselves.",
             name=name,
             most=most,
         )
@@ -215,7 +215,7 @@ def _what_fits(table: Table) -> Iterator[str]:
         yield say(
             "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
             "positions is {error:.0%}. On the {n_held_out} held-out positions, its error is {held_out:.0%}. For "
-            "comparison, always predicting the mean of the fitted positions gives an error of {mean:.0%}.",
+            "comparison, always predicting the mean vector of the fitted positions gives an error of {mean:.0%}.",
             n_fitted=n_fitted,
             error=fit.fitted_error,
             n_held_out=n_held_out,
@@ -225,9 +225,9 @@ def _what_fits(table: Table) -> Iterator[str]:
         return
     yield say(
         "The best linear map M was fitted on every second position ({n_fitted} in all); its error on these "
-        "positions is {error:.0%} (with {n_fitted} positions in {dimensions} dimensions, such a map always "
-        "exists). On the {n_held_out} held-out positions, its error is {held_out:.0%}. For comparison, always "
-        "predicting the mean of the fitted positions gives an error of {mean:.0%}.",
+        "positions is {error:.0%} (any {n_fitted} positions in {dimensions} dimensions can be fitted like this). "
+        "On the {n_held_out} held-out positions, its error is {held_out:.0%}. For comparison, always predicting "
+        "the mean vector of the fitted positions gives an error of {mean:.0%}.",
         n_fitted=n_fitted,
         error=fit.fitted_error,
         dimensions=d_model,

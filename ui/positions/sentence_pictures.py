@@ -27,7 +27,7 @@ from words import joined, say
 
 _AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
 HOW_TO_READ_SCORES = say(
-    "Each point shows the score that this query and key would have at that distance, in tokens; the ring marks "
+    "The curve shows the score that this query and key would have at each distance, in tokens; the ring marks "
     "their actual distance. To the left of 0, the key comes before the query."
 )
 PLACES: dict[Side, str] = {"source": "key", "target": "query"}
@@ -191,7 +191,7 @@ def strengths(o: Start | InScores) -> Plot | None:
         colour=o.side,
     )
     n = len(o.pieces)
-    alt = say("Root mean square of embedding, position and sum for each of {n} tokens.", n=n)
+    alt = say("Root mean square of the embedding, the position vector and their sum for each of {n} tokens.", n=n)
     clicked = into(PLACES[o.side], place_below(n))
     return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
 
@@ -208,7 +208,10 @@ def rows(o: Start | InScores) -> Plot | None:
         [name for name, _ in vectors],
         title=say("Initial vector of token {n}, {piece}", piece=piece, n=o.chosen + 1),
     )
-    alt = say("Embedding, position and sum of token {piece}, one column per dimension.", piece=piece)
+    alt = say(
+        "The embedding, the position vector and their sum for the token {piece}, one column per dimension.",
+        piece=piece,
+    )
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS)
 
 
@@ -269,5 +272,8 @@ def bias_spreads(o: Start | InScores) -> Plot | None:
         head=o.shown.view.head,
         title=say("Layer {layer}: what makes scores differ", layer=layer + 1),
     )
-    alt = say("How much scores differ by content and by distance, for each head of layer {layer}.", layer=layer + 1)
+    alt = say(
+        "How much scores differ because of content and because of distance, for each head of layer {layer}.",
+        layer=layer + 1,
+    )
     return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(found.bias.shape[1]))

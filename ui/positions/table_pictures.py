@@ -243,8 +243,8 @@ def waves(table: Table) -> Plot | None:
         study.wavelengths(table.d_model), found.period, found.share, n_positions=n, title=waves.title
     )
     alt = say(
-        "Wavelength of each dimension on a logarithmic axis: the formula's, and that of the strongest wave in "
-        "{whose}.",
+        "The wavelength of each dimension in the formula, and of its strongest wave in {whose}, on a logarithmic "
+        "axis.",
         whose=table.whose,
     )
     return Plot(spec=spec, alt=alt)
@@ -277,7 +277,7 @@ def distance(table: Table) -> Plot:
         found.mean, found.low, found.high, title=distance.title, value_name=table.measure
     )
     alt = say(
-        "Mean, minimum and maximum of {name} between two positions at each distance, {whose}.",
+        "Mean, minimum and maximum of the similarity ({name}) between two positions at each distance, {whose}.",
         name=table.measure,
         whose=table.whose,
     )
@@ -306,8 +306,13 @@ def points(table: Table) -> Plot | None:
         spec = charts.shift_points_spec(
             after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
         )
-        alt = say("The values of dimensions {sine} and {cosine} after a shift by {shift}, and the values from "
-                  "before the shift, rotated.", sine=sine, cosine=cosine, shift=shift)  # fmt: skip
+        alt = say(
+            "The values of dimensions {sine} and {cosine} after a shift by {shift}, and their values before the "
+            "shift, rotated.",
+            sine=sine,
+            cosine=cosine,
+            shift=shift,
+        )
         return Plot(spec=spec, alt=alt, fit=True)
     spec = charts.shift_points_spec(
         after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title,

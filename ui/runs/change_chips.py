@@ -18,7 +18,7 @@ UNTOUCHED: Final = "untouched"
 MOST_CHIPS: Final = 8  # more would fill the page
 MOST_TOLD: Final = 3
 HERE: Final = say("**Changed in this run:**")
-ELSEWHERE: Final = say("**Changes that apply on pages that show a run:**")
+ELSEWHERE: Final = say("**Changed on pages that show a run:**")
 
 
 def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -> None:

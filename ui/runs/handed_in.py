@@ -225,7 +225,7 @@ def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
     n_bytes = waiting.n_bytes + sum(file.size for file in files)
     if n_bytes > OURS.unpacked:
         raise CheckpointError(
-            "The files have {found:,} bytes in total; at most {most:,} are allowed.",
+            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
             found=n_bytes,
             most=OURS.unpacked,
         )

@@ -46,7 +46,7 @@ def _dropped(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
         return ""
     better = joined(" ", [vocabulary[i] for i in tree.ids(last.place)][-3:])
     return say(
-        "Dropped: its sum of log-probabilities is {short:.2f} lower than that of “{better}”, the lowest that was "
+        "Dropped: its sum of log-probabilities is {short:.2f} lower than that of “{better}”, the lowest-ranked one "
         "kept.",
         short=short,
         better=better,
@@ -150,7 +150,7 @@ def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
         said.append(
             say(
                 "The best continuation that was dropped is “{dropped}”, with a log-probability sum of {a:.2f}. The "
-                "lowest that was kept is “{kept}”, with {b:.2f}.",
+                "lowest-ranked one kept is “{kept}”, with {b:.2f}.",
                 dropped=_end_of(tree, best, vocabulary),
                 a=best.compared,
                 kept="" if last is None else _end_of(tree, last, vocabulary),

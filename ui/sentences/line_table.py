@@ -44,7 +44,7 @@ _NUMBERS: Final[_Numbers] = {
     "length_ratio": (say("Ratio"), say("Pieces written per piece read, not counting start and end marks."), "%.2f"),
     "repeated": (
         say("Repeated"),
-        say("Share of the output's pairs of neighbouring pieces that repeat an earlier pair."),
+        say("Share of all pairs of neighbouring pieces in the output that repeat an earlier pair."),
         "percent",
     ),
     "unknown": (

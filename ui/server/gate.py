@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.1
 
 _OFF = say("This server does not accept uploads.")
 _NO_LENGTH = say("The request must state its length.")
-_TOO_MUCH = say("This upload is more than one page may send at once.")
+_TOO_MUCH = say("With this upload, the page would exceed its upload limit.")
 _FULL = say("Too much is being uploaded at the moment; try again in a minute.")
 _SLOW = say("The file took too long to arrive.")
 

@@ -22,8 +22,8 @@ def box(*, key: str, persist: Literal["session"] | None = None) -> str:
         max_chars=MOST_CHARACTERS,
         placeholder=say("source {arrow} target", arrow=ARROW),
         help=say(
-            "One pair per line, separated by “{arrow}” or a tab. A line may also contain only a source. The first "
-            "{most} lines are read.",
+            "One pair per line, separated by “{arrow}” or a tab. A line may also contain only a source. Only the "
+            "first {most} lines are read.",
             arrow=ARROW,
             most=MOST_SAMPLES,
         ),

@@ -29,7 +29,7 @@ CHOICE = "hidden_choice"
 WRITES_NOTHING = say(
     "This encoder-only model generates no output, so there are no steps. The Attention page shows how it reads text."
 )
-NO_HEAD = say("The model has no head that predicts masked pieces, so no piece can be hidden here.")
+NO_HEAD = say("The model has no MLM head to predict hidden pieces, so no piece can be hidden here.")
 HOW_TO_READ_CANDIDATES = say(
     "Each bar is one piece that the model could write in the gap, with its probability. ✓ marks the hidden piece."
 )
@@ -149,8 +149,8 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
     )
     first = int((found.ranks == 1).sum())
     written = say_n(
-        "For {n} of the {all} pieces of the text, the hidden piece is the model's first choice.",
-        "For {n} of the {all} pieces of the text, the hidden piece is the model's first choice.",
+        "When the {all} pieces of the text are hidden one at a time, {n} of them are the model's first choice.",
+        "When the {all} pieces of the text are hidden one at a time, {n} of them are the model's first choice.",
         first,
         all=len(places),
     )

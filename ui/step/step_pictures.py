@@ -177,7 +177,7 @@ def _meaning(run: Seen) -> list[str]:
     if name == "entropy":
         said = say(
             "Entropy is −Σ p·log₂ p over all {n:,} pieces. 0 bits means certain; a coin toss between two pieces "
-            "has 1 bit. Many tiny probabilities together can also add up to 1 bit.",
+            "has 1 bit. Many pieces with tiny probabilities can also have 1 bit together.",
             n=n_pieces,
         )
         return [said, *([_smoothed(smoothing, n_pieces)] if smoothing else [])]

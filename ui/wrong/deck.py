@@ -104,7 +104,9 @@ def _no_padding(checkpoint: Checkpoint) -> Sentence | None:
 
 def _is_unscaled(checkpoint: Checkpoint) -> Sentence | None:
     if checkpoint.config.score_scale == 1.0:
-        return say("This model was trained without dividing its scores, so there is no division to leave out.")
+        return say(
+            "This model was trained without dividing its scores by √d_head, so there is no division to leave out."
+        )
     return None
 
 

@@ -17,8 +17,8 @@ from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
 from words import Sentence, say
 
 LOSS: Sentence = say(
-    "Loss of the correct output when the model reads all of it at once, in nats per piece; 0 means that the model "
-    "is certain of every piece"
+    "Loss of the correct output when the model reads all of it in one pass, in nats per piece; 0 means that the "
+    "model is certain of every piece"
 )
 HOW_TO_READ_MEAN = say(
     "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "
@@ -60,7 +60,7 @@ def loss_by_piece(
         figure = two_bars_spec(
             found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
         )
-        alt = say("The loss of each piece of the correct output, in both cases, as bars.")
+        alt = say("Bar chart: the loss of each piece of the correct output, with and without the mistake.")
         return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
     return draw
@@ -152,7 +152,7 @@ def one_row(found: Found) -> Sequence[Chart]:
         token_axis=say("Looks at"),
         top=1.0,
     )
-    alt = say("The weights of one row in both cases, as bars.")
+    alt = say("Bar chart: the weights of one row, with and without the mistake.")
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
 
@@ -190,7 +190,9 @@ def pads_by_row(found: Found) -> Sequence[Chart]:
         token_axis=say("Source token, padding at the end"),
         form=".1f",
     )
-    alt = say("How much of its weight each source token gives to padding, in both cases, as bars.")
+    alt = say(
+        "Bar chart: the share of its weight that each source token gives to padding, with and without the mistake."
+    )
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
 
@@ -230,14 +232,17 @@ likeness_by_layer = _by_depth(
     mistakes.likeness,
     title=say("How similar the tokens’ vectors are"),
     value_name=say("Mean cosine between two tokens’ vectors"),
-    alt=say("The mean cosine between the vectors of two tokens after each layer, in both cases, as lines."),
+    alt=say(
+        "Line chart: the mean cosine between the vectors of two tokens after each layer, with and without the "
+        "mistake."
+    ),
     limits=(-0.1, 1.02),
 )
 size_by_layer = _by_depth(
     lambda vectors: float(rms(vectors).mean()),
     title=say("How large the stream is"),
     value_name=say("Root mean square, averaged over all tokens"),
-    alt=say("How large the vectors of the stream are after each layer, in both cases, as lines."),
+    alt=say("Line chart: the size of the stream's vectors after each layer, with and without the mistake."),
 )
 
 
@@ -264,7 +269,8 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
         form=".2f",
     )
     alt = say(
-        "The size of each token’s embedding divided by the size of its position vector, in both cases, as bars."
+        "Bar chart: the size of each token’s embedding divided by the size of its position vector, with and "
+        "without the mistake."
     )
     return [Chart(figure, alt, HOW_TO_READ_BARS)]
 

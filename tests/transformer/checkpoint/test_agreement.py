@@ -113,7 +113,7 @@ def test_tensors_that_are_missing_or_too_many_are_listed(spoil):
 def test_tensors_that_are_not_called_for_are_listed(spoil):
     refused(
         spoil(WEIGHTS, weights_with(lambda s: s.update({"<script>": torch.zeros(1), "x\ny": torch.zeros(2)}))),
-        "2 tensors are not required by config.json: '<script>', 'x\\\\ny'",
+        "2 tensors do not belong to the model that config.json describes: '<script>', 'x\\\\ny'",
     )
 
 

@@ -144,7 +144,7 @@ def test_a_damaged_file_is_named(family, name):
         (b'{"family": ["t5"]}', "family: found .'t5'., expected one of"),
         (b'{"family": "../t5"}', "family: found '../t5'"),
         (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': is not a known option"),
-        (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a number of pieces"),
+        (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a valid number of pieces"),
         (b'{"family": "t5", "options": {"size": true}}', "size: found True"),
         (b'{"family": "t5", "options": {"size": 1000001}}', "size: found 1000001"),
         (b'{"family": "t5", "options": {"extra_ids": 1e9}}', "extra_ids: found 1000000000.0"),

@@ -95,7 +95,7 @@ def _check_sizes(files: Mapping[str, Path], limits: Limits) -> None:
     total = sum(path.stat().st_size for path in files.values())
     if total > limits.unpacked:
         raise CheckpointError(
-            "The files have {found:,} bytes in total; at most {most:,} are allowed.",
+            "The files take up {found:,} bytes in total; at most {most:,} are allowed.",
             found=total,
             most=limits.unpacked,
         )

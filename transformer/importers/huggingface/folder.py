@@ -145,7 +145,7 @@ class _Import:
         if forced and not said["n_encoder_layers"].value:
             raise CheckpointError(
                 "{label}: forced_bos_token_id: found {found}, expected null. After a prompt of one piece, the "
-                "original program always writes this piece; this program does not.",
+                "original program always writes the piece with this id; this program does not.",
                 label=self.files.name,
                 found=forced[0],
             )

@@ -150,8 +150,8 @@ def shift_map(case: Case) -> Answer:
     right = "one" if missed < FOLLOWS else "none"
     if right == "none" and fit.held_out_error < 0.1:
         raise NotHere(
-            "In this table, shifting the positions does not rotate the vectors as the formula does. It is some "
-            "other transformation, which none of the choices describes."
+            "In this table, shifting the positions does not rotate the vectors by the formula's angles. It "
+            "transforms them in another way, which none of the choices describes."
         )
     values = {"missed": amount(missed), "held_out": fit.held_out_error}
     return Answer(right=right, options=worded("one", "each", "none"), values=values, variant=right)

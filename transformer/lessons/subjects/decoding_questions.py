@@ -31,7 +31,7 @@ def read_piece(case: Case) -> Answer:
     pieces = [piece for piece in pieces if piece != SPACE_MARK] or pieces  # by itself nobody can read it
     if not pieces:
         raise NotHere(
-            "The source has only special pieces, so there is no choice besides the start mark; type a sentence."
+            "The source has only special pieces, so the start mark would be the only choice; type a sentence."
         )
     options = [Option("start", start), Option("first", pieces[0])]
     if pieces[-1] != pieces[0]:

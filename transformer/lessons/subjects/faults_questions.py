@@ -193,8 +193,7 @@ def evidence_for_heads(case: Case) -> Answer:
     others = [loss for n, loss in losses.items() if n != own]
     if not others or min(others) - losses[own] < CLEAR_NATS:
         raise NotHere(
-            "With so few sentences, a wrong number of heads does about as well as the right one; try another "
-            "sentence."
+            "For so few sentences, the model does about as well with a wrong number of heads; try another sentence."
         )
     listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
     values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}

@@ -164,9 +164,7 @@ def furthest_head(case: Case) -> Answer:
     far = distance(_layer(case)).mean(axis=-1)  # [head]
     order = [int(head) for head in np.argsort(-far, kind="stable")]
     if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
-        raise NotHere(
-            "For this sentence, two heads have nearly the same value, so there is no single answer; try another one."
-        )
+        raise NotHere("For this sentence, two heads differ too little for a single answer; try another one.")
     chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
     options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
     values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
@@ -178,9 +176,7 @@ def sharpest_writes_most(case: Case) -> Answer:
     sharp, most = case.at("sharp"), case.at("most")
     shares = written_shares(case, case.picked["kind"], case.at("layer"))
     if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
-        raise NotHere(
-            "For this sentence, two heads have nearly the same value, so there is no single answer; try another one."
-        )
+        raise NotHere("For this sentence, two heads differ too little for a single answer; try another one.")
     right = "yes" if sharp == most else "no"
     values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
     return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)

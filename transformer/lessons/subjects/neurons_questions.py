@@ -87,7 +87,7 @@ def active_elsewhere(case: Case) -> Answer:
     activation = _activations(case, place)[:, case.at("neuron")]
     n_others = len(activation) - 1
     if n_others < 3:
-        raise NotHere("This step needs at least three other tokens; try a longer sentence.")
+        raise NotHere("This step needs at least four tokens; try a longer sentence.")
     active = ~neurons.silent(activation, kind)
     count = int(active.sum()) - int(active[place.row])
     right = "only" if not count else ("some" if 2 * count < n_others else "many")

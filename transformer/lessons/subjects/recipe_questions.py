@@ -46,7 +46,7 @@ def training_above_dev(case: Case) -> Answer:
     smoothing, dropout = smoothing_of(case), case.checkpoint.config.dropout
     if loss <= dev:
         raise NotHere(
-            "When this checkpoint was trained, its loss was lower on the training file than on the dev file."
+            "This step asks why the training loss is higher than the dev loss, but for this checkpoint it is not."
         )
     values = {"loss": loss, "dev": dev, "smoothing": smoothing, "dropout": dropout}
     options = worded("recipe", "seen", "easy", "overfitting")

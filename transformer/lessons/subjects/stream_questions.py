@@ -64,7 +64,7 @@ def lens_step(case: Case) -> dict[str, Any]:
 def source_token(case: Case) -> dict[str, Any]:
     """A piece of text in the middle of what the encoder reads."""
     if not anatomy(case.checkpoint.config).reads:
-        raise NotHere("This model has no encoder; choose a model that reads the whole source at once.")
+        raise NotHere("This model has no encoder; choose a model that reads the whole source in one pass.")
     key = _middle(case)
     return {"key": key + 1, "token": case.trace.src_pieces[key]}
 
@@ -151,7 +151,7 @@ def largest_addition(case: Case) -> Answer:
     (most, layer), (second, _) = largest[order[0]], largest[order[1]]
     if most < CLEAR * second:
         raise NotHere(
-            "For this sentence, two kinds of sub-layers add about equally much to the stream, so there is no "
+            "For this sentence, two kinds of sub-layers add nearly the same amount to the stream, so there is no "
             "single answer; try another one."
         )
     values = {"layer": layer, "size": most, "second": second, "before": float(measured.size[0, row])}
@@ -277,7 +277,7 @@ def _elsewhere(case: Case, key: int) -> tuple[str, tuple[Replace, ...]]:
     trace, checkpoint = case.trace, case.checkpoint
     others = [place for place in own_pieces(case) if place != key][:MOST_REPLACED]
     if len(others) < 2:
-        raise NotHere("The sentence has too few other pieces to replace; try a longer one.")
+        raise NotHere("Besides the chosen piece, the sentence has too few pieces to replace; try a longer one.")
     for sentence in reversed(checkpoint.card.examples):
         ids = [i for i in checkpoint.src_tokenizer.encode(sentence).ids if not checkpoint.src_tokenizer.is_special(i)]
         pairs = [(place, ids[n % len(ids)]) for n, place in enumerate(others)] if ids else []

@@ -76,7 +76,7 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
         raise NotHere("This sentence is too long for its attention maps to be kept; try a shorter one.")
     if not plain_scores(case.checkpoint.config):
         raise NotHere(
-            "This step is about scores computed as q · k / √d_head, but this model computes them differently."
+            "This step is about scores computed as q·k / √d_head, but this model computes them differently."
         )
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
@@ -331,8 +331,8 @@ def nearest_similarity(case: Case) -> Answer:
     first, second, _ = sorted(apart, key=lambda how: apart[how])
     if apart[second] - apart[first] < CLEARLY:
         raise NotHere(
-            "Two of these similarity functions give weights that are about equally close to the model's own "
-            "weights; try another sentence."
+            "For this sentence, two of these similarity functions give weights that are about equally close to the "
+            "model's own; try another one."
         )
     do = str(OtherSimilarity(*place, how=first, sigma=sigma))
     values = {**apart, "sigma": sigma, "do": do, "forced": _forced(case)}

@@ -39,7 +39,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
             other: Other = ground.other(source, wanted)
         except QueryError as error:
             raise ChangeError(
-                "the other sentence, from which a change takes values, cannot be read: {problem}",
+                "the other sentence that a change uses cannot be read: {problem}",
                 problem=error.sentence,
             ) from None
         return {site: value.clone() for site, value in other.values.items()}
@@ -164,9 +164,9 @@ class Patch(PartChange, kw_only=True):
 
     word = "patch"
     group = "rows"
-    title = say("A value is taken from another sentence")
+    title = say("Vectors are taken from another sentence")
     about = say(
-        "Activation patching: for all tokens that both runs have, the values come from the other run. Everything "
+        "Activation patching: for all tokens that both runs have, the vectors come from the other run. Everything "
         "else stays unchanged. Meng et al. (2022), section 2.1."
     )
 

@@ -154,7 +154,8 @@ class LocalWindow(AttentionChange):
     title = say("A local window")
     about = say(
         "A query sees itself and this many tokens on each side, as far as its masks allow (Beltagy et al., 2020, "
-        "section 3.1). In cross-attention, the window is centred on the query's own position in the source."
+        "section 3.1). In cross-attention, the window is centred on the source token with the same number as the "
+        "query."
     )
 
     def told(self) -> str:

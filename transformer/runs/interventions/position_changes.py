@@ -81,9 +81,9 @@ class ShiftPositions(_OfPositions):
     word = "shift"
     title = say("Positions shifted")
     about = say(
-        "All tokens move by this many positions. With a table of positions, each token then gets a row other than "
-        "the one used for its place in training. Positions inside attention depend only on distances, which stay "
-        "the same, so nothing changes."
+        "All tokens move by this many positions. With a table of positions, each token then gets a different row "
+        "than in training. Positions inside attention depend only on distances, which stay the same, so nothing "
+        "changes."
     )
 
     def told(self) -> str:

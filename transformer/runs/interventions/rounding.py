@@ -30,8 +30,9 @@ class RoundWeights(Intervention):
     group = "layers"
     title = say("Weights rounded to a few bits")
     about = say(
-        "Every row of a matrix or an embedding table is rounded to whole multiples of its largest absolute value "
-        "divided by 127 (by 7 with 4 bits); norms and biases stay unchanged (Nagel et al., 2021, section 2.2)."
+        "In each row of a matrix or embedding table, numbers are rounded to whole multiples of 1/127 of the row's "
+        "largest absolute value (1/7 with 4 bits); norms and biases stay unchanged (Nagel et al., 2021, section "
+        "2.2)."
     )
 
     def told(self) -> str:

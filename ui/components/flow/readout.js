@@ -61,7 +61,7 @@ export function readout(view) {
   if (pair) {
     const [query, key] = SIDES.map((side) => quoted(view, { side, index: pair[side] }));
     if (!isOpen(model, pair)) {
-      begin.append(...sayNodes("{query} may not look at {key}", { query, key }));
+      begin.append(...sayNodes("{query} cannot look at {key}", { query, key }));
       return [begin, say("It is masked.")];
     }
     begin.append(...sayNodes("{query} looks at {key}", { query, key }));
@@ -90,8 +90,8 @@ function percent(share) {
 export function drawCount(view) {
   const { lines, all, cut, crowded, share } = view.chosen;
   const values = { all: asNumber(all), share: percent(share) };
-  const said = [sayN("{n} of {all} lines are drawn; they carry {share} of the total weight.",
-    "{n} of {all} lines are drawn; they carry {share} of the total weight.", lines.length, values)];
+  const said = [sayN("{n} of {all} lines is drawn; it carries {share} of the total weight.",
+    "{n} of {all} lines is drawn; it carries {share} of the total weight.", lines.length, values)];
   if (crowded) {
     said.push(say("More than {many} lines cannot be distinguished, so no lines are drawn for weights below {cut}.",
       { many: asNumber(MOST_LINES), cut: cut.toFixed(4) }));

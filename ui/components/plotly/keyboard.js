@@ -59,7 +59,7 @@ export function cellOf(traces, row, column) {
 export function sentenceOf(cells, { row, column }, value) {
   const [query, key] = [rawText(cells.rows[row]), rawText(cells.columns[column])];
   if (value === null) {
-    if (cells.weights) return say("Query {query} may not read key {key}", { query, key });
+    if (cells.weights) return say("Query {query} cannot read key {key}", { query, key });
     return say("Row {query}, column {key}", { query, key });
   }
   const number = Math.abs(value) < 0.005 && value !== 0 ? value.toExponential(1) : value.toFixed(2);
