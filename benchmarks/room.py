@@ -47,7 +47,7 @@ PAGES: Sequence[tuple[str, dict[str, object]]] = (
 SETTLE_SECONDS = 0.2  # a stepper in a browser waits so long before it tells Python of a step
 PAUSE_SECONDS = 1.0  # between two moves of the teacher, once all have redrawn
 STEPS = 3  # on each page on which something moves with the step
-BOUNDS = {"event": 0.1, "step": 0.5, "step with words": 2.5, "page": 4.5}
+BOUNDS = {"event": 0.1, "step": 0.5, "step drawn by the server": 2.5, "page": 4.5}
 IDLE_SHARE = 0.02  # of a core
 GROWTH_MB = 30.0
 LEFT_SECONDS = 5.0  # after which what sessions held is counted as gone
@@ -156,7 +156,7 @@ class Student(Tab):
             query = "&".join(part for part in (state["query"], f"room={self.code}") if part)
             drawn = await self.rerun(page=state["page"], query=query)
         self._where = where
-        kind = "step with words" if kind == "step" else kind
+        kind = "step drawn by the server" if kind == "step" else kind
         self.times.note(kind, time.time() - state["at"], _named(state))
         await self.fetch_frames(self.port, drawn)
 

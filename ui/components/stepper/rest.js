@@ -38,8 +38,8 @@ export function tellRest() {
 }
 
 /**
- * Where the reader stays while a run is drawn that has not heard of it, as of a server that has begun anew; then it
- * will. Null if it has.
+ * Where the reader stays when Python, which has not heard of it, says another step, as a server that has begun anew
+ * does; then it will hear. Null if it has.
  * @param {string} run
  * @param {{ step: number, step_revision: number }} drawn
  */
