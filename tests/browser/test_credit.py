@@ -40,7 +40,7 @@ def test_a_head_is_chosen_taken_away_and_its_pieces_are_seen(page: Page, server:
     wait_for_idle(page)
     assert "Step 2" in title(page, TABLE)
     page.locator(TABLE).get_by_role("button", name="More", exact=True).click()
-    expect(page.get_by_text("Everything is measured in the changed run")).to_be_visible()
+    expect(page.get_by_text("All measurements are made in the changed run")).to_be_visible()
     page.locator(".gf-stepper").press("ArrowRight")
     expect(page.locator(f"{TABLE} .gtitle").first).to_contain_text("Step 3")
     wait_for_idle(page)

@@ -283,7 +283,7 @@ def test_where_a_changed_run_cannot_be_done_its_control_is_shown(compare):
     test = compare(do="causal-hidden_unguarded-decoder")
     assert "not a number" in sentences(test)
     assert pieces(test, SECOND) == [*"fedcba", "</s>"]
-    assert any("The changed run could not be made" in one.value for one in test.caption)
+    assert any("The changed model could not be run" in one.value for one in test.caption)
 
 
 # ---------------------------------------------------------------- models of one stack, and a class

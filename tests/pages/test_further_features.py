@@ -73,7 +73,9 @@ def test_all_parameters_stand_in_some_block_and_some_line(page, name):
 
 
 def test_what_a_diagram_cannot_draw_is_said(page):
-    assert "leaves out the norm on each sub-layer's output" in told_or_noted(page("gemma", INSIDE, inside="model"))
+    assert "leaves out the norm that is applied to each sub-layer's output" in told_or_noted(
+        page("gemma", INSIDE, inside="model")
+    )
     assert "in this model both read the same input" in told_or_noted(page("neox", INSIDE, inside="model"))
     bert = told_or_noted(page("bert", INSIDE, inside="model"))
     assert "leaves out the norm after the embedding. The diagram leaves out the token types." in bert

@@ -74,7 +74,7 @@ def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
 
 
 def test_a_model_without_a_head_or_without_a_mask_piece_says_so(open_model):
-    assert "The model has no head that predicts masked pieces" in told_or_noted(open_model("encoder alone"))
+    assert "The model has no MLM head to predict hidden pieces" in told_or_noted(open_model("encoder alone"))
 
 
 def test_a_head_without_a_mask_piece_says_so(folder, open_page, monkeypatch):

@@ -70,7 +70,7 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
     n_layers = len(getattr(checkpoint.model, STACKS[side]).layers)
     shares = [(by_hand(checkpoint, trace, side, at)[1] == 0).mean(1) for at in range(n_layers)]
     np.testing.assert_allclose(numbers(figure(test, "ffn_shares")["data"][0]["z"]), shares, atol=2e-3)
-    assert f"{np.mean(shares[layer]):.1%} of the activations are exactly 0" in told(test)
+    assert f"{np.mean(shares[layer]):.1%} of this layer's activations are exactly 0" in told(test)
 
     bars, own = figure(test, "ffn_histogram")["data"][:2]
     edges = numbers(bars["x"]) - numbers(bars["width"]) / 2
@@ -179,7 +179,7 @@ def test_guessing_hides_what_is_still_to_come(page):
     assert numbers(figure(test, "ffn_map")["data"][0]["z"]).shape[0] == 3
     checkpoint, trace = run_of("reverse", "abcdef")
     before, after, _ = by_hand(checkpoint, trace, "target", 0)
-    assert f"{(after[:3] == 0).mean():.1%} of the activations" in told(test)
+    assert f"{(after[:3] == 0).mean():.1%} of this layer's activations" in told(test)
     bars = figure(test, "ffn_histogram")["data"][0]
     edges = np.append(
         numbers(bars["x"]) - numbers(bars["width"]) / 2, numbers(bars["x"])[-1] + numbers(bars["width"])[-1]
@@ -227,7 +227,7 @@ def test_a_gelu_is_hardly_ever_0_and_post_norms_are_all_passed(page, post_norm):
     ffn = layers[0].ffn
     before = read @ ffn.up_proj.weight.detach().numpy().T.astype(float) + ffn.up_proj.bias.detach().numpy()
     after = before * 0.5 * (1 + np.vectorize(math.erf)(before / math.sqrt(2)))
-    assert f"{(np.abs(after) < 0.01).mean():.1%} of the activations are within 0.01 of 0" in told(test)
+    assert f"{(np.abs(after) < 0.01).mean():.1%} of this layer's activations are within 0.01 of 0" in told(test)
     np.testing.assert_allclose(
         numbers(figure(test, "ffn_shares")["data"][0]["z"])[0], (np.abs(after) < 0.01).mean(1), atol=1e-6
     )

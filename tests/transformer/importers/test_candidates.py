@@ -218,7 +218,7 @@ def test_what_cannot_be_tried_is_told_and_stays_as_it_was():
     assert "some tensors are missing" in missing.notes[-1]
     long = Tried(tiny_model(), RawIds(17), RawIds(19))
     report = scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("5 " * 40,), ("6",)))
-    assert "no text fits" in report.notes[-1]
+    assert "no text is short enough" in report.notes[-1]
     with pytest.raises(DataError, match="'cat'"):
         scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("cat",), ("6",)))
     answered = replace(asking(), fields=(Field("n_heads", "read", 3, WHY),))

@@ -21,7 +21,7 @@ def test_any_kinds_will_do_but_one_there_must_be():
     for kind, queries, keys in (("encoder", 5, 5), ("decoder", 4, 4), ("cross", 4, 5)):
         maps = given_maps(**{kind: weights(1, 1, queries, keys)}, source=SOURCE, target=TARGET)
         assert maps.kinds == (kind,)
-        with pytest.raises(QueryError, match=f"they include only {kind}"):
+        with pytest.raises(QueryError, match=f"only these kinds: {kind}"):
             maps.maps(next(other for other in own_maps.KINDS if other != kind))
     with pytest.raises(MapsError, match="one or more of encoder, decoder, cross"):
         given_maps(source=SOURCE)

@@ -198,7 +198,7 @@ def test_without_a_start_piece_the_first_piece_is_not_judged(tmp_path):
     found = alone("decoder", tmp_path, prepend_source_bos=False)
     ids = found.run("ba lo mi").src_ids
     assert score(found, "ba lo mi").ids == ids[1:]
-    with pytest.raises(QueryError, match="This text has only one piece"):
+    with pytest.raises(QueryError, match="This text is a single piece"):
         score(found, "ba")
 
 

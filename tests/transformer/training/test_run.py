@@ -94,7 +94,7 @@ def test_held_out_pairs_that_are_too_long_are_left_out_with_their_references(job
 
 
 def test_files_of_which_no_pair_fits_are_refused(job):
-    with pytest.raises(DataError, match=r"train.tsv: no pair fits into 2 tokens"):
+    with pytest.raises(DataError, match=r"train.tsv: every pair has more than 2 tokens"):
         train(dataclasses.replace(job, config=dataclasses.replace(job.config, max_len=2)))
 
 
