@@ -204,7 +204,7 @@ def test_a_query_for_another_checkpoint_is_refused(checkpoint, other):
 def test_a_result_that_beam_search_did_not_find_is_refused(checkpoint):
     query = checkpoint.query(SOURCE, decoding=Beam(size=4), forced=(5, EOS), hypothesis=1)
     with pytest.raises(
-        QueryError, match="result 2 was requested, but the last result that beam search found is result 1"
+        QueryError, match="result 2 was requested, but beam search found only 1"
     ):
         run(checkpoint, query)
 
