@@ -12,6 +12,7 @@ DOCS = ROOT / "docs"
 CHINESE = {ROOT / "README.md": ROOT / "README.zh.md"}
 CHINESE |= {DOCS / page.name: page for page in sorted((DOCS / "zh").glob("*.md"))}
 ENGLISH = {chinese: english for english, chinese in CHINESE.items()}
+ENGLISH |= {picture: DOCS / picture.name for picture in (DOCS / "zh").glob("*.png")}
 PAIRS = pytest.mark.parametrize(("english", "chinese"), CHINESE.items(), ids=[page.name for page in CHINESE])
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)]+)\)")

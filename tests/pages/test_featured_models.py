@@ -56,7 +56,7 @@ def test_every_part_of_every_page_is_drawn(open_model, name):
     [
         (
             "rotary",
-            "has rotary positions: every self-attention rotates its queries and keys by angles that grow with the "
+            "has rotary positions: every self-attention sub-layer rotates its queries and keys by angles that grow with the "
             "position. In each head, 4 of the 4 dimensions rotate",
         ),
         ("relative", "has relative positions"),
@@ -81,7 +81,7 @@ def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
     if name == "halves":
         assert "the table follows the formula" in text(test)
     else:
-        assert "the first row of its table belongs to p = 1" in text(test)
+        assert "the first row of its table belongs to position p = 1" in text(test)
         assert "also sinusoids, but from a different formula" in text(test)
 
 

@@ -144,7 +144,7 @@ def test_guessing_hides_this_step_until_it_is_revealed_and_all_later_ones(page):
     assert [column.partition(": ")[0] for column in columns] == ["step 1", "step 2"]
     for later in ("→ d", "→ c", "→ ▁d", "→ ▁c", "How d came"):
         assert later not in everything(test) + told(test)
-    assert "These 2 steps by the depth from which their piece stays the top candidate" in told(test)
+    assert "Depth from which each step's piece stays the top candidate, for these 2 steps" in told(test)
     check(test.button(key="lens_reveal").click().run())
     assert charts_of(test) == {lens_pictures.lens_map.key, lens_pictures.table.key, lens_pictures.curves.key}
     shown = figure(test, lens_pictures.lens_map.key)

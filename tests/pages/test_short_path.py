@@ -37,7 +37,7 @@ def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     test.session_state[predictions.KEPT] = given
     text = " ".join(one.value for one in check(test.run()).markdown)
     assert "What you have learnt" in text
-    assert f"You predicted 5 of {len(path)} steps; 3 of them were right." in text
+    assert f"You predicted 5 of {len(path)} steps, 3 of them correctly." in text
     there = ways(test)
     assert {"How heads are built", "Pieces", "The training recipe"} <= set(there)
     assert "Where it looks, step 1" in there

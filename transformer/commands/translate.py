@@ -65,7 +65,7 @@ def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
     found = [line for line in lines if sentence_key(line) in seen]
     if found:
         raise DataError(
-            "{count} of {total} sentences are already in {file}: {lines}",
+            "{file} already contains {count} of the {total} sentences: {lines}",
             count=len(found),
             total=len(lines),
             file=pairs.name,

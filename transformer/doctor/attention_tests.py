@@ -76,7 +76,7 @@ def dead_heads(patient: Patient) -> Measured:
     least = min(loud.values())
     if not silent:
         said = say(
-            "The weakest of {n} heads adds a vector with at most {share:.2%} of the stream's length.",
+            "Even the weakest of {n} heads adds a vector of up to {share:.2%} of the stream's length.",
             n=len(loud), share=least,
         )  # fmt: skip
         return Measured(verdict="well", number=least, said=said)

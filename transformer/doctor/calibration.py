@@ -238,9 +238,9 @@ def loss_by_position(patient: Patient) -> Measured:
         "itself. Its training loss therefore says nothing about its outputs."
     ),
     causes=say(
-        "The model sees the piece that it has to predict when it is given the whole text (no causal mask, or "
-        "targets that were not shifted), or decoding differs from training: a different start id, a cache that is "
-        "read wrongly, or positions that are counted differently."
+        "Either the model sees the piece that it has to predict whenever it is given the whole text (no causal "
+        "mask, or targets that were not shifted), or decoding differs from training: a different start id, a cache "
+        "that is read wrongly, or positions that are counted differently."
     ),
 )
 def free_running(patient: Patient) -> Measured:

@@ -370,8 +370,8 @@ def drawn_layers(patient: Patient) -> Measured:
         raise NotTested(_TOO_SMALL)
     bad = [name for name, spread in found.items() if spread < ONE]
     said = say_n(
-        "In {n} layer, all matrices still have a typical initial standard deviation: {first}.",
-        "In {n} layers, all matrices still have a typical initial standard deviation; the first is {first}.",
+        "In {n} layer ({first}), all matrices still have a typical initial standard deviation.",
+        "In {n} layers (the first is {first}), all matrices still have a typical initial standard deviation.",
         len(bad),
         first=next(iter(bad), ""),
     )

@@ -225,7 +225,7 @@ def _has_its_own(kind: str, piece: str, tokenizer: AnyTokenizer) -> bool:
 
 
 @of_tokenizers(
-    say("Pieces join back to the original text"),
+    say("Pieces join back into the original text"),
     threshold=FEW_COME_BACK,
     why=say(
         "This test ignores case, accents and spaces, because many tokenizers drop them on purpose. A difference in "

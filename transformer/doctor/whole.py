@@ -88,8 +88,8 @@ class Report:
             )
         if look:
             return say_n(
-                "{name} works as far as tested; {n} finding is worth a look.",
-                "{name} works as far as tested; {n} findings are worth a look.",
+                "{name} works, as far as these tests can tell; {n} finding is worth a look.",
+                "{name} works, as far as these tests can tell; {n} findings are worth a look.",
                 len(look),
                 name=self.checkpoint,
             )

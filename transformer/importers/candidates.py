@@ -213,8 +213,8 @@ def _work(trials: Trials) -> list[Sentence]:
     if alone:
         notes.append(
             say(
-                "This model is too large to try all combinations. While the choices for {fields} were tried, all "
-                "other answers stayed the same.",
+                "This model is too large to try all combinations. {fields}: tried one field at a time, with all "
+                "other answers kept fixed.",
                 fields=", ".join(alone),
             )
         )

@@ -49,7 +49,7 @@ class _Form:
 
 
 _TOKENS: Final = _Form(
-    "U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels, stored as strings without pickles")
+    "U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels, stored as strings, not as pickled objects")
 )
 _ONE_TEXT: Final = _Form("U", 0, 4 * MOST_TEXT, 1, say("one string"))
 _PARTS: Final = {
@@ -63,7 +63,7 @@ _FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PAR
     "checkpoint": _ONE_TEXT,
     "sentence": _ONE_TEXT,
     "special": _Form(
-        "U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels, stored as strings without pickles")
+        "U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels, stored as strings, not as pickled objects")
     ),
 }
 

@@ -144,10 +144,13 @@ def _unknown_note(unknown: Sequence[str], *, whole: bool) -> tuple[str, ...]:
             pieces=listed,
         )
     elif whole:
-        note = say_n("This model knows none of this sentence's pieces ({n}). It reads the unknown piece instead, "
-                     "so it knows nothing about the sentence.",
-                     "This model knows none of this sentence's pieces ({n}). It reads the unknown piece instead, "
-                     "so it knows nothing about the sentence.", len(unknown))  # fmt: skip
+        note = say_n(
+            "This model knows none of this sentence's {n} pieces. It reads the unknown piece in place of each, so "
+            "it knows nothing about the sentence.",
+            "This model knows none of this sentence's {n} pieces. It reads the unknown piece in place of "
+            "each, so it knows nothing about the sentence.",
+            len(unknown),
+        )
     else:
         note = say_n("This model has never seen {n} of these pieces. It reads the unknown piece instead, so it "
                      "cannot know what this part of the text says.",

@@ -210,4 +210,4 @@ def _bytes(found: object) -> bytes:
     if isinstance(found, Tensor) and found.dtype == torch.uint8 and found.dim() == 1:
         with contextlib.suppress(RuntimeError, TypeError):  # a tensor without values of its own
             return found.numpy().tobytes()
-    raise ClauseError("its vocabularies are not bytes")
+    raise ClauseError("its vocabularies are not stored as bytes")

@@ -187,7 +187,7 @@ def _mask_role(one: Sized, stack: StackName) -> str:
 def _embedding(one: Sized, stack: StackName, name: str) -> Block:
     c, first = one.config, stack == anatomy(one.config).stacks[0].name
     rows = c.src_vocab_size if first else c.tgt_vocab_size
-    role = say("Looks up each token's row in a table and leaves it unchanged.")
+    role = say("Looks up each token's row in a table and passes it on without scaling it.")
     if c.scale_embedding:
         role = say("Looks up each token's row in a table and multiplies it by √{width}.", width=c.d_model)
     if c.shared_vocab and not first:

@@ -91,7 +91,7 @@ WORDS: Final[dict[tuple[Shown, bool], Words]] = {
         say("The number of steps at which removing the head changes the most probable piece."),
     ),
     ("pieces", True): Words(
-        say("Whether the choice at this step changes with each head removed in turn"),
+        say("Whether removing each head changes the choice at this step"),
         say("changed"),
         say("1 if removing the head changes the most probable piece, otherwise 0."),
     ),
@@ -223,8 +223,8 @@ def said(
     else:
         then = say(
             "Attention and effect disagree here: removing the head with the most concentrated weights changes "
-            "{what} by {effect}, but the largest effect, {most}, comes from removing {other}. Its weights rank "
-            "{rank} of {n} by concentration ({weight:.2f}).",
+            "{what} by {effect}, but the largest effect, {most}, comes from removing {other}. In concentration, "
+            "that head ranks number {rank} of {n} (its largest weight is {weight:.2f}).",
             what=whole, effect=written(effects[one.seen], measure), other=owed,
             most=written(effects[one.owed], measure), rank=one.rank, n=one.n_heads, weight=sharp[one.owed],
         )  # fmt: skip

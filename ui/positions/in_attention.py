@@ -97,8 +97,8 @@ def _about(shown: Shown, turning: Turning) -> Iterator[str]:
     """What turns, how fast, and how a scaling changed it."""
     waves, rest = turning.wavelengths, turning.d_head - 2 * turning.n_pairs
     yield say(
-        "Pair 0 makes one full turn in {fast} positions, the last pair in {slow}. Without scaling, pair i turns by "
-        "{base:,g}^(−i/{n}) radians per position.",
+        "Pair 0 makes one full turn in {fast} positions, the last pair in {slow}. Without scaling for longer "
+        "texts, pair i turns by {base:,g}^(−i/{n}) radians per position.",
         fast=short(waves[0]),
         slow=short(waves[-1]),
         base=turning.base,

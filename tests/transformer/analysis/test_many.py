@@ -118,7 +118,7 @@ def test_an_encoder_without_a_head_is_refused_in_a_sentence(tmp_path):
     bare = alone("encoder", tmp_path / "bare")
     with pytest.raises(QueryError, match="It can neither generate text nor give a text a probability"):
         list(run_lines(bare, read_text("ba", label="x"), how(bare)))
-    with pytest.raises(QueryError, match=r"none of the pieces \[MASK\], <mask>"):
+    with pytest.raises(QueryError, match=r"none of the mask pieces \[MASK\], <mask>"):
         check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))
 
 

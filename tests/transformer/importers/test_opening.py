@@ -195,7 +195,7 @@ def test_tensors_of_unknown_names_are_asked_about_with_those_of_their_shape(tmp_
     ("answer", "message"),
     [
         ({"src_table": "words"}, "src_table: the file has no tensor named 'words'; its tensors are"),
-        ({"ignored": "nothing"}, "ignored: 'nothing' is not one of the tensors left over"),
+        ({"ignored": "nothing"}, "ignored: 'nothing' is not among the tensors whose purpose is unknown"),
         ({"ignored": 3}, "ignored: found 3, expected names"),
         (
             {"src_table": "criterion.weight", "ignored": "words_in.w"},

@@ -94,7 +94,7 @@ def test_a_file_has_its_ending_and_has_to_be_there(tmp_path):
         ({"encoder_weights": np.zeros(3, [("a", "f4")])}, "an array of floats"),
         ({"encoder_queries": np.array([*"abcd", "e" * 201])}, "'<U201'"),
         ({"encoder_queries": np.array([*"abcd", "\ud800"])}, "half of a surrogate pair"),
-        ({"encoder_queries": np.array([b"a"] * 5)}, "a list of labels, stored as strings without pickles"),
+        ({"encoder_queries": np.array([b"a"] * 5)}, "a list of labels, stored as strings, not as pickled objects"),
         ({"encoder_allowed": np.ones((5, 5))}, "bools"),
         ({"encoder_sums_to_one": np.array(1)}, "one bool"),
         ({"sentence": np.array(["a"])}, "one string"),

@@ -107,7 +107,7 @@ def test_maps_masks_and_labels_cover_prompt_and_continuation(decoder):
     assert trace.step(0).label == RowLabel(trace.src_pieces[-1], trace.tgt_pieces[0])
     assert len(trace.to_frame()) == trace.n_steps
     for kind in ("encoder", "cross"):
-        with pytest.raises(QueryError, match=f"no kind of attention named '{kind}'; its model has decoder"):
+        with pytest.raises(QueryError, match=f"no '{kind}' attention, only these kinds: decoder"):
             trace.maps(kind)
 
 

@@ -119,7 +119,7 @@ WRONG = [
     ({"forced": value}, "forced") for value in (5, None, "56", {5: 6}, {5}, (5.0,), ("5",), (True,), (-1,), (10**9,))
 ] + [
     ({"forced": (5,) * 9, "max_new": 8}, "9 pieces are forced, but the output may have at most 8"),
-    ({"forced": [5] * 10**6}, "1,000,000 forced pieces"),
+    ({"forced": [5] * 10**6}, "1,000,000 pieces are forced"),
     ({"hypothesis": 1}, "hypothesis"),
     ({"hypothesis": 4, "decoding": Beam(size=4)}, "hypothesis.*from 0 to 3"),
     ({"hypothesis": -1, "decoding": Beam()}, "hypothesis"),

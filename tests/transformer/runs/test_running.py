@@ -167,7 +167,7 @@ def test_a_seed_decides_the_output(checkpoint):
         ((5, EOS, 6), "forced piece comes after the end mark"),
         ((EOS, EOS), "forced piece comes after the end mark"),
         ((5,) * 33, "33 pieces are forced, but tiny can write at most 32"),
-        ((5,) * 513, "513 forced pieces do not fit"),
+        ((5,) * 513, "513 pieces are forced"),
     ],
 )
 def test_forced_pieces_that_cannot_be_written_are_refused(checkpoint, decoding, forced, message):
@@ -203,9 +203,7 @@ def test_a_query_for_another_checkpoint_is_refused(checkpoint, other):
 
 def test_a_result_that_beam_search_did_not_find_is_refused(checkpoint):
     query = checkpoint.query(SOURCE, decoding=Beam(size=4), forced=(5, EOS), hypothesis=1)
-    with pytest.raises(
-        QueryError, match="result 2 was requested, but beam search found only 1"
-    ):
+    with pytest.raises(QueryError, match="result 2 was requested, but beam search found only 1"):
         run(checkpoint, query)
 
 

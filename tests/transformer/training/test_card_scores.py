@@ -87,7 +87,7 @@ def test_a_card_does_not_grow_beyond_what_can_be_read(spoil):
     folder = folder_with(spoil, {"scores": [{"sha256": str(i)} for i in range(100)]})
     with pytest.raises(DataError, match="would contain 101 scores; the limit is 100"):
         record_scores(load(folder), [GREEDY])
-    with pytest.raises(DataError, match="bytes; the limit is 200,000"):
+    with pytest.raises(DataError, match="bytes long; the limit is 200,000"):
         record_scores(load(folder_with(spoil, {})), [GREEDY | {"signature": "x" * 1_000_000}])
 
 

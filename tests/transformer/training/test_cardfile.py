@@ -32,7 +32,7 @@ def write(tmp_path):
         ('{"title": ', "not JSON"),
         ("[]", "not a JSON object"),
         (b'{"title": "\xff"}', "not valid UTF-8"),
-        (b"[" + b"1," * 200_000, "has more than 50,000 bytes"),
+        (b"[" + b"1," * 200_000, "is longer than 50,000 bytes"),
     ],
 )
 def test_what_loading_would_drop_is_refused(write, content, message):

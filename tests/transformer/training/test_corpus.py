@@ -89,7 +89,7 @@ def test_the_number_of_files(write):
         (b"a\tb\nc\xc3", r"not UTF-8 \(byte 5, line 2: 0xc3\)"),
         ("a\tb\n".encode("utf-16"), "looks like UTF-16"),
         (b"\x1f\x8b\x08\x00", "is compressed with gzip; decompress it first"),
-        (b"a" * (corpus.MAX_LINE_BYTES + 1), "line 1: has more than 100,000 bytes"),
+        (b"a" * (corpus.MAX_LINE_BYTES + 1), "line 1: is longer than 100,000 bytes"),
         (b"PK\x03\x04 and no more", "cannot be unpacked"),
     ],
 )

@@ -95,7 +95,7 @@ def test_pairs_are_read(write):
         ("a\t\n", "line 1"),
         (b"a\tb\xff\n", "not UTF-8 .byte 3,"),
         ("a\tb\rc\td\r", "lines end with CR alone"),
-        ("a\t" + "b" * 200_000, "line 1: has more than 100,000 bytes"),
+        ("a\t" + "b" * 200_000, "line 1: is longer than 100,000 bytes"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_where(write, content, message):

@@ -39,7 +39,6 @@ LEFT_OUT = (
     "From the next vote on, bars show the choices",
     "Lists the tensors whose names contain all of these words",
     "The unchanged model has a mean loss of",
-    "with d_model = 1 there is no unbiased standard deviation; set norm_kind to layer",
     "decoding: found {found}, expected Greedy, Beam or Sampling.",
     "q comes from the output so far, k and v from the memory (the encoder's last vectors).",
     "the tokenizers library cannot use it",
