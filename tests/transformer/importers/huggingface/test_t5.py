@@ -50,6 +50,7 @@ def test_a_table_in_a_second_layer_is_refused(tmp_path):
     name = "encoder.block.{}.layer.0.SelfAttention.relative_attention_bias.weight"
     change(folder, rename=lambda own: name.format(1) if own == name.format(0) else own)
     with pytest.raises(
-        CheckpointError, match=r"does not belong to the model that config.json describes: 'encoder\.block\.1\.layer\.0\.SelfAttention"
+        CheckpointError,
+        match=r"does not belong to the model that config.json describes: 'encoder\.block\.1\.layer\.0\.SelfAttention",
     ):
         import_folder(folder)
