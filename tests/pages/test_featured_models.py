@@ -56,8 +56,8 @@ def test_every_part_of_every_page_is_drawn(open_model, name):
     [
         (
             "rotary",
-            "has rotary positions: every self-attention sub-layer rotates its queries and keys by angles that grow with the "
-            "position. In each head, 4 of the 4 dimensions rotate",
+            "has rotary positions: every self-attention sub-layer rotates its queries and keys by angles that "
+            "grow with the position. In each head, 4 of the 4 dimensions rotate",
         ),
         ("relative", "has relative positions"),
         ("alibi", "has ALiBi"),

@@ -47,8 +47,8 @@ def test_a_verdict_says_loss_or_probability_and_what_is_close():
         in verdict(close, guessing=5.0, written=False)
     )
     assert (
-        "not clearly more than with 8 (next best 82.42%). A comparison on pairs of source and target is more reliable."
-        in verdict(close, guessing=5.0, written=True)
+        "not clearly more than with 8 (next best 82.42%). A comparison on pairs of source and target is more "
+        "reliable." in verdict(close, guessing=5.0, written=True)
     )
     assert "so this comparison cannot decide between them" in verdict(
         [("4", best), ("8", best)], guessing=5.0, written=False
@@ -71,7 +71,8 @@ def test_a_verdict_says_where_either_will_do_and_where_none_fits():
     poor = [("4", a_loss(1.6, 1.8, 1.8)), ("8", a_loss(2.1, 2.3, 2.2))]
     said = verdict(poor, guessing=2.8, written=False)
     assert said.startswith(
-        "None of the choices fits well. The best, 4, has a loss of 1.73 on 3 texts; random guessing would have a loss of 2.8."
+        "None of the choices fits well. The best, 4, has a loss of 1.73 on 3 texts; random guessing "
+        "would have a loss of 2.8."
     )
     assert "marks around the source" in said
     assert "With more texts" not in said
