@@ -179,8 +179,7 @@ def test_blocks_of_other_pages_have_their_addresses(page):
     assert not {"query", "key"} & set(parse_qs(query))  # a cell of the map that was looked at
     assert "decoder.1.ffn" not in links
     check(test.selectbox(key=inside_model_panels.PLACE).set_value("encoder.1.self_attn").run())
-    (way,) = [element.proto.body for element in test.get("html") if "Open its view" in element.proto.body]
-    assert 'href="attention?' in way
+    assert "Open its view" in [text.value for text in test.markdown]  # a link, where there is a menu of pages
 
 
 # ------------------------------------------------------------------------------------------------ shapes

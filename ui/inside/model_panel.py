@@ -23,7 +23,7 @@ from ui.runs.sides import has_one_stack
 from ui.shared import choices, drawing, menu
 from ui.shared.door import st, table
 from ui.state import session
-from ui.state.link import Link, write_link
+from ui.state.link import Link
 from ui.state.view import Slot
 from words import joined, say
 
@@ -73,7 +73,7 @@ def _choose(run: OpenRun, known: dict[str, str], row: Any) -> None:
         if page is None:
             st.button(say("Open its view"), key=run.key(OPEN), on_click=go)
         else:
-            menu.ways([(page, say("Open its view"), write_link(_elsewhere(run, place)))], at_step=True)
+            menu.link(page, say("Open its view"), _elsewhere(run, place))
         if any(stack.n_layers > 1 for stack in anatomy(run.checkpoint.config).stacks):
             choices.switch(choices.field(slot, "fold"), say("Draw identical layers once"))
 

@@ -130,7 +130,7 @@ def named(part: Part, config: ModelConfig) -> tuple[str, str]:
     return _COMPONENTS[part]
 
 
-MODEL = INSIDE.part("model", say("The model"), OpenModel)
+MODEL = INSIDE.part("model", say("The model"), OpenModel, asks=True)
 
 
 @MODEL.picture("model_diagram", say("The loaded model"), follows="still")

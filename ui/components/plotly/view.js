@@ -2,12 +2,12 @@
 // Draws one Plotly figure and keeps its node, its zoom and its place while the data change.
 
 import { make } from "../common/dom.js";
-import { atStep, openInPlace } from "../common/links.js";
+import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { typeScale } from "../common/present.js";
 import { fittedHeight, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
-import { ask, currentStep } from "../common/step.js";
+import { ask } from "../common/step.js";
 import { say } from "../common/words.js";
 import { makeEdges } from "./edges.js";
 import { enlarge } from "./enlarge.js";
@@ -102,8 +102,7 @@ function report(view, event) {
   const point = event.points?.[0];
   if (!point || !view.data.clickable) return;
   const elsewhere = view.links?.[point.customdata];
-  const step = currentStep(view.data.name);
-  if (elsewhere) return openInPlace(step === null ? elsewhere : atStep(elsewhere, step));
+  if (elsewhere) return openInPlace(elsewhere);
   view.clicks += 1;
   const index = point.pointNumber ?? point.pointIndex ?? [];
   view.setTriggerValue("click", {
