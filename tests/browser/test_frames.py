@@ -124,7 +124,7 @@ def test_a_step_that_nobody_was_told_of_stands_after_the_server_has_begun_anew(n
         expect_address(page, step="3")
         port = server.port
     with serve(log=tmp_path / "two", port=port) as server:
-        menu_link(page, "Masks").wait_for()
+        comes_to(page, lambda: ": reverse, " in server.log_text(), expected=True)
         wait_for_idle(page)
         expect(page.locator(TITLES).first).to_have_text("Step 3: candidates for the next piece")
         page.get_by_role("button", name="Examples").click()

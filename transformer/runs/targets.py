@@ -133,7 +133,7 @@ def _unknown(pieces: Sequence[str], count: int) -> tuple[str, ...]:
     return (
         say_n(
             "The model can write {n} of the reference's {all} pieces only as the unknown piece. The numbers for "
-            "these pieces say nothing about what you typed.",
+            "this piece say nothing about what you typed.",
             "The model can write {n} of the reference's {all} pieces only as the unknown piece. The numbers for "
             "these pieces say nothing about what you typed.",
             len(pieces),

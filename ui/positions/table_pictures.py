@@ -371,9 +371,7 @@ def _fits(values: np.ndarray, shifts: tuple[int, ...]) -> list[ErrorLine]:
         ErrorLine(say("fitted positions"), [fit.fitted_error for fit in own]),
         ErrorLine(say("held-out positions"), [fit.held_out_error for fit in own]),
         ErrorLine(say("held-out positions, predicting the mean"), [fit.constant_error for fit in own]),
-        ErrorLine(
-            say("held-out positions, sinusoid table of the same size"), [fit.held_out_error for fit in formula]
-        ),
+        ErrorLine(say("held-out positions, sinusoid table"), [fit.held_out_error for fit in formula]),
     ]
 
 

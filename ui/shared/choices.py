@@ -108,7 +108,7 @@ def more(slot: Slot, *names: str) -> Any:
         say("Options · {n}", n=count) if count else say("Options"),
         key=f"{slot}{MORE}",
         icon=":material/tune:",
-        help=say_n("{n} options differ from their defaults.", "{n} options differ from their defaults.", count)
+        help=say_n("{n} option differs from its default.", "{n} options differ from their defaults.", count)
         if count
         else None,
     )

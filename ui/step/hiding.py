@@ -149,7 +149,7 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
     )
     first = int((found.ranks == 1).sum())
     written = say_n(
-        "When the {all} pieces of the text are hidden one at a time, {n} of them are the model's first choice.",
+        "When the {all} pieces of the text are hidden one at a time, {n} of them is the model's first choice.",
         "When the {all} pieces of the text are hidden one at a time, {n} of them are the model's first choice.",
         first,
         all=len(places),

@@ -91,7 +91,7 @@ export function drawCount(view) {
   const { lines, all, cut, crowded, share } = view.chosen;
   const values = { all: asNumber(all), share: percent(share) };
   const said = [sayN("{n} of {all} lines is drawn; it carries {share} of the total weight.",
-    "{n} of {all} lines is drawn; it carries {share} of the total weight.", lines.length, values)];
+    "{n} of {all} lines are drawn; they carry {share} of the total weight.", lines.length, values)];
   if (crowded) {
     said.push(say("More than {many} lines cannot be distinguished, so no lines are drawn for weights below {cut}.",
       { many: asNumber(MOST_LINES), cut: cut.toFixed(4) }));

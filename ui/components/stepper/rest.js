@@ -45,7 +45,8 @@ export function tellRest() {
  */
 export function stays(run, drawn) {
   if (untold?.run_id !== run) return null;
-  if (drawn.step !== untold.step) setTimeout(tellRest, SETTLE_MS);
+  const news = drawn.step_revision !== untold.step_revision;  // else a stepper that is put up again, as drawn before
+  if (news && drawn.step !== untold.step) setTimeout(tellRest, SETTLE_MS);
   untold.step_revision = drawn.step_revision;
   return untold.step;
 }

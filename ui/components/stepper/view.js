@@ -69,7 +69,7 @@ function adopt(view, data) {
   const run = unpacked(data.run);
   const another = view.run?.run_id !== run.run_id;
   const news = another || view.revision !== data.step_revision;
-  const kept = !news || runOf(data.name) ? null : stays(run.run_id, data);
+  const kept = runOf(data.name) ? null : stays(run.run_id, data);
   if (view.run && another) pause(view);
   const shape = JSON.stringify([run.source, run.target, run.start_piece, run.shading_label, run.still]);
   Object.assign(view, { run, data, revision: data.step_revision });
