@@ -198,6 +198,8 @@ class Visitor:
 
     def can(self, action: str) -> bool:
         """Whether the page that the visitor is on has what an action needs."""
+        if action == "step" and (stepper := self._talk.widgets.get(STEPPER)) is not None:
+            return not json.loads(stepper.data)["payload"]["run"]["still"]  # there is no control to step with
         needed = {"step": (STEPPER,), "head": ("layer",), "translate": ("source",), "part": tuple(PARTS)}.get(action)
         return needed is None or any(key in self._talk.widgets for key in needed)
 
