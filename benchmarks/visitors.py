@@ -2,7 +2,7 @@
 
 A visitor does what a person does in a browser: open the app, translate, go to another step, choose another layer or
 head, go to another part of a page or to another page; between two actions they think. Like their browser, they fetch
-what charts show at other steps, and step without asking the server; it hears of the step just before their next action.
+what charts show at other steps, and step without asking the server; it hears of it just before their next action.
 All visitors share one event loop, which costs the machine a few milliseconds per action.
 """
 
