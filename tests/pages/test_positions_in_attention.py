@@ -49,7 +49,7 @@ def test_rotary_positions_are_drawn_as_rotations(page):
 
 def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_so(page):
     test = page("windows")
-    assert "Without scaling, pair i turns by 10,000^(−i/" in told_or_noted(test)
+    assert "Without scaling for longer texts, pair i turns by 10,000^(−i/" in told_or_noted(test)
     assert list(test.selectbox(key=position_controls.LAYERS).options) == [
         "Layers 1, 3: window, base 10,000",
         "Layer 2: no rotation",

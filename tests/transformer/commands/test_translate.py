@@ -13,5 +13,5 @@ def test_a_line_that_stands_in_the_file_but_for_case_and_punctuation_is_refused(
     pairs.write_text("abcd\tdcba\n", encoding="utf-8")
     assert main(["translate", REVERSE, line, "--unseen-in", str(pairs)]) == status
     printed = capsys.readouterr()
-    assert ("1 of 1 sentences are already in train.tsv" in printed.err) == (status == 2)
+    assert ("train.tsv already contains 1 of the 1 sentences" in printed.err) == (status == 2)
     assert ("edcba" in printed.out) == (status == 0)
