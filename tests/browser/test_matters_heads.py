@@ -55,7 +55,7 @@ def test_a_link_opens_the_same_and_a_step_moves_what_is_shown(server, tab):
     open_matters(tab, server, "&layer=3&head=1&effect=kl&effect_at=step&step=2")
     screenshot(tab, "matters-heads")
     title = tab.locator(f".st-key-{EFFECTS} .gtitle")
-    expect(title).to_have_text(re.compile("KL divergence at this step with each head ?removed in turn"))
+    expect(title).to_have_text(re.compile("^KL divergence at this step with each head ?removed in turn$"))
     before = tab.locator(f".st-key-{EFFECTS} .annotation-text").all_text_contents()
     tab.get_by_label("Next step").click()
     comes_to(tab, lambda: address(tab).get("step"), "3")

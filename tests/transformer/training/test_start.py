@@ -161,6 +161,7 @@ def test_sampled_pairs_of_which_none_fits(pairs):
     job = dataclasses.replace(job, config=dataclasses.replace(job.config, max_len=11))
     with pytest.raises(
         DataError,
-        match=r"train.tsv: with the sampled splits, every pair has more than 11 tokens on at least one side; raise",
+        match=r"train.tsv: with the sampled splits, every pair has more than 11 tokens on at least one side; "
+        r"raise --max-len\.",
     ):
         train(job)
