@@ -126,8 +126,8 @@ class Conversation:
 
     def write_step(self, step: int) -> None:
         """Have the address and the links to other pages say a step, from 0, as a browser does at once."""
-        self.query = _at_step(self.query, step)
-        self.links = {page: _at_step(query, step) for page, query in self.links.items()}
+        self.query = at_step(self.query, step)
+        self.links = {page: at_step(query, step) for page, query in self.links.items()}
 
     def take(self, data: bytes | str, result: Rerun) -> bool:
         """Note one message from the server; returns whether it ends the run.
@@ -199,8 +199,8 @@ class Conversation:
                 result.drawn[parts[2]] = widget.data
 
 
-def _at_step(query: str, step: int) -> str:
-    """A query that says a step; the first one is not said."""
+def at_step(query: str, step: int) -> str:
+    """A query that says a step, from 0; the first one is not said."""
     others = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "step"]
     return urlencode([*others, ("step", str(step + 1))] if step else others)
 
@@ -214,10 +214,16 @@ class Rest:
     alone: bool  # nothing has to be drawn for it: the browser has had the frames of all charts, and followed
 
 
+def has_steps(widgets: Mapping[str, Widget]) -> bool:
+    """Whether a reader can step on the page that is open: if nothing moves with the step, there are no controls."""
+    stepper = widgets.get(STEPPER)
+    return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
+
+
 def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str = "") -> Rest:
     """What a browser says of a step, from 0, of the run that is shown; `when` grows from report to report.
 
-    `written` is the address that it has written by itself.
+    `written` is the address, which the browser writes by itself where nothing has to be drawn for the step.
     """
     sent = {key: json.loads(widget.data)["payload"] for key, widget in widgets.items() if widget.data}
     shown = sent[STEPPER]
@@ -228,8 +234,7 @@ def rest_on(widgets: Mapping[str, Widget], step: int, *, when: int, written: str
         "step_revision": shown["step_revision"],
         "step": step % len(shown["run"]["target"]),
         "when": when,
-        "written": written,
-    }
+    } | ({} if asks else {"written": written})
     state = WidgetState(id=hears.id, json_value=json.dumps({"step": report}))
     return Rest(state, hears.fragment_id, alone=not asks)
 

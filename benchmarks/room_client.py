@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -14,10 +14,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from benchmarks.raw_client import (
     ANSWER_SECONDS,
     PROTOCOL,
-    STEPPER,
     Conversation,
     Rerun,
     frames_of,
+    has_steps,
     rest_on,
     stream_address,
 )
@@ -55,9 +55,8 @@ class Tab:
 
     @property
     def has_steps(self) -> bool:
-        """Whether a reader can step on the page that is open: where nothing moves with it, there is no stepping."""
-        stepper = self.talk.widgets.get(STEPPER)
-        return stepper is not None and not json.loads(stepper.data)["payload"]["run"]["still"]
+        """Whether a reader can step on the page that is open."""
+        return has_steps(self.talk.widgets)
 
     @property
     def follows(self) -> bool:
@@ -71,8 +70,7 @@ class Tab:
 
     async def fetch_frames(self, port: int, drawn: Rerun) -> None:
         """Fetch what charts show at other steps, as a browser does that is idle."""
-        answers = await asyncio.gather(*(get(port, f"/{path}") for path in frames_of(drawn)))
-        if wrong := [status for status in answers if status != 200]:
+        if wrong := [status for status in await get_all(port, frames_of(drawn)) if status != 200]:
             raise RuntimeError(f"frames were answered with {wrong}")
 
     async def close(self) -> None:
@@ -88,6 +86,11 @@ async def get(port: int, path: str) -> int:
     answer = await reader.read()
     writer.close()
     return int(answer.split(None, 2)[1])
+
+
+async def get_all(port: int, paths: Sequence[str]) -> list[int]:
+    """Fetch several things at once; the status of each answer."""
+    return await asyncio.gather(*(get(port, f"/{path}") for path in paths))
 
 
 async def post(port: int, path: str, said: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -32,11 +32,13 @@ from benchmarks.raw_client import (
     PageFailedError,
     Rerun,
     Rest,
+    at_step,
     frames_of,
+    has_steps,
     rest_on,
     stream_address,
 )
-from benchmarks.room_client import get
+from benchmarks.room_client import get_all
 from transformer.runs.trace import Trace
 from ui.components.stepper.stepper import rest_key
 
@@ -144,7 +146,8 @@ class Visitor:
         self._socket: ClientConnection | None = None
         self._page, self._sentence, self._step, self._layer, self._changes = 0, "", 0, "", ""
         self._port: int = 0
-        self._frames, self._untold = list[str](), list[Rest]()  # not fetched yet; not told yet, at most one
+        self._frames = list[str]()  # not fetched yet
+        self._untold: Rest | None = None  # where the visitor rests, which the server has not heard yet
 
     async def open(self, url: str, *, query: str | None = None) -> Answer:
         """Connect and run the first page, with these parameters in its address."""
@@ -198,9 +201,9 @@ class Visitor:
 
     def can(self, action: str) -> bool:
         """Whether the page that the visitor is on has what an action needs."""
-        if action == "step" and (stepper := self._talk.widgets.get(STEPPER)) is not None:
-            return not json.loads(stepper.data)["payload"]["run"]["still"]  # there is no control to step with
-        needed = {"step": (STEPPER,), "head": ("layer",), "translate": ("source",), "part": tuple(PARTS)}.get(action)
+        if action == "step":
+            return has_steps(self._talk.widgets)
+        needed = {"head": ("layer",), "translate": ("source",), "part": tuple(PARTS)}.get(action)
         return needed is None or any(key in self._talk.widgets for key in needed)
 
     async def _timed(self, action: str, ask: Callable[[], Awaitable[Rerun]]) -> Answer:
@@ -230,8 +233,8 @@ class Visitor:
     async def _rerun(
         self, *states: WidgetState, page: str | None = None, query: str | None = None, fragment_id: str = ""
     ) -> Rerun:
-        while self._untold:  # ahead of what the visitor does next
-            rest = self._untold.pop()
+        if rest := self._untold:  # ahead of what the visitor does next
+            self._untold = None
             await self._rerun(rest.state, fragment_id=rest.fragment_id)
         message = self._talk.request(page=page, query=query, states=states, fragment_id=fragment_id)
         if self._socket is None:
@@ -247,7 +250,7 @@ class Visitor:
     async def _fetch_frames(self) -> None:
         """Fetch what charts show at other steps; of what was drawn anew since, the server may have let go."""
         frames, self._frames = self._frames, []
-        await asyncio.gather(*(get(self._port, f"/{path}") for path in frames))
+        await get_all(self._port, frames)
 
     async def _translate(self) -> Rerun:
         self._sentence, self._step = next(self._own), 0
@@ -268,13 +271,13 @@ class Visitor:
         shown = json.loads(self._talk.widgets[STEPPER].data)["payload"]
         others = [step for step in range(len(shown["run"]["target"])) if step != self._step]
         self._step = self._random.choice(others)
-        asked = rest_on(self._talk.widgets, self._step, when=time.monotonic_ns())
-        if not asked.alone:
-            return await self._rerun(asked.state, fragment_id=asked.fragment_id)
+        written = at_step(self._talk.query, self._step)
+        rest = rest_on(self._talk.widgets, self._step, when=time.monotonic_ns(), written=written)
+        if not rest.alone:
+            return await self._rerun(rest.state, fragment_id=rest.fragment_id)
         await self._fetch_frames()
         self._talk.write_step(self._step)
-        written = self._talk.query
-        self._untold = [rest_on(self._talk.widgets, self._step, when=time.monotonic_ns(), written=written)]
+        self._untold = rest
         return Rerun()
 
     async def _choose(self) -> Rerun:
