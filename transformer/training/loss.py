@@ -1,5 +1,8 @@
 """The loss: cross-entropy with label smoothing over the real target tokens.
 
+Those are the target's pieces and its end; in a decoder-only model the pieces after the prompt; in an encoder-only one
+the pieces that were hidden.
+
 The logits of a whole batch are its largest tensor by far (3,000 tokens times 6,000 pieces), and cross-entropy as
 torch does it reads and writes several copies of them. Here they are made for a few rows at a time; the gradient of
 those rows follows at once, while they are still in the processor's cache, and they are gone before the next rows.
@@ -24,16 +27,24 @@ ROWS = 512  # of logits at a time: enough for fast products, few enough for the 
 
 
 def target_loss(model: Transformer, batch: Batch, *, smoothing: float, tap: Tap = NO_TAP) -> Tensor:
-    """Mean loss a target token, in nats.
+    """Mean loss a target token, in nats; the tap sees the stack that predicts.
 
     Padding is left out before the projection to the vocabulary, which is the dearest step of all.
     """
-    memory = model.encode(batch.src)
-    hidden = model.decode(batch.tgt_in, memory, model.source_mask(batch.src), tap=tap)  # [B, T, D]
-    real = batch.tgt_out != model.config.pad_id  # [B, T]
-    return smoothed_loss(
-        hidden[real], model.output_weight, model.output_bias, batch.tgt_out[real], smoothing=smoothing
-    )
+    hidden, targets = predicting(model, batch, tap=tap)
+    hidden = hidden if model.mlm_head is None else model.mlm_head(hidden)
+    return smoothed_loss(hidden, model.output_weight, model.output_bias, targets, smoothing=smoothing)
+
+
+def predicting(model: Transformer, batch: Batch, *, tap: Tap = NO_TAP) -> tuple[Tensor, Tensor]:
+    """The last vectors where something is to be predicted [N, D], and the pieces that are [N]."""
+    parts = model.anatomy
+    if parts.reads and parts.writes:
+        hidden = model.decode(batch.tgt_in, model.encode(batch.src), model.source_mask(batch.src), tap=tap)
+    else:
+        hidden = model.decode(batch.tgt_in, tap=tap) if parts.writes else model.encode(batch.src, tap=tap)
+    real = batch.tgt_out != model.config.pad_id  # [B, T]; hidden is [B, T, D]
+    return hidden[real], batch.tgt_out[real]
 
 
 def smoothed_loss(

@@ -21,8 +21,9 @@ from transformer.training import schedule
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
 from transformer.training.epoch_rows import Row, write_rows
 from transformer.training.loop import Trainer, TrainSettings, has_bf16, keep_freed_memory
+from transformer.training.masking import hiding
 from transformer.training.place import claimed
-from transformer.training.scoring import Scores, held_out_loss, score, translate
+from transformer.training.scoring import EACH_ALONE, Scores, measure
 from transformer.training.state import read_state, read_tokenizers, write_state, writing
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
 from words import say
@@ -91,10 +92,10 @@ def train(job: Job) -> list[Row]:
 
 def _train(job: Job) -> list[Row]:
     device = _device(job.device)
-    pairs, dev_pairs = read_pairs(job.train), read_pairs(job.dev)
     start = None if job.start_from is None else load(job.start_from)
     if start is not None:
         job = replace(job, config=replace(start.config, dropout=job.config.dropout))
+    pairs, dev_pairs = read_pairs(job.train, job.config), read_pairs(job.dev, job.config)
     start_hash = None if start is None else file_sha256(start.folder / WEIGHTS)
     hashes = _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash)
     state = read_state(job.out, _identity(job, hashes)) if job.resume else None
@@ -134,7 +135,8 @@ def _train(job: Job) -> list[Row]:
         return drawn
 
     settings = replace(job.settings, bf16=job.settings.bf16 and has_bf16(device))
-    batches = Batches(draw, batch_tokens=settings.batch_tokens, seed=settings.seed)
+    drawn = hiding(draw, src, config, seed=settings.seed)
+    batches = Batches(drawn, batch_tokens=settings.batch_tokens, seed=settings.seed)
     trainer = _trainer(config, batches, settings, device)
     if start is not None:
         trainer.model.load_state_dict(start.model.state_dict())
@@ -163,15 +165,14 @@ def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
     stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in fixed.tokenizers]
     identity = _identity(job, fixed.hashes)
 
-    def measure(model: Transformer) -> tuple[float, Scores]:
-        outputs = translate(model, tokenizer, fixed.dev)
-        return held_out_loss(model, fixed.dev, tap=trainer.tap), score(outputs, fixed.references)
+    def measured(model: Transformer) -> tuple[float, Scores]:
+        return measure(model, tokenizer, fixed.dev, fixed.references, tap=trainer.tap)
 
     while not trainer.finished:
-        row = trainer.run_epoch(measure)
+        row = trainer.run_epoch(measured)
         print(
-            f"epoch {row.epoch}: loss {row.loss:.3f}, dev loss {row.dev_loss:.3f}, "
-            f"dev BLEU {row.dev_bleu:.1f}, dev chrF {row.dev_chrf:.1f}, {row.seconds / 60:.1f} min",
+            f"epoch {row.epoch}: loss {row.loss:.3f}, dev loss {row.dev_loss:.3f}, dev BLEU {row.dev_bleu:.1f}, "
+            f"dev chrF {row.dev_chrf:.1f}, dev exact {row.dev_exact:.1%}, {row.seconds / 60:.1f} min",
             flush=True,
         )
         with writing(job.out):
@@ -207,18 +208,15 @@ def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
             "target_tokens": row.tokens,
             "seconds": row.seconds,
         },
-        "scores": [
-            {
-                "file": job.dev.name,
-                "sha256": fixed.hashes.dev,
-                "decoding": "greedy",
-                "bleu": row.dev_bleu,
-                "chrf": row.dev_chrf,
-                "exact": row.dev_exact,
-            }
-        ],
+        "scores": [{"file": job.dev.name, "sha256": fixed.hashes.dev, **_scores(row, trainer.model)}],
     }
     save(Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, record), job.out)
+
+
+def _scores(row: Row, model: Transformer) -> dict[str, object]:
+    if not model.anatomy.writes:
+        return {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}
+    return {"decoding": "greedy", "bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}
 
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
@@ -234,7 +232,8 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
     targets = [target for _, target in pairs]
     if job.config.shared_vocab:
-        return (learn_vocabulary(sources + targets, size=job.config.src_vocab_size, kind=job.pieces),)
+        texts, fills = sources + list(filter(None, targets)), job.config.mlm_head
+        return (learn_vocabulary(texts, size=job.config.src_vocab_size, kind=job.pieces, with_mask=fills),)
     return (
         learn_vocabulary(sources, size=job.config.src_vocab_size, kind=job.pieces),
         learn_vocabulary(targets, size=job.config.tgt_vocab_size, kind=job.pieces),
