@@ -18,6 +18,7 @@ from words import say
 
 SHORTEST, LONGEST = 2, 12
 DIGITS = 3  # of a summand at most
+FEW = 4  # letters that a palindrome is made of
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,12 @@ def _sum(rng: random.Random) -> str:
 
 
 def _palindrome(rng: random.Random) -> str:
-    """Of even length: the letter in the middle of the others would follow from nothing."""
-    half = "".join(rng.choices(string.ascii_lowercase, k=rng.randint(SHORTEST, LONGEST // 2)))
+    """Of even length: the letter in the middle of the others would follow from nothing.
+
+    Of a few letters, which often stand there twice: the right one is found by its place, not as the odd one out.
+    """
+    letters = rng.sample(string.ascii_lowercase, FEW)
+    half = "".join(rng.choices(letters, k=rng.randint(SHORTEST, LONGEST // 2)))
     return half + half[::-1]
 
 
