@@ -114,6 +114,11 @@ def _run(options: argparse.Namespace) -> int:
         _train(options)
     except (GlassformerError, OSError) as error:
         return launching.refused(error)
+    except RuntimeError as error:
+        if not processes.is_lost(error):
+            raise
+        print("error: another process of this training is gone.", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         if not processes.is_first():
             return 1

@@ -188,15 +188,7 @@ def _state(job: Job, identity: Mapping[str, str], *, again: bool) -> dict[str, o
         except DataError as error:
             log.warning("%s", error)
             return None
-    state = read_state(job.out, identity) if job.resume else None
-    if state is not None and state["rows"] and not (job.out / CONFIG).exists():
-        # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
-        raise DataError(
-            "{out}: this folder is gone, and with it the best epoch so far. Put the folder back, or leave out "
-            "--resume to start over.",
-            out=str(job.out),
-        )
-    return state
+    return read_state(job.out, identity) if job.resume else None
 
 
 def _go_on(job: Job, trainer: Trainer, state: Mapping[str, object], numbers: Mapping[str, str]) -> None:
@@ -204,7 +196,17 @@ def _go_on(job: Job, trainer: Trainer, state: Mapping[str, object], numbers: Map
         trainer.load_state(state)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
         raise _of_another_version(job, error) from None
-    if trainer.processes.first and state.get("numbers") != numbers:
+    if trainer.rows and not trainer.processes.from_first(lambda: (job.out / CONFIG).exists()):
+        # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
+        raise DataError(
+            "{out}: this folder is gone, and with it the best epoch so far. Put the folder back, or leave out "
+            "--resume to start over.",
+            out=str(job.out),
+        )
+    if not trainer.processes.first:
+        return
+    print(f"going on after step {trainer.place.step:,}")
+    if state.get("numbers") != numbers:
         print("The processes, the device or the precision are not those of before, so the result will not be equal "
               "to the last bit to that of an undisturbed training.")  # fmt: skip
 

@@ -11,9 +11,9 @@ from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import ConfigError, DataError
 from transformer.text.sentencepiece_check import check, read
-from transformer.training.loop import LIMITS, TrainSettings
 from transformer.training.run import train
 from transformer.training.scoring import score
+from transformer.training.settings import LIMITS, TrainSettings
 from transformer.training.tasks import write_reverse
 from transformer.training.vocabulary import learn_vocabulary
 
