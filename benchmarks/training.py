@@ -38,7 +38,8 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, encode_pairs, make_batch, read_pairs
-from transformer.training.loop import Trainer, TrainSettings
+from transformer.training.loop import Trainer
+from transformer.training.settings import TrainSettings
 from transformer.training.vocabulary import learn_vocabulary
 
 VOCABULARY = 8_000
@@ -90,14 +91,14 @@ def report_check(examples: Sequence[Example], batch_tokens: int) -> None:
     model, peer = Transformer(config), PlainTransformer(config)
     copy_parameters(model, peer)
     batches = Batches(lambda _: examples, batch_tokens=batch_tokens, seed=SEED)
-    ours = Trainer(model, batches, TrainSettings(bf16=False))
+    ours = Trainer(model, batches, TrainSettings(precision="fp32"))
     plain = PlainTrainer(peer, bf16=False)
     counts = [sum(p.numel() for p in side.parameters()) for side in (model, peer)]
     print(f"parameters: ours {counts[0]:,}, plain {counts[1]:,}")
     agree = counts[0] == counts[1]
     batch = make_batch(batches.epoch(0)[0], config)
     for when in ("before", "after"):
-        losses = ours._step(batch, RATE), plain.step(batch, RATE)
+        losses = float(ours.learn([batch], [1.0], RATE)), plain.step(batch, RATE)
         difference = abs(losses[0] - losses[1])
         print(f"loss {when} a step: ours {losses[0]:.6f}, plain {losses[1]:.6f}, difference {difference:.1e}")
         agree = agree and difference < 1e-4
@@ -115,7 +116,7 @@ def report_limit(examples: Sequence[Example], *, batch_tokens: int, steps: int) 
     trainer = Trainer(Transformer(CONFIG), batches, TrainSettings(batch_tokens=batch_tokens))
     with FlopCounterMode(display=False) as counter:
         for group in groups:
-            trainer._step(make_batch(group, CONFIG), RATE)
+            trainer.learn([make_batch(group, CONFIG)], [1.0], RATE)
     flops, tokens = counter.get_total_flops(), sum(len(e.tgt) for group in groups for e in group)
     rate = best_rate()
     print(f"products of a step: {flops / len(groups) / 1e9:.0f} GFLOP; this machine's best: {rate / 1e9:.0f} GFLOP/s")

@@ -9,7 +9,7 @@ time, with the same function on every side.
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,9 +24,11 @@ from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.training import data, loop
+from transformer.training import data, learner, loop
+from transformer.training.arithmetic import keep_freed_memory
 from transformer.training.data import Batch, Batches, Example, make_batch
-from transformer.training.loop import Trainer, TrainSettings, keep_freed_memory
+from transformer.training.loop import Trainer
+from transformer.training.settings import TrainSettings
 
 RATE = 5e-4
 SEED = 1
@@ -130,21 +132,21 @@ def _whole_loss() -> None:
         pad_id = model.config.fill_id
         return F.cross_entropy(logits, batch.tgt_out.flatten(), ignore_index=pad_id, label_smoothing=smoothing)
 
-    loop.target_loss = target_loss  # type: ignore[attr-defined]
+    learner.target_loss = target_loss  # type: ignore[attr-defined]
 
 
 def _torch_attention() -> None:
-    loop.plain_attention = nullcontext  # type: ignore[assignment]
+    loop.plain_attention = nullcontext  # type: ignore[attr-defined]
 
 
 def _plain_optimizer() -> None:
-    fused = loop.make_optimizer
+    fused = loop.make_optimizer  # type: ignore[attr-defined]
 
-    def make_optimizer(model: Transformer, settings: TrainSettings) -> torch.optim.AdamW:
-        groups = [{**group, "fused": False} for group in fused(model, settings).param_groups]
+    def make_optimizer(parameters: Iterable[torch.nn.Parameter], settings: TrainSettings) -> torch.optim.AdamW:
+        groups = [{**group, "fused": False} for group in fused(parameters, settings).param_groups]
         return torch.optim.AdamW(groups)
 
-    loop.make_optimizer = make_optimizer
+    loop.make_optimizer = make_optimizer  # type: ignore[attr-defined]
 
 
 def _whole_shapes() -> None:
@@ -204,8 +206,9 @@ def _ours(side: Side, work: Work, batches: Batches) -> tuple[Step, torch.nn.Modu
     if side.keep_memory:
         keep_freed_memory()
     model = Transformer(work.config)
-    settings = TrainSettings(batch_tokens=work.batch_tokens, bf16=side.bf16)
-    return Trainer(model, batches, settings)._step, model
+    settings = TrainSettings(batch_tokens=work.batch_tokens, precision="bf16" if side.bf16 else "fp32")
+    trainer = Trainer(model, batches, settings)
+    return lambda batch, rate: float(trainer.learn([batch], [1.0], rate)), model
 
 
 def _plain(side: Side, work: Work) -> tuple[Step, torch.nn.Module]:
