@@ -6,8 +6,8 @@
 Three kinds of SIGKILL, in turn: of one process of a training, which the launcher starts again (`--max-restarts`); of
 the launcher, after which the same command goes on with `--resume`; and of the first process inside a write, before a
 random one of the calls that put a file on the disk, after which the launcher starts it again. The moments are drawn
-from `--seed`, over starting, learning, scoring and writing; only kills that hit are counted. Several hit one training;
-then its parameters, its moments, its curve and its checkpoint are compared with those of an undisturbed training.
+from `--seed`, over starting, learning, scoring and writing; only kills that hit are counted. Several hit one
+training, until it ends; then its parameters, moments, curve and checkpoint are compared with those of one left alone.
 
 POSIX only, as SIGKILL is.
 """
@@ -41,16 +41,18 @@ TINY = (
     "--snapshots=6", "--average=2",
 )  # fmt: skip
 
-# Put in front of a training: before the n-th call that puts something on the disk, the first process kills itself.
+# Put in front of a training: before the n-th call that puts something on the disk, the first process kills itself. It
+# notes that in a file, of which the next one that is to be killed has another name.
 KILLER = """
 import os, signal, sys
-here, calls = os.environ.get("KILL_AT"), [0]
-if here and os.environ.get("RANK", "0") == "0" and not os.path.exists(here):
+notes = [note for note in os.environ.get("KILL_AT", "").split() if not os.path.exists(note)]
+calls = [0]
+if notes and os.environ.get("RANK") == "0":
     def counted(call):
         def counting(*arguments, **options):
             calls[0] += 1
-            if calls[0] == int(os.environ["KILL_CALL"]):
-                open(here, "w").close()
+            if calls[0] == int(notes[0].rpartition("-")[2]):
+                open(notes[0], "w").close()
                 os.kill(os.getpid(), signal.SIGKILL)
             return call(*arguments, **options)
         return counting
@@ -65,39 +67,62 @@ class Training:
         files = [f"--train={data / 'train.tsv'}", f"--dev={data / 'dev.tsv'}", f"--out={out}"]
         several = [f"--processes={processes}", "--max-restarts=100"]
         self.command = [sys.executable, "-m", "transformer", "train", *files, *TINY, f"--epochs={epochs}", *several]
-        self.out, self.data, self.begun, self.ended = out, data, False, False
+        self.out, self.data, self.processes, self.ended = out, data, processes, False
 
-    def run(self, kill: str | None, draw: random.Random, most_seconds: float) -> bool:
-        """Run until it ends or the launcher is killed; whether a process was killed."""
-        environment, note = {**os.environ, "OMP_NUM_THREADS": "1"}, self.data / f"killed-{draw.random()}"
-        if kill == "write":
-            environment |= {"PYTHONPATH": str(self.data), "KILL_AT": str(note), "KILL_CALL": str(draw.randint(1, 60))}
-        more = [f"--save-minutes={draw.choice((0.0, 0.0, 0.02))}", *(["--resume"] if self.begun else [])]
+    def start(self, *more: str, writes: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        """Start its launcher; the first process dies before these calls that write, one after another."""
+        there = ["--resume"] if any(path.exists() for path in paths(self.out)) else []
+        self.notes = [self.data / f"{self.out.name}-{time.monotonic_ns()}-{call}" for call in writes]
+        environment = {
+            "PYTHONPATH": str(self.data),
+            "KILL_AT": " ".join(map(str, self.notes)),
+            "OMP_NUM_THREADS": "1",
+        }
         with (self.data / "log.txt").open("a") as log:
-            process = subprocess.Popen([*self.command, *more], cwd=ROOT, env=environment, stdout=log, stderr=log)
-        hit = kill in ("rank", "launcher") and self._kill(
-            process, kill, time.monotonic() + draw.uniform(0.0, most_seconds), draw
-        )
-        status = process.wait()
-        self.begun, self.ended = any(path.exists() for path in paths(self.out)), status == 0
-        if status not in (0, -signal.SIGKILL):
-            print((self.data / "log.txt").read_text()[-3000:])
-            raise SystemExit(f"the training ended with status {status}")
-        return hit or note.exists()
+            command, environment = [*self.command, *there, *more], {**os.environ, **environment}
+            return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
 
-    def _kill(self, process: subprocess.Popen[bytes], kind: str, when: float, draw: random.Random) -> bool:
-        while time.monotonic() < when or (kind == "rank" and not children(process.pid)):
+    def kill(self, process: subprocess.Popen[bytes], *, launcher: bool, draw: random.Random) -> bool:
+        """Kill one of its processes, or their launcher, as soon as there are any; False if it ended before."""
+        while len(ranks := children(process.pid)) < self.processes:
             if process.poll() is not None:
                 return False
             time.sleep(0.02)
-        ranks = children(process.pid)
-        victim = process.pid if kind == "launcher" or not ranks else draw.choice(ranks)
-        os.kill(victim, signal.SIGKILL)
-        if victim == process.pid:
-            process.wait()
-            while any(Path(f"/proc/{rank}").exists() for rank in ranks):  # the system ends them with their launcher
-                time.sleep(0.02)
+        if not launcher:
+            os.kill(draw.choice(ranks), signal.SIGKILL)
+            return True
+        process.kill()
+        process.wait()
+        end = time.monotonic() + 20
+        while any(Path(f"/proc/{rank}").exists() for rank in ranks):  # the system ends them with their launcher
+            time.sleep(0.02)
+            if time.monotonic() > end:
+                raise SystemExit("processes outlive their launcher")
         return True
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for its launcher."""
+        status = process.wait()
+        self.ended = status == 0
+        if status not in (0, -signal.SIGKILL):
+            raise SystemExit(
+                f"{(self.data / 'log.txt').read_text()[-3000:]}\nthe training ended with status {status}"
+            )
+
+
+def killed_in_turn(training: Training, draw: random.Random, done: dict[str, int], most_seconds: float) -> None:
+    """One launch: one or two kills of each kind that leaves the launcher, then the launcher's."""
+    process = training.start(
+        f"--save-minutes={draw.choice((0.0, 0.0, 0.02))}",
+        writes=[draw.randint(1, 60) for _ in range(draw.randint(0, 2))],
+    )
+    for kind in ("rank",) * draw.randint(0, 2) + ("launcher",):
+        end = time.monotonic() + draw.uniform(0.0, most_seconds)
+        while time.monotonic() < end and process.poll() is None:
+            time.sleep(0.02)
+        done[kind] += training.kill(process, launcher=kind == "launcher", draw=draw)
+    training.end(process)
+    done["write"] += sum(note.exists() for note in training.notes)
 
 
 def children(pid: int) -> list[int]:
@@ -131,10 +156,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Kill, compare, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=60)
-    parser.add_argument("--a-training", type=int, default=6, help="kills that hit one training")
+    parser.add_argument("--launches", type=int, default=3, help="of one training, whose launcher is killed")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--most-seconds", type=float, default=15.0, help="until a kill, from a start")
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--most-seconds", type=float, default=12.0, help="from a start or a kill to the next one")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     draw, done, equal = random.Random(options.seed), dict.fromkeys(KINDS, 0), 0
@@ -143,18 +168,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_reverse(data, train=300, dev=24, test=2)
         (data / "sitecustomize.py").write_text(KILLER, encoding="ascii")
         whole = Training(data, data / "whole", processes=options.processes, epochs=options.epochs)
-        whole.run(None, draw, 0.0)
+        whole.end(whole.start())
         expected, trainings = fingerprint(whole.out), 0
         while sum(done.values()) < options.kills:
             trainings += 1
             killed = Training(data, data / f"killed{trainings}", processes=options.processes, epochs=options.epochs)
-            left = min(options.a_training, options.kills - sum(done.values()))
-            while not killed.ended:
-                kind = KINDS[sum(done.values()) % len(KINDS)] if left else None
-                hit = killed.run(kind, draw, options.most_seconds)
-                left -= hit
-                if kind and hit:
-                    done[kind] += 1
+            for _ in range(options.launches):
+                if not killed.ended:
+                    killed_in_turn(killed, draw, done, options.most_seconds)
+            if not killed.ended:
+                killed.end(killed.start())
             found = fingerprint(killed.out)
             equal += found == expected
             differing = [name for name in expected if found[name] != expected[name]]

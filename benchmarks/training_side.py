@@ -24,7 +24,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.training import arithmetic, data, learner, loop
+from transformer.training import data, learner, loop
 from transformer.training.arithmetic import keep_freed_memory
 from transformer.training.data import Batch, Batches, Example, make_batch
 from transformer.training.loop import Trainer
@@ -140,11 +140,11 @@ def _whole_loss() -> None:
 
 
 def _torch_attention() -> None:
-    loop.plain_attention = nullcontext  # type: ignore
+    loop.plain_attention = nullcontext  # type: ignore[attr-defined]
 
 
 def _plain_optimizer() -> None:
-    fused = arithmetic.make_optimizer
+    fused = loop.make_optimizer  # type: ignore[attr-defined]
 
     def make_optimizer(parameters: Iterable[torch.nn.Parameter], settings: TrainSettings) -> torch.optim.AdamW:
         groups = [{**group, "fused": False} for group in fused(parameters, settings).param_groups]
