@@ -44,7 +44,7 @@ from transformer.training.vocabulary import learn_vocabulary
 
 VOCABULARY = 8_000
 SPEED = ("ours", "plain", "sums", "beginner", "ours-fp32", "plain-fp32", "beginner-fp32")
-ON_GPU = ("ours", "plain", "sums", "asked", "beginner")
+ON_GPU = ("ours", "plain", "asked")
 GAIN = ("ours", "dropout", "loss", "attention", "optimizer", "malloc", "shapes", "random", "ours-fp32")
 
 CONFIG = ModelConfig(
