@@ -28,7 +28,7 @@ from ui.state.fields import (
 )
 
 Aggregate = Literal["mean", "max", "rollout"]
-AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
+AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]
 TrainingPanel = Literal["curves"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError
+from ui.frame.snapshot import move_to, whole_page_if_moved
 from ui.runs.open_run import publish
-from ui.runs.show import choose_part, show
+from ui.runs.show import choose_part, show, show_beside
 from ui.shared import choices, cover, drawing
 from ui.shared.door import st
 from ui.state import session
@@ -18,15 +18,13 @@ from ui.training import training_pictures
 from ui.training.training_pictures import TRAINING, Curves
 from words import joined, say
 
-MOVED = "moved_to_snapshot"  # in the session: a click has chosen another one, and all of the page is to be drawn
 _LINE = 84  # characters
 
 
 @st.fragment
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the row of parts and the chosen one; a click runs this again, alone, unless it chose another model."""
-    if st.session_state.pop(MOVED, False):
-        st.rerun()
+    whole_page_if_moved()
     {"curves": curves}[session.view().training_panel](checkpoint)
 
 
@@ -68,20 +66,12 @@ def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> N
         st.caption(say("This folder has no training.csv, so there is no learning curve to show."))
     else:
         drawing.notes(scene.curve.notes)
-        take = partial(move_to, snapshots.folder_of(checkpoint.folder).name.removesuffix(snapshots.FOLDER))
-        pictures = (training_pictures.losses, training_pictures.scores)
-        drawing.beside(*(partial(show, picture, scene, take=take) for picture in pictures))
-        show(training_pictures.rates, scene, take=take)
+        show_beside(training_pictures.losses, training_pictures.scores, scene, take=move_to)
+        show(training_pictures.rates, scene, take=move_to)
     command = checkpoint.card.training.get("command")
     if isinstance(command, str) and command:
         st.caption(say("The command that trained this checkpoint:"))
         st.code(in_lines(command), language="shell", wrap_lines=True)
-
-
-def move_to(name: str, step: int) -> None:
-    """Callback: look at a snapshot of a checkpoint."""
-    st.session_state[session.MODEL] = f"{name}{snapshots.AT}{step}"
-    st.session_state[MOVED] = True
 
 
 def in_lines(command: str) -> str:
