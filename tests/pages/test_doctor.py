@@ -15,7 +15,7 @@ from tests.pseudo_language import words_of
 from transformer.doctor.findings import Measured, Shown, not_applicable
 from transformer.doctor.patient import Test
 from ui.doctor import doctor_panels
-from ui.doctor.examinations import Asked, Examinations
+from ui.runs.examinations import Asked, Examinations
 from ui.runs import loading, measuring
 from words import say
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from ui.attention.film_pictures import Film, film_of, strip
-from ui.frame.snapshot import move_to
+from ui.frame.snapshot import NO_SNAPSHOTS, move_to
 from ui.runs.growing import growing, progress
 from ui.runs.grown import has_snapshots, hides
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.shared.door import st
 from words import say
-
-NO_SNAPSHOTS = say(
-    "This checkpoint has no snapshots of its training. A training with the option `--snapshots` keeps some."
-)
-
 
 HIDDEN = say(
     "These maps have rows for all pieces of the output. Turn off “Hide candidates until I guess” to see them."

@@ -8,7 +8,11 @@ from transformer.checkpoint.snapshots import AT, split
 from ui.runs import loading
 from ui.shared.door import st
 from ui.state import session
+from words import say
 
+NO_SNAPSHOTS: Final = say(
+    "This checkpoint has no snapshots of its training. A training with the option `--snapshots` keeps some."
+)
 MOVED: Final = "moved_to_snapshot"  # in the session: a click has just chosen another snapshot
 
 
