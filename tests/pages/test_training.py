@@ -233,7 +233,7 @@ def test_what_a_snapshot_cannot_do_is_said_in_its_row(open_page, tmp_path, monke
 
 
 def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkeypatch):
-    few = Examinations(is_busy=lambda: False, tests=[one for one in TESTS if one.name in ("finite", "causal")])
+    few = Examinations(is_busy=lambda: False, tests=[one for one in TESTS if one.name in ("finite", "causality")])
     monkeypatch.setattr(health, "examinations", lambda: few)
     test = open_page(TRAINING, model="grown", training="sentence", src="abc")
     assert "<th>Doctor</th>" not in html_of(test)

@@ -15,6 +15,7 @@ import pytest
 from charts.theme import SCALES, figure_in
 from tests.source_code import ROOT
 from tests.transformer.featured import FEATURED, featured
+from tests.transformer.grown import grown
 from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import load
 from transformer.lessons import lessons
@@ -31,8 +32,8 @@ MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
 NO_PICTURES = {"*", "part", "results"}
 ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
-KINDS = ("reverse", *ALONE, "rotary", "alibi")
-SENTENCES = {"reverse": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
+KINDS = ("reverse", *ALONE, "rotary", "alibi", "grown")
+SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +45,8 @@ def opened(tmp_path_factory):
     def one(kind):
         if kind in FEATURED:
             return featured(kind, folder)
+        if kind == "grown":
+            return load(grown(folder))
         return alone(kind, folder) if kind in ALONE else load(loading.SHIPPED / kind)
 
     return one
