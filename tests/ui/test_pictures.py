@@ -30,7 +30,7 @@ from words import Sentence, languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
-NO_PICTURES = {"*", "part", "results"}
+NO_PICTURES = {"*", "part", "results", "trained_for"}
 ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
 KINDS = ("reverse", *ALONE, "rotary", "alibi", "grown")
 SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
