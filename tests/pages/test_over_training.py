@@ -5,7 +5,7 @@ import pytest
 
 from tests.pages.conftest import ATTENTION
 from tests.pages.reading import figure, numbers, payload, sentences
-from tests.transformer.grown import SHARES, grown
+from tests.transformer.grown import STEPS, write_grown
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import AT
 from transformer.runs.running import run
@@ -14,19 +14,19 @@ from ui.attention.film_pictures import OWN_CHOICE, READS_THE_FINISHED, strip
 from ui.frame.snapshot import NO_SNAPSHOTS
 from ui.runs import loading
 
-STEPS, KEY = list(SHARES), strip.key
+KEY = strip.key
 
 
 @pytest.fixture(scope="module")
 def of_grown(tmp_path_factory):
     """A folder with a checkpoint that has snapshots."""
-    return grown(tmp_path_factory.mktemp("own"))
+    return write_grown(tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture
 def page(open_page, of_grown, monkeypatch):
     """A function that opens the part."""
-    monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown.parent))
+    monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
     return lambda **more: open_page(ATTENTION, **{"model": "grown", "panel": "training", "src": "abcdef"} | more)
 
 
@@ -40,17 +40,17 @@ def tiles(test):
 
 def test_each_tile_is_that_head_of_a_snapshot_that_reads_the_finished_output(page, of_grown):
     shown = tiles(page(kind="cross", layer=2, head=1))
-    finished = load(of_grown)
+    finished = load(of_grown / "grown")
     output = run(finished, finished.query("abcdef")).tgt_ids
     for step, drawn in zip(STEPS, shown, strict=True):
-        snapshot = load(of_grown.with_name(f"grown{AT}{step}"))
+        snapshot = load(of_grown / f"grown{AT}{step}")
         trace = run(snapshot, snapshot.query("abcdef", forced=output))
         np.testing.assert_allclose(drawn, trace.cross[1, 0], atol=1e-3)
 
 
 def test_tiles_are_named_by_step_and_loss_and_the_chosen_one_is_framed(page):
-    layout = figure(page(model="grown@90", kind="cross", layer=1, head=1), KEY)["layout"]
-    assert layout["meta"]["film"]["names"][2] == "Step 90<br>dev loss 1.66"
+    layout = figure(page(model="grown@219", kind="cross", layer=1, head=1), KEY)["layout"]
+    assert layout["meta"]["film"]["names"][2] == "Step 219<br>dev loss 3.00"
     assert layout["meta"]["film"]["chosen"] == 2
     assert "Source piece (key)" in layout["xaxis"]["title"]["text"]
     assert "predicts (query)" in layout["yaxis"]["title"]["text"]

@@ -8,7 +8,7 @@ import pytest
 from charts.training import HOW_TO_READ_LOSSES, HOW_TO_READ_SNAPSHOTS
 from tests.pages.conftest import TRAINING, check
 from tests.pages.reading import figure, numbers, payload
-from tests.transformer.grown import SHARES, grown
+from tests.transformer.grown import STEPS, write_grown
 from tests.ui.waiting import until
 from transformer.checkpoint import snapshots
 from transformer.doctor.checklist import TESTS
@@ -19,20 +19,18 @@ from ui.state import session
 from ui.training import health, sentence_pictures, training_panels, training_pictures
 
 CHARTS = [one.key for one in (training_pictures.losses, training_pictures.scores, training_pictures.rates)]
-STEPS = list(SHARES)
 
 
 @pytest.fixture(scope="module")
 def of_grown(tmp_path_factory):
     """A folder with a checkpoint that has snapshots."""
-    return grown(tmp_path_factory.mktemp("own"))
+    return write_grown(tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture
 def grown_there(of_grown, monkeypatch):
     """The same among the app's."""
-    monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown.parent))
-    return of_grown
+    monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
 
 
 def unescaped(markdown):
@@ -116,13 +114,13 @@ def test_snapshots_are_marks_on_an_axis_of_steps(open_page, grown_there):
     test = open_page(TRAINING, model="grown")
     for key in CHARTS[:2]:
         marks = figure(test, key)["data"][-1]
-        assert marks["customdata"] == STEPS
+        assert marks["customdata"] == list(STEPS)
         assert "step" in figure(test, key)["layout"]["xaxis"]["title"]["text"]
-        assert f"Marks show {len(STEPS)} snapshots, from step 0 to step 900." in payload(test, key)["alt"]
+        assert f"Marks show {len(STEPS)} snapshots, from step 0 to step 2,208." in payload(test, key)["alt"]
         assert HOW_TO_READ_SNAPSHOTS in payload(test, key)["caption"]
     losses = figure(test, CHARTS[0])["data"][-1]
-    assert numbers(losses["y"]).tolist() == pytest.approx([4.0 - 3.9 * share for share in SHARES.values()])
-    assert losses["hovertext"][2] == "Snapshot of step 90, 900 target pieces, 45 s"
+    assert numbers(losses["y"]).tolist() == [5, 4, 3, 2, 1]
+    assert losses["hovertext"][2] == "Snapshot of step 219, 21,900 target pieces"
 
 
 def test_the_axis_goes_by_epochs_if_the_reader_wants_it(open_page, grown_there):
@@ -133,7 +131,7 @@ def test_the_axis_goes_by_epochs_if_the_reader_wants_it(open_page, grown_there):
     steps, epochs = (numbers(drawn["data"][at]["x"]) for at in (-1, 0))
     assert epochs[0] == 1
     assert steps[0] == 0
-    assert steps[1] < steps[2] < 1  # of the first epoch
+    assert steps[1] < 1 < steps[2]  # the first epoch has 184 steps
     assert test.query_params["steps"] == "0"
 
 
@@ -147,7 +145,7 @@ def test_without_snapshots_there_is_no_choice_of_an_axis(open_page, spoil, monke
 
 
 def test_snapshots_are_drawn_where_there_is_no_curve(open_page, tmp_path, monkeypatch):
-    (grown(tmp_path) / "training.csv").unlink()
+    (write_grown(tmp_path) / "grown" / "training.csv").unlink()
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(TRAINING, model="grown")
     assert charts_of(test) == CHARTS[:2]
@@ -155,18 +153,18 @@ def test_snapshots_are_drawn_where_there_is_no_curve(open_page, tmp_path, monkey
 
 
 def test_a_damaged_snapshot_is_left_out(open_page, tmp_path, monkeypatch):
-    folder = grown(tmp_path)
-    (snapshots.folder_of(folder) / f"90{snapshots.FILE}").write_bytes(b"garbage")
+    folder = write_grown(tmp_path) / "grown"
+    (snapshots.folder_of(folder) / f"219{snapshots.FILE}").write_bytes(b"garbage")
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(TRAINING, model="grown")
-    assert figure(test, CHARTS[0])["data"][-1]["customdata"] == [0, 9, 900]
-    assert any("is not a snapshot of step 90" in one for one in said(test))
+    assert figure(test, CHARTS[0])["data"][-1]["customdata"] == [0, 10, 1200, 2208]
+    assert any("is not a snapshot of step 219" in one for one in said(test))
 
 
 def test_the_mark_of_the_snapshot_that_is_looked_at_is_larger(open_page, grown_there):
-    test = open_page(TRAINING, model="grown@90")
+    test = open_page(TRAINING, model="grown@219")
     assert payload(test, CHARTS[0])["clickable"]
-    assert numbers(figure(test, CHARTS[0])["data"][-1]["marker"]["size"]).tolist() == [11, 11, 16, 11]
+    assert numbers(figure(test, CHARTS[0])["data"][-1]["marker"]["size"]).tolist() == [11, 11, 16, 11, 11]
 
 
 # ------------------------------------------------------------------------------------------------ a sentence
@@ -178,7 +176,7 @@ def test_each_snapshot_writes_and_what_is_right_is_marked(open_page, grown_there
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table)[1:]
     assert len(rows) == len(STEPS)
     for step, row in zip(STEPS, rows, strict=True):
-        assert f">{step}</a>" in row
+        assert f">{step:,}</a>" in row
         assert f"model=grown%40{step}" in row
     assert "4 of 4" in rows[-1]  # bfloat16 of the finished model
     assert "<b>c</b><b>b</b><b>a</b>" in rows[-1]
@@ -223,10 +221,8 @@ def test_guess_mode_shows_no_output(open_page, grown_there):
 
 
 def test_what_a_snapshot_cannot_do_is_said_in_its_row(open_page, tmp_path, monkeypatch):
-    folder = grown(tmp_path, "spoilt")
-    (snapshots.folder_of(folder) / f"9{snapshots.FILE}").write_bytes(
-        (snapshots.folder_of(folder) / f"9{snapshots.FILE}").read_bytes()[:-200]
-    )
+    file = snapshots.folder_of(write_grown(tmp_path, "spoilt") / "spoilt") / f"10{snapshots.FILE}"
+    file.write_bytes(file.read_bytes()[:-200])
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(TRAINING, model="spoilt", training="sentence", src="abc")
     assert "is damaged" in html_of(test)

@@ -1,5 +1,8 @@
-"""A checkpoint with snapshots of its training, made on the spot: from noise to the shipped `reverse`."""
+"""A checkpoint with snapshots, made on the spot: from noise, in even parts, to the shipped model of letters."""
 
+from __future__ import annotations
+
+import json
 import shutil
 from pathlib import Path
 
@@ -8,21 +11,27 @@ import torch
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import Moment, write
 
-REVERSE = Path(__file__).parents[2] / "checkpoints" / "reverse"
-SHARES = {0: 0.0, 9: 0.2, 90: 0.6, 900: 1.0}
-"""Of each step, how much of a parameter is that of the finished model; the rest is noise."""
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "grown"
+STEPS = (0, 10, 219, 1200, 2208)
 
 
-def grown(root: Path, name: str = "grown") -> Path:
-    """Write the checkpoint as a folder of `root`, its snapshots beside it, and return its folder."""
-    folder = root / name
-    shutil.copytree(REVERSE, folder)
-    noise = torch.Generator().manual_seed(2)
-    for epoch, (step, share) in enumerate(SHARES.items()):
-        state = {
-            key: share * value + (1 - share) * 0.1 * torch.randn(value.shape, generator=noise)
-            for key, value in load(folder).model.state_dict().items()
-        }
-        told = {"loss": 4.5 - 4 * share, "dev_loss": 4.0 - 3.9 * share, "dev_exact": share, "dev_chrf": 100 * share}
-        write(folder, state, Moment(step=step, epoch=epoch, tokens=10 * step, seconds=0.5 * step, **told))
-    return folder
+def write_grown(root: Path, name: str = NAME) -> Path:
+    """Write the checkpoint and its snapshots into a folder, and return that, for `--checkpoints`."""
+    shutil.copytree(ROOT / "checkpoints" / "reverse", root / name)
+    card = json.loads((root / name / "card.json").read_text(encoding="utf-8"))
+    (root / name / "card.json").write_text(json.dumps(card | {"title": "Grown letters"}), encoding="utf-8")
+    for step in STEPS:
+        write_snapshot(root / name, step, share=STEPS.index(step) / (len(STEPS) - 1))
+    return root
+
+
+def write_snapshot(folder: Path, step: int, *, share: float) -> None:
+    """Write a snapshot of which so much, 0 to 1, is the checkpoint and the rest is noise."""
+    state = load(folder).model.state_dict()
+    seeded = torch.Generator().manual_seed(step)
+    noise = {name: torch.randn(value.shape, generator=seeded) * value.std() for name, value in state.items()}
+    moment = Moment(
+        step=step, epoch=step // 200, loss=4 - 3 * share, dev_loss=5 - 4 * share, dev_exact=share, tokens=100 * step
+    )
+    write(folder, {name: share * value + (1 - share) * noise[name] for name, value in state.items()}, moment)

@@ -15,7 +15,7 @@ import pytest
 from charts.theme import SCALES, figure_in
 from tests.source_code import ROOT
 from tests.transformer.featured import FEATURED, featured
-from tests.transformer.grown import grown
+from tests.transformer.grown import NAME, write_grown
 from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import load
 from transformer.lessons import lessons
@@ -46,7 +46,7 @@ def opened(tmp_path_factory):
         if kind in FEATURED:
             return featured(kind, folder)
         if kind == "grown":
-            return load(grown(folder))
+            return load(write_grown(folder) / NAME)
         return alone(kind, folder) if kind in ALONE else load(loading.SHIPPED / kind)
 
     return one
