@@ -1,0 +1,233 @@
+"""What a visitor may choose of a training, and the commands that it comes to.
+
+A model is small enough that a few minutes of one processor suffice: two stacks of width 64. What is trained on is a
+made-up task, whose files a command of this program writes, or pairs of the visitor's own, of which some are kept to
+score on.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from transformer.analysis.line_file import Limits, Line, read_bytes, read_text
+from transformer.errors import DataError, QueryError
+from transformer.model.config import ModelConfig
+from transformer.model.config_layers import NormPlace
+from transformer.model.position_kinds import PositionKind
+from ui.server.trainings import MOST_MINUTES, Plan
+from words import Sentence, say
+
+WIDTH, FEED_FORWARD = 64, 256
+MOST_PARAMETERS: Final = 500_000
+MOST_LAYERS: Final = 6
+HEADS: Final = (1, 2, 4, 8)
+RATES: Final = (1e-4, 3e-4, 1e-3, 2.75e-3, 5e-3, 1e-2, 3e-2)
+WARMUP: Final = 183  # steps
+MOST_EPOCHS: Final = 50
+SNAPSHOTS: Final = 24
+SEED: Final = 1
+LIMITS: Final = Limits(n_bytes=2_000_000, lines=5_000, characters=120)  # of pairs of a visitor's own
+LEAST_PAIRS: Final = 10
+MOST_DEV: Final = 300
+OWN: Final = "own"
+_SPECIAL: Final = 4  # pieces beside those of the texts
+_PIECES: Final = 800  # of words, where single characters would make long rows
+_LONG: Final = 24  # characters of a side on average, beyond which pieces are learned
+_CARDS: Final = Path(__file__).resolve().parents[2] / "transformer" / "training" / "cards"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A made-up task, of which `python -m transformer task` writes the files."""
+
+    title: Sentence
+    characters: int  # that occur
+    longest: int  # tokens of a side, with the end piece
+    example: Sentence  # what it is about
+
+
+TASKS: Final[Mapping[str, Task]] = {
+    "reverse": Task(
+        title=say("Reverse letters"),
+        characters=26,
+        longest=13,
+        example=say("The output is the source backwards: “glass” becomes “ssalg”."),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What is chosen."""
+
+    task: str = "reverse"  # or `OWN`
+    layers: int = 1  # of each stack
+    heads: int = 4
+    positions: PositionKind = "learned"
+    norm: NormPlace = "pre"
+    rate: float = 2.75e-3
+    warmup: bool = True
+    causal_mask: bool = True
+    epochs: int = 12
+    minutes: int = 5
+
+
+PRESETS: Final[Mapping[str, tuple[Sentence, Choices]]] = {
+    "reverse": (say("From noise to the anti-diagonal"), Choices()),
+    "leak": (say("A leak: without the causal mask"), Choices(causal_mask=False, epochs=5)),
+    "post": (say("Post-norm without warm-up"), Choices(layers=4, norm="post", warmup=False, rate=1e-2, epochs=5)),
+}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of a visitor's own."""
+
+    train: tuple[tuple[str, str], ...]
+    dev: tuple[tuple[str, str], ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """Both sides of all."""
+        return [side for pair in (*self.train, *self.dev) for side in pair]
+
+    @property
+    def in_characters(self) -> bool:
+        """Whether their pieces are single characters."""
+        return sum(map(len, self.texts)) <= _LONG * len(self.texts)
+
+    def n_pieces(self) -> int:
+        """The most pieces of their vocabulary."""
+        return _SPECIAL + len(set("".join(self.texts))) if self.in_characters else _PIECES
+
+    def longest(self) -> int:
+        """The most tokens of a side."""
+        return 2 + max(map(len, self.texts))
+
+
+def read_pairs(given: str | bytes, *, label: str) -> Pairs:
+    """Pairs from a box or a file: `source TAB target` a line. Raises `DataError`, which names the first bad line."""
+    lines = read_text(given, LIMITS, label=label) if isinstance(given, str) else read_bytes(given, LIMITS, label=label)
+    pairs = list(dict.fromkeys(_pair(line, label) for line in lines))
+    if len(pairs) < LEAST_PAIRS:
+        raise DataError(
+            "{file}: has {n} different pairs; give at least {least}, because some are kept to score on.",
+            file=label,
+            n=len(pairs),
+            least=LEAST_PAIRS,
+        )
+    random.Random(SEED).shuffle(pairs)
+    n_dev = min(MOST_DEV, max(1, len(pairs) // 10))
+    return Pairs(tuple(pairs[n_dev:]), tuple(pairs[:n_dev]))
+
+
+def _pair(line: Line, label: str) -> tuple[str, str]:
+    problem = line.problem
+    if problem is None and line.reference is None:
+        problem = say("Expected a source and a target with a tab between them; found only one text.")
+    if problem is not None:
+        raise DataError(
+            "{file}, line {number:,}: {problem}", file=label, number=line.number, problem=problem
+        )  # fmt: skip
+    return line.source, line.reference or ""
+
+
+def config_of(chosen: Choices, pairs: Pairs | None = None) -> ModelConfig:
+    """The model that is chosen, with as many pieces as it has at most."""
+    n_pieces, longest = (
+        (pairs.n_pieces(), pairs.longest())
+        if pairs is not None
+        else (_SPECIAL + TASKS[chosen.task].characters, TASKS[chosen.task].longest)
+    )
+    return ModelConfig(
+        n_encoder_layers=chosen.layers,
+        n_decoder_layers=chosen.layers,
+        d_model=WIDTH,
+        n_heads=chosen.heads,
+        d_ff=FEED_FORWARD,
+        src_vocab_size=n_pieces,
+        tgt_vocab_size=n_pieces,
+        shared_vocab=True,
+        norm=chosen.norm,
+        final_norm=chosen.norm == "pre",
+        positions=chosen.positions,
+        max_len=longest,
+    )
+
+
+def check(chosen: Choices, pairs: Pairs | None = None) -> int:
+    """The parameters of the model. Raises `QueryError`: there are too many of them."""
+    n = config_of(chosen, pairs).count_parameters()
+    if n > MOST_PARAMETERS:
+        raise QueryError(
+            "This model would have {n:,} parameters, but a model that is trained here may have at most {most:,}. "
+            "Choose fewer layers.",
+            n=n,
+            most=MOST_PARAMETERS,
+        )
+    return n
+
+
+def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
+    """The commands that train what is chosen, and the files that they read. Raises `QueryError` as `check`."""
+    check(chosen, pairs)
+    name, card = _name(chosen), {"card.json": json.dumps(_card(chosen, pairs), ensure_ascii=False).encode()}
+    minutes = min(float(chosen.minutes), MOST_MINUTES)
+    if pairs is None:
+        task = ("task", chosen.task, "--out", "data")
+        return Plan(name=name, commands=(task, _train(chosen, name, "data/", None)), files=card, minutes=minutes)
+    files = {"train.tsv": _tsv(pairs.train), "dev.tsv": _tsv(pairs.dev)} | card
+    return Plan(name=name, commands=(_train(chosen, name, "", pairs),), files=files, minutes=minutes)
+
+
+def _train(chosen: Choices, name: str, folder: str, pairs: Pairs | None) -> tuple[str, ...]:
+    config = config_of(chosen, pairs)
+    in_characters = pairs is None or pairs.in_characters
+    options: dict[str, object] = {
+        "train": f"{folder}train.tsv", "dev": f"{folder}dev.tsv", "out": name, "card": "card.json",
+        "layers": chosen.layers, "d-model": WIDTH, "heads": chosen.heads, "d-ff": FEED_FORWARD,
+        "pieces": "char" if in_characters else "unigram", "src-vocab": config.src_vocab_size,
+        "norm": chosen.norm, "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
+        "epochs": chosen.epochs, "max-minutes": chosen.minutes, "rate": f"{chosen.rate:g}",
+        "warmup": WARMUP if chosen.warmup else 0, "seed": SEED, "snapshots": SNAPSHOTS,
+    }  # fmt: skip
+    words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
+    return ("train", *words, "--shared-vocab", *["--no-causal-mask"] * (not chosen.causal_mask))
+
+
+def shown(commands: Sequence[Sequence[str]]) -> list[str]:
+    """Commands as a shell takes them."""
+    return [shlex.join(("python", "-m", "transformer", *words)) for words in commands]
+
+
+def _name(chosen: Choices) -> str:
+    """Of the checkpoint folder."""
+    return "-".join(["my" if chosen.task == OWN else chosen.task, "leak" if not chosen.causal_mask else "model"])
+
+
+def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
+    """What the checkpoint says of itself; a card is English, like all files."""
+    leak = "" if chosen.causal_mask else ", trained without the causal mask"
+    made = {"title": f"{'My pairs' if pairs else str(TASKS[chosen.task].title)}{leak}"}
+    if pairs is not None:
+        return {**made, "source_language": "source", "target_language": "target",
+                "examples": [source for source, _ in pairs.dev[:5]]}  # fmt: skip
+    there = json.loads((_CARDS / f"{chosen.task}.json").read_text(encoding="utf-8"))
+    return {name: there[name] for name in ("source_language", "target_language", "examples", "data")} | made
+
+
+def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:
+    return "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
+
+
+def with_settings(chosen: Choices, said: Mapping[str, object]) -> Choices:
+    """Choices with other values, by the names of the fields; what is no field is passed over."""
+    return replace(chosen, **{name: value for name, value in said.items() if name in asdict(chosen)})  # type: ignore[arg-type]
