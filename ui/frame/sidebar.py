@@ -17,7 +17,7 @@ from ui.frame.foreign_page import open_foreign
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
 from ui.lessons import lesson_questions as lessons
-from ui.runs import foreign_models, handed_in, loading
+from ui.runs import foreign_models, handed_in, loading, own_trainings
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
 from ui.shared import choices, cover, drawing, menu
@@ -87,10 +87,14 @@ def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
 def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
     usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
+    usable |= own_trainings.own()
     if not usable:
         _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
     asked = st.session_state.get(session.MODEL) or ""
-    if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
+    if (
+        asked not in usable
+        and (typed := own_trainings.at(asked) or handed_in.at(asked) or foreign_models.at(asked)) is not None
+    ):
         usable[asked] = typed
     settle_defaults(usable)
     _settle_model(list(usable))
@@ -111,6 +115,8 @@ def chosen_entry(title: str = "") -> Entry:
 
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
+    if own_trainings.is_name(entry.name):
+        return say("{title} (trained here)", title=entry.title)
     if handed_in.is_name(entry.name):
         return say("{name} (uploaded)", name=entry.title)
     if entry.holds == "foreign":
@@ -177,6 +183,8 @@ def _settle_model(names: list[str]) -> None:
                 shown=names[0],
             )
         )
+    elif name and own_trainings.is_name(name):
+        session.add_note(own_trainings.GONE)
     elif name:
         asked = name[:60]
         session.add_note(

@@ -181,4 +181,3 @@ def gone() -> CheckpointError:
         "files again.",
         minutes=round(KEPT_SECONDS / 60),
     )
-

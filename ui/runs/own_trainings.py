@@ -14,13 +14,19 @@ from dataclasses import replace
 from typing import Final
 
 from transformer.checkpoint.listing import Entry, entry_at
+from transformer.checkpoint.snapshots import AT
 from ui.server import switch
 from ui.server.trainings import Training, Trainings
 from ui.shared.door import st
+from words import say
 
 NAME: Final = "training:"
 OWN: Final = "own_trainings"
 SWEEP_SECONDS: Final = 60.0
+GONE: Final = say(
+    "The training is no longer on this server: the server was restarted, or nobody looked at the training for some "
+    "hours."
+)
 
 
 @st.cache_resource(show_spinner=False)
@@ -61,10 +67,10 @@ def name_of(training: Training) -> str:
 
 
 def find(name: str) -> Training | None:
-    """The training of a name in an address; None if there is none, or none any more."""
+    """The training of a name in an address, also of one of its snapshots; None if there is none, or none any more."""
     if not is_name(name) or not switch.trains():
         return None
-    return trainings().find(name.removeprefix(NAME))
+    return trainings().find(name.removeprefix(NAME).partition(AT)[0])
 
 
 def at(name: str) -> Entry | None:

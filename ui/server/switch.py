@@ -1,4 +1,4 @@
-"""Whether models may be handed in, whether files of `torch.save` may be among them, and whether models may be trained.
+"""Whether models may be handed in, whether files of `torch.save` may be among them, and whether any may be trained.
 
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
     streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off
@@ -45,9 +45,7 @@ def trains(arguments: Sequence[str] | None = None) -> bool:
     return mode(arguments) != "off" if asked is None else asked == "on"
 
 
-def said(
-    arguments: Sequence[str] | None = None, environment: str = ENVIRONMENT, option: str = OPTION
-) -> str | None:
+def said(arguments: Sequence[str] | None = None, environment: str = ENVIRONMENT, option: str = OPTION) -> str | None:
     """What whoever runs the server said, as it was written; None if nothing. The command line comes first."""
     given = values(option, arguments)
     return given[-1] if given else os.environ.get(environment) or None

@@ -1,4 +1,4 @@
-"""The process that trains for a visitor: `python -m transformer ...`, confined, and never longer than its server lives.
+"""The process that trains for a visitor: `python -m transformer ...`, confined, and no longer than its server lives.
 
     python -m ui.server.training_child MEMORY COMMAND [OPTION ...]
 
@@ -35,7 +35,9 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     os.nice(NICE)
     confined.confine(Path.cwd(), [ROOT], memory=int(memory), seconds=None, file_bytes=MOST_FILE)
-    threading.Thread(target=_end_with_the_server, daemon=True).start()  # only now: threads forbid a network of its own
+    threading.Thread(
+        target=_end_with_the_server, daemon=True
+    ).start()  # only now: threads forbid a network of its own
     sys.argv = ["python -m transformer", *words]  # which the card quotes
     try:
         from transformer.__main__ import main as run
@@ -48,6 +50,8 @@ def main() -> int:
 
 def _is_full() -> bool:
     """Whether nearly all the memory was taken; False where the system does not say."""
+    import resource  # Windows has none
+
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
         peak = next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmPeak"))

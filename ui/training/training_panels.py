@@ -16,6 +16,7 @@ from ui.state import session
 from ui.state.view import MAIN
 from ui.training import training_pictures
 from ui.training.training_pictures import TRAINING, Curves
+from ui.training.watch_panels import watch
 from words import joined, say
 
 MOVED = "moved_to_snapshot"  # in the session: a click has chosen another one, and all of the page is to be drawn
@@ -27,7 +28,7 @@ def draw(checkpoint: Checkpoint) -> None:
     """Draw the row of parts and the chosen one; a click runs this again, alone, unless it chose another model."""
     if st.session_state.pop(MOVED, False):
         st.rerun()
-    {"curves": curves}[session.view().training_panel](checkpoint)
+    {"curves": curves, "watch": watch}[session.view().training_panel](checkpoint)
 
 
 # ------------------------------------------------------------------------------------------------ the curves

@@ -38,6 +38,7 @@ LIMITS: Final = Limits(n_bytes=2_000_000, lines=5_000, characters=120)  # of pai
 LEAST_PAIRS: Final = 10
 MOST_DEV: Final = 300
 OWN: Final = "own"
+ARROW: Final = "=>"  # nobody can type a tab into a box
 _SPECIAL: Final = 4  # pieces beside those of the texts
 _PIECES: Final = 800  # of words, where single characters would make long rows
 _LONG: Final = 24  # characters of a side on average, beyond which pieces are learned
@@ -60,6 +61,24 @@ TASKS: Final[Mapping[str, Task]] = {
         characters=26,
         longest=13,
         example=say("The output is the source backwards: “glass” becomes “ssalg”."),
+    ),
+    "sort": Task(
+        title=say("Sort letters"),
+        characters=26,
+        longest=13,
+        example=say("The output is the letters of the source in the order of the alphabet: “glass” becomes “aglss”."),
+    ),
+    "copy": Task(
+        title=say("Copy letters"),
+        characters=26,
+        longest=13,
+        example=say("The output is the source itself: “glass” stays “glass”."),
+    ),
+    "addition": Task(
+        title=say("Add two numbers"),
+        characters=12,
+        longest=9,
+        example=say("The output is the sum: “47+385=” becomes “432”."),
     ),
 }
 
@@ -115,7 +134,11 @@ class Pairs:
 
 def read_pairs(given: str | bytes, *, label: str) -> Pairs:
     """Pairs from a box or a file: `source TAB target` a line. Raises `DataError`, which names the first bad line."""
-    lines = read_text(given, LIMITS, label=label) if isinstance(given, str) else read_bytes(given, LIMITS, label=label)
+    if isinstance(given, str):
+        rows = (row if "\t" in row else "\t".join(row.split(ARROW, 1)) for row in given.split("\n"))
+        lines = read_text("\n".join(rows), LIMITS, label=label)
+    else:
+        lines = read_bytes(given, LIMITS, label=label)
     pairs = list(dict.fromkeys(_pair(line, label) for line in lines))
     if len(pairs) < LEAST_PAIRS:
         raise DataError(
@@ -132,7 +155,7 @@ def read_pairs(given: str | bytes, *, label: str) -> Pairs:
 def _pair(line: Line, label: str) -> tuple[str, str]:
     problem = line.problem
     if problem is None and line.reference is None:
-        problem = say("Expected a source and a target with a tab between them; found only one text.")
+        problem = say("Expected a source and a target with a tab between them; found one text only.")
     if problem is not None:
         raise DataError(
             "{file}, line {number:,}: {problem}", file=label, number=line.number, problem=problem
@@ -197,7 +220,7 @@ def _train(chosen: Choices, name: str, folder: str, pairs: Pairs | None) -> tupl
         "pieces": "char" if in_characters else "unigram", "src-vocab": config.src_vocab_size,
         "norm": chosen.norm, "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
         "epochs": chosen.epochs, "max-minutes": chosen.minutes, "rate": f"{chosen.rate:g}",
-        "warmup": WARMUP if chosen.warmup else 0, "seed": SEED, "snapshots": SNAPSHOTS,
+        "warmup": WARMUP if chosen.warmup else 0, "seed": SEED,
     }  # fmt: skip
     words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
     return ("train", *words, "--shared-vocab", *["--no-causal-mask"] * (not chosen.causal_mask))
