@@ -42,7 +42,8 @@ def main() -> int:
     try:
         from transformer.__main__ import main as run
 
-        return run(words)
+        status = run(words)
+        return NO_MEMORY if status and _is_full() else status
     except Exception as error:
         traceback.print_exc()
         return NO_MEMORY if isinstance(error, MemoryError) or "memory" in str(error) or _is_full() else 1

@@ -137,7 +137,11 @@ class Training:
 
 
 class Trainings:
-    """All trainings of a server. Their folder is made in `place`; each has so many bytes of `memory`."""
+    """All trainings of a server.
+
+    Their folder is made in `place`; each has so many bytes of `memory`, and is stopped where it is `late` by so many
+    seconds or has written `most_bytes`. Their process runs the module `child`.
+    """
 
     def __init__(
         self,
@@ -147,9 +151,10 @@ class Trainings:
         clock: Callable[[], float] = time.monotonic,
         late: float = LATE_SECONDS,
         most_bytes: int = MOST_BYTES,
+        child: str = training_child.__name__,
     ) -> None:
         self._own, self._memory, self._clock = OwnFolder(PREFIX, place), memory, clock
-        self._late, self._most_bytes = late, most_bytes
+        self._late, self._most_bytes, self._child = late, most_bytes, child
         self._lock = threading.RLock()
         self._found: dict[str, Training] = {}
         self._jobs: Jobs[str] = Jobs(_too_many, most=MOST_WAITING, at_once=1, room=4 * MOST_KEPT, keeps_stopped=True)
@@ -314,7 +319,7 @@ class Trainings:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
         with (training.folder / _LOG).open("wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-P", "-B", "-m", training_child.__name__, str(self._memory), *command],
+                [sys.executable, "-P", "-B", "-m", self._child, str(self._memory), *command],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
