@@ -42,10 +42,11 @@ class Batch:
     src: Tensor  # what the encoder reads [B, S]
     tgt_in: Tensor  # what the decoder reads [B, T], beginning with the start id
     tgt_out: Tensor  # what it is to predict [B, T]
+    n_tokens: int = 0  # real tokens in `tgt_out`
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
-        return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device))
+        return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device), self.n_tokens)
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -157,7 +158,7 @@ def make_batch(group: Sequence[Example], config: ModelConfig) -> Batch:
     tgt_out = _padded([e.tgt for e in group], config)
     start = torch.full((len(group), 1), config.decoder_start_id)
     tgt_in = torch.cat((start, tgt_out[:, :-1]), dim=1)
-    return Batch(src, tgt_in, tgt_out)
+    return Batch(src, tgt_in, tgt_out, sum(len(e.tgt) for e in group))
 
 
 def _padded(rows: Sequence[Sequence[int]], config: ModelConfig) -> Tensor:
