@@ -33,6 +33,7 @@ RATES: Final = (1e-4, 3e-4, 1e-3, 2.75e-3, 5e-3, 1e-2, 3e-2)
 WARMUP: Final = 183  # steps
 MOST_EPOCHS: Final = 50
 SNAPSHOTS: Final = 24
+SAVE_MINUTES: Final = 0.25  # between two states: so much is lost at most when a training is stopped
 SEED: Final = 1
 LIMITS: Final = Limits(n_bytes=2_000_000, lines=5_000, characters=120)  # of pairs of a visitor's own
 LEAST_PAIRS: Final = 10
@@ -95,7 +96,7 @@ class Choices:
     rate: float = 2.75e-3
     warmup: bool = True
     causal_mask: bool = True
-    epochs: int = 12
+    epochs: int = 8
     minutes: int = 5
 
 
@@ -221,6 +222,7 @@ def _train(chosen: Choices, name: str, folder: str, pairs: Pairs | None) -> tupl
         "norm": chosen.norm, "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
         "epochs": chosen.epochs, "max-minutes": chosen.minutes, "rate": f"{chosen.rate:g}",
         "warmup": WARMUP if chosen.warmup else 0, "seed": SEED,
+        "snapshots": SNAPSHOTS, "save-minutes": SAVE_MINUTES,
     }  # fmt: skip
     words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
     return ("train", *words, "--shared-vocab", *["--no-causal-mask"] * (not chosen.causal_mask))

@@ -42,6 +42,7 @@ def growing(training: Training) -> Growing | None:
     except CheckpointError:  # it is being written
         curve = None
     columns = {} if curve is None else curve.columns
+    moments, _ = snapshots.moments(training.out, inside=training.folder)
     steps = [round(step) for step in columns.get("step", ())]
     dev, exact = (
         list(zip(steps, columns.get(name, ()), strict=False)) for name in ("dev_loss", "dev_exact")
