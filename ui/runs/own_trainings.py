@@ -10,7 +10,6 @@ import asyncio
 import atexit
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final
 
 from transformer.checkpoint.listing import Entry, entry_at
@@ -74,12 +73,17 @@ def find(name: str) -> Training | None:
 
 
 def at(name: str) -> Entry | None:
-    """What can be opened under a name; None if it leads nowhere, or to a training that has written nothing yet."""
+    """The checkpoint of a training, also by the name of one of its snapshots; None if there is none yet."""
     training = find(name)
     if training is None or not training.has_model:
         return None
-    entry = entry_at(training.out, name, training.folder)
-    return None if entry.error is not None else replace(entry, title=entry.title or training.plan.name)
+    entry = entry_at(training.out, name_of(training), training.folder)
+    return None if entry.error is not None else entry
+
+
+def is_under_way(training: Training) -> bool:
+    """Whether there is more to come."""
+    return trainings().look(training).is_under_way
 
 
 def own() -> dict[str, Entry]:

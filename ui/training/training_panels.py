@@ -3,32 +3,78 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 
-from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError
-from ui.runs.open_run import publish
-from ui.runs.show import choose_part, show
+from transformer.model.anatomy import anatomy
+from ui.frame.sentence_stepper import Still, sentence
+from ui.frame.snapshot import NO_SNAPSHOTS, move_to, whole_page_if_moved
+from ui.runs.growing import growing, progress
+from ui.runs.grown import has_snapshots
+from ui.runs.open_run import OpenRun, open_run, publish
+from ui.runs.show import choose_part, show, show_beside
+from ui.runs.sides import KIND_NAMES
 from ui.shared import choices, cover, drawing
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import MAIN
-from ui.training import training_pictures
+from ui.training import health, outputs, sentence_pictures, training_pictures
 from ui.training.training_pictures import TRAINING, Curves
 from ui.training.watch_panels import watch
 from words import joined, say
 
-MOVED = "moved_to_snapshot"  # in the session: a click has chosen another one, and all of the page is to be drawn
+HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
 _LINE = 84  # characters
 
 
 @st.fragment
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the row of parts and the chosen one; a click runs this again, alone, unless it chose another model."""
-    if st.session_state.pop(MOVED, False):
-        st.rerun()
-    {"curves": curves, "watch": watch}[session.view().training_panel](checkpoint)
+    whole_page_if_moved()
+    parts = {"curves": curves, "sentence": sentence_over_training, "watch": watch}
+    parts[session.view().training_panel](checkpoint)
+
+
+# ------------------------------------------------------------------------------------------------ a sentence
+
+
+def sentence_over_training(checkpoint: Checkpoint) -> None:
+    """Draw the part "Your sentence": what each snapshot makes of it."""
+    with choices.bar(MAIN):
+        choose_part(TRAINING, MAIN)
+        kinds = {kind: KIND_NAMES[kind] for kind in anatomy(checkpoint.config).kinds}
+        kind = choices.menu(choices.field(MAIN, "kind"), say("Attention"), kinds, bare=True, width=160)
+    run = open_run(checkpoint, kind=kind)
+    if run is None:
+        return
+    sentence(run, compact=True, still=Still())
+    if not has_snapshots(checkpoint):
+        st.info(NO_SNAPSHOTS, icon=":material/info:")
+    elif run.view.guess:
+        st.info(HIDDEN, icon=":material/visibility_off:")
+    else:
+        cover.part(partial(_over_training, run))
+    run.publish()
+
+
+def _over_training(run: OpenRun) -> None:
+    found = growing(run)
+    if found is None:
+        return
+    progress(found)
+    told = health.verdicts(run.checkpoint, found.moments)
+    if run.trace.n_steps and not cover.stands_for(run.key("training_outputs")):
+        outputs.draw(found, told.said() if told else {})
+    show(sentence_pictures.entropies, found, take=_open_head)
+    health.ask(run.checkpoint, found.moments, n_drawn=told.done if told else 0)
+
+
+def _open_head(meant: Mapping[str, int]) -> None:
+    """Callback: look at a head of a snapshot."""
+    session.replace(MAIN, layer=meant["layer"], head=meant["head"])
+    move_to(meant["step"])
 
 
 # ------------------------------------------------------------------------------------------------ the curves
@@ -69,20 +115,12 @@ def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> N
         st.caption(say("This folder has no training.csv, so there is no learning curve to show."))
     else:
         drawing.notes(scene.curve.notes)
-        take = partial(move_to, snapshots.folder_of(checkpoint.folder).name.removesuffix(snapshots.FOLDER))
-        pictures = (training_pictures.losses, training_pictures.scores)
-        drawing.beside(*(partial(show, picture, scene, take=take) for picture in pictures))
-        show(training_pictures.rates, scene, take=take)
+        show_beside(training_pictures.losses, training_pictures.scores, scene, take=move_to)
+        show(training_pictures.rates, scene, take=move_to)
     command = checkpoint.card.training.get("command")
     if isinstance(command, str) and command:
         st.caption(say("The command that trained this checkpoint:"))
         st.code(in_lines(command), language="shell", wrap_lines=True)
-
-
-def move_to(name: str, step: int) -> None:
-    """Callback: look at a snapshot of a checkpoint."""
-    st.session_state[session.MODEL] = f"{name}{snapshots.AT}{step}"
-    st.session_state[MOVED] = True
 
 
 def in_lines(command: str) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 import charts
 from charts.growing import HOW_TO_READ
 from transformer.checkpoint.curve import load_curve
+from transformer.checkpoint.snapshots import Moment
 from transformer.errors import CheckpointError
-from ui.runs import own_trainings
+from ui.runs import loading, own_trainings
 from ui.runs.picture import Plot
 from ui.server.trainings import Training
 from ui.state.view import MAIN, Slot
@@ -42,16 +43,21 @@ def growing(training: Training) -> Growing | None:
     except CheckpointError:  # it is being written
         curve = None
     columns = {} if curve is None else curve.columns
-    moments, _ = snapshots.moments(training.out, inside=training.folder)
     steps = [round(step) for step in columns.get("step", ())]
-    dev, exact = (
-        list(zip(steps, columns.get(name, ()), strict=False)) for name in ("dev_loss", "dev_exact")
-    )  # fmt: skip
-    points = training.points or list(zip(steps, columns.get("loss", ()), strict=False))
+    entry = own_trainings.at(own_trainings.name_of(training))
+    moments = loading.moments(entry)[0] if entry is not None else ()
+    dev, exact = (_at_steps(steps, columns.get(name, ()), moments, name) for name in ("dev_loss", "dev_exact"))
+    points = training.points
     if not points and not dev:
         return None
     last = max(now.steps, *(step for step, _ in (*points, *dev)))
     return Growing(tuple(points), tuple(dev), tuple(exact), last)
+
+
+def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[Moment], name: str) -> Points:
+    """What was measured at the ends of epochs, and of snapshots on the first pairs alone."""
+    found = {one.step: value for one in moments if (value := getattr(one, name)) is not None}
+    return sorted({**found, **dict(zip(steps, values, strict=False))}.items())
 
 
 def _of(run: Any) -> Growing | None:

@@ -62,7 +62,7 @@ def _two_models(side: Side) -> Sides:
 
 
 def _of(name: str, query: Query) -> Side:
-    entry = loading.usable().get(name)
+    entry = loading.found(name)
     if entry is None:
         raise QueryError("The checkpoint {name} is no longer available here.", name=name)
     checkpoint = loading.open_checkpoint(entry)

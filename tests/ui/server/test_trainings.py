@@ -244,7 +244,10 @@ def children(pid):
 def test_no_process_outlives_a_killed_server(tmp_path):
     """The real process, and the server's end that nobody can prepare for."""
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT, env=os.environ | {"HOME": "/"}
+        [sys.executable, "-c", SERVER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env=os.environ | {"HOME": "/"},
     )
     try:
         folder = Path(server.stdout.readline().decode().strip())
@@ -262,7 +265,9 @@ def test_no_process_outlives_a_killed_server(tmp_path):
 
 
 def reverse(*more, epochs=1):
-    words = "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces char"
+    words = (
+        "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces char"
+    )
     words += f" --shared-vocab --src-vocab 64 --max-len 13 --batch-tokens 50 --epochs {epochs}"
     rows = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb"))
     files = {"train.tsv": rows.encode(), "dev.tsv": b"ba\tab\n"}
@@ -292,8 +297,8 @@ def test_a_real_one_without_memory_says_so(tmp_path):
         training = trainings.begin(reverse())
         seen = ended(trainings, training)
         assert str(seen.problem).startswith("The training needed more memory than it may have (20 MB)."), (
-            (training.folder / "log.txt").read_text()
-        )
+            training.folder / "log.txt"
+        ).read_text()
     finally:
         trainings.close()
 
