@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from transformer.checkpoint.snapshots import AT, split
+from transformer.checkpoint.snapshots import AT
+from ui.frame import training_time
 from ui.runs import loading
 from ui.shared.door import st
 from ui.state import session
@@ -18,12 +19,10 @@ MOVED: Final = "moved_to_snapshot"  # in the session: a click has just chosen an
 
 def move_to(step: int) -> None:
     """Callback: look at another snapshot of the same training, at the same place."""
-    name = str(st.session_state.get(session.MODEL))
-    named = split(name)
-    whole = named[0] if named is not None and name not in loading.usable() else name
-    st.session_state[session.MODEL] = f"{whole}{AT}{step}"
-    session.stand("", revision="", notes=())
-    st.session_state[MOVED] = True
+    whole = loading.whole(str(st.session_state.get(session.MODEL)))
+    if whole is not None:
+        training_time.choose(f"{whole.name}{AT}{step}")
+        st.session_state[MOVED] = True
 
 
 def whole_page_if_moved() -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, cast
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.snapshots import AT, Moment
 from transformer.errors import GlassformerError
 from transformer.runs.trace import Trace
 from ui.runs import loading
@@ -41,13 +41,13 @@ class Step:
 def growing(run: OpenRun) -> Growth | None:
     """What is known by now, and begins to be made if it shall; None without snapshots, or if a sentence said why."""
     moments = moments_of(run.checkpoint)
-    looking = attempt(partial(finished, run, _finished_one)) if moments else None
+    looking = attempt(partial(finished, run, partial(_finished_one, run.checkpoint))) if moments else None
     if looking is None:
         return None
     final, key = looking.trace, _job_of(run.checkpoint, looking.trace)
     found = _found(final, run.checkpoint, moments)
     if None in found and _shall(key, run.checkpoint):
-        work, visitor = partial(_run_all, run.checkpoint, final, moments), loading.visitor()
+        work, visitor = partial(_run_all, name_here(), run.checkpoint, final, moments), loading.visitor()
         if attempt(lambda: studies().ask(key, work, visitor=visitor)) is not None:
             studies().look(key, visitor, patience=0.0 if any(found) else PATIENCE_SECONDS)
         found = _found(final, run.checkpoint, moments)
@@ -97,10 +97,23 @@ def _shall(key: Hashable, checkpoint: Checkpoint) -> bool:
     return wanted if whose == key else begins_by_itself(checkpoint)
 
 
-def _finished_one() -> Checkpoint:
-    """The finished checkpoint of the snapshot that is chosen, as other pages have it."""
-    name = str(st.session_state.get(session.MODEL)).rpartition("@")[0]
-    return loading.open_checkpoint(loading.usable()[name])
+def _finished_one(snapshot: Checkpoint) -> Checkpoint:
+    """The finished checkpoint, as other pages have it."""
+    whole = loading.whole(str(st.session_state.get(session.MODEL)))
+    return opened(snapshot, None) if whole is None else loading.open_checkpoint(whole)
+
+
+def snapshot_of(name: str, of: Checkpoint, step: int) -> Checkpoint:
+    """A snapshot of the checkpoint of that name, as other pages have it. Errors as of `opened`."""
+    entry = loading.found(f"{name}{AT}{step}")
+    return opened(of, step) if entry is None else loading.open_ahead(entry)
+
+
+def name_here() -> str:
+    """The name of the checkpoint that is chosen, or of whose snapshot it is."""
+    name = str(st.session_state.get(session.MODEL))
+    whole = loading.whole(name)
+    return name if whole is None else whole.name
 
 
 def _job_of(of: Checkpoint, final: Trace) -> Hashable:
@@ -111,13 +124,13 @@ def _found(final: Trace, of: Checkpoint, moments: tuple[Moment, ...]) -> tuple[A
     return tuple(loading.runner().kept(key_of(final, of, moment)) for moment in moments)
 
 
-def _run_all(of: Checkpoint, final: Trace, moments: tuple[Moment, ...], job: Job) -> None:
+def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[Moment, ...], job: Job) -> None:
     """The work of a job: each snapshot is opened in its thread, and run in the model's."""
     for done, moment in enumerate(moments):
         job.tell(Step(done, len(moments)))
         key = key_of(final, of, moment)
         if loading.runner().kept(key) is None:
-            found = _at(of, final, moment, job)
+            found = _at(name, of, final, moment, job)
             loading.compute(key, partial(_same, found), nbytes=lambda one: one.nbytes)
     job.tell(Step(len(moments), len(moments)))
 
@@ -126,9 +139,9 @@ def _same(found: AtSnapshot) -> AtSnapshot:
     return found
 
 
-def _at(of: Checkpoint, final: Trace, moment: Moment, job: Job) -> AtSnapshot:
+def _at(name: str, of: Checkpoint, final: Trace, moment: Moment, job: Job) -> AtSnapshot:
     try:
-        snapshot = opened(of, moment.step)
+        snapshot = snapshot_of(name, of, moment.step)
     except GlassformerError as error:
         return AtSnapshot(problem=error.sentence)
     return job.in_model(loading.runner(), partial(look, snapshot, final), cost=cost(final.query))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from charts.packing import block_size, pooled
 from transformer.analysis.head_statistics import entropy_share
 from transformer.checkpoint import snapshots
-from transformer.checkpoint.listing import signature
+from transformer.checkpoint.listing import Signature, signature
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.snapshots import Moment
 from transformer.errors import GlassformerError
@@ -94,9 +95,20 @@ def has_snapshots(checkpoint: Checkpoint) -> bool:
     return bool(snapshots.steps(checkpoint.folder))
 
 
+def all_moments(checkpoint: Checkpoint) -> tuple[Moment, ...]:
+    """What the snapshots of a checkpoint's training say of themselves; those that cannot be read are left out."""
+    folder, inside = checkpoint.folder, checkpoint.inside
+    return _moments(folder, inside, signature(snapshots.folder_of(folder), ("",)))
+
+
+@lru_cache(maxsize=64)
+def _moments(folder: Path, inside: Path | None, sign: Signature) -> tuple[Moment, ...]:
+    return snapshots.moments(folder, inside=inside)[0]
+
+
 def moments_of(checkpoint: Checkpoint) -> tuple[Moment, ...]:
-    """Its snapshots, `MOST` at most; those that cannot be read are left out."""
-    found, _ = snapshots.moments(checkpoint.folder, inside=checkpoint.inside)
+    """Those that are run: all, or of many `MOST` that lie evenly among them."""
+    found = all_moments(checkpoint)
     if len(found) <= MOST:
         return found
     return tuple(found[round(place)] for place in np.linspace(0, len(found) - 1, MOST))

@@ -1,4 +1,4 @@
-"""What the doctor says of each snapshot: asked for by a button, one examination after the other, in the background."""
+"""What the doctor says of each snapshot, examined one after the other in the background when a button asks for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transformer.errors import GlassformerError
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.examinations import Asked
-from ui.runs.grown import opened
+from ui.runs.growing import name_here, snapshot_of
 from ui.runs.measured import LOOK_SECONDS, examinations, studies
 from ui.server.jobs import Job, Seen, StoppedError
 from ui.server.work import BusyError
@@ -62,12 +62,12 @@ def ask(checkpoint: Checkpoint, moments: Sequence[Moment], *, n_drawn: int) -> N
     if seen is not None and seen.is_under_way:
         st.fragment(_follow, run_every=LOOK_SECONDS)(key, n_drawn)
         return
-    begin = partial(_begin, checkpoint.folder.name, key, partial(_examine, checkpoint, tuple(moments)))
+    begin = partial(_begin, key, partial(_examine, name_here(), checkpoint, tuple(moments)))
     label = say("Ask the doctor about each snapshot")
     st.button(label, key="examine_snapshots", icon=":material/stethoscope:", on_click=begin)
 
 
-def _begin(name: str, key: Hashable, work: partial[Verdicts]) -> None:
+def _begin(key: Hashable, work: partial[Verdicts]) -> None:
     """Callback: have all of them examined."""
     attempt(lambda: studies().ask(key, work, visitor=loading.visitor()))
 
@@ -91,12 +91,12 @@ def _key(checkpoint: Checkpoint, moments: Sequence[Moment]) -> Hashable:
     return "health", str(checkpoint.folder), tuple(moments)
 
 
-def _examine(checkpoint: Checkpoint, moments: Sequence[Moment], job: Job) -> Verdicts:
+def _examine(name: str, checkpoint: Checkpoint, moments: Sequence[Moment], job: Job) -> Verdicts:
     """The work of a job: one examination after the other, each in its turn among those of other visitors."""
     found: dict[int, tuple[int, int, int] | None] = {}
     for moment in moments:
         job.tell(Verdicts(len(moments), dict(found)))
-        report = _report(checkpoint, moment, job)
+        report = _report(name, checkpoint, moment, job)
         broken, look, well = (
             (0, 0, 0) if report is None else (len(report.only(verdict)) for verdict in ("broken", "look", "well"))
         )
@@ -104,11 +104,11 @@ def _examine(checkpoint: Checkpoint, moments: Sequence[Moment], job: Job) -> Ver
     return Verdicts(len(moments), found)
 
 
-def _report(checkpoint: Checkpoint, moment: Moment, job: Job) -> Report | None:
+def _report(name: str, checkpoint: Checkpoint, moment: Moment, job: Job) -> Report | None:
     """The report on a snapshot; None if it cannot be opened, or its examination failed."""
     job.pause()
     try:
-        snapshot = opened(checkpoint, moment.step)
+        snapshot = snapshot_of(name, checkpoint, moment.step)
     except GlassformerError:
         return None
     asked = Asked.of(snapshot)

@@ -1,4 +1,4 @@
-"""What each snapshot writes for a sentence, as a table: its step, its losses, its output, and what of that is right."""
+"""What each snapshot writes for a sentence, as a table with its losses and with the pieces that are right."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import AT, Moment
+from ui.runs.growing import name_here
 from ui.runs.grown import AtSnapshot, Growth
 from ui.runs.open_run import address
 from ui.shared import drawing, menu
@@ -94,9 +95,8 @@ def _how_to_read(right: Right) -> str:
 
 
 def _link(checkpoint: Checkpoint, moment: Moment) -> str:
-    name = str(st.session_state.get(session.MODEL))
-    whole = name if checkpoint.name == checkpoint.folder.name else name.rpartition(AT)[0]
-    there = replace(address(checkpoint, session.asked()), model=f"{whole}{AT}{moment.step}", revision="")
+    name = f"{name_here()}{AT}{moment.step}"
+    there = replace(address(checkpoint, session.asked()), model=name, revision="")
     return menu.href("training", there)
 
 
@@ -122,7 +122,7 @@ def _row(
         f'<td class="gf-said">{cell}</td>' if place == 4 else f"<td{_wide(place)}>{cell}</td>"
         for place, cell in enumerate(cells)
     )
-    return f"<tr{' aria-current="true"' if is_chosen else ''}>{inner}</tr>"
+    return f"<tr aria-current='true'>{inner}</tr>" if is_chosen else f"<tr>{inner}</tr>"
 
 
 def _pieces(one: AtSnapshot, flags: Sequence[bool]) -> str:
@@ -142,5 +142,5 @@ def _save(found: Growth, right: Right) -> None:
         [moment.step, moment.dev_loss, one.loss, sum(matching(one.ids, right.ids)), " ".join(one.pieces)]
         for moment, one in found.known()
     ]
-    columns = [say("Step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
+    columns: list[str] = [say("Step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
     drawing.csv_button(frame(rows, columns=columns), key=found.run.key(CSV), title=say("outputs over training"))

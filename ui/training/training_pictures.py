@@ -23,10 +23,10 @@ from charts.training import (
     KEPT,
     Snapshots,
 )
-from transformer.checkpoint import snapshots
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import Moment
+from ui.runs.grown import all_moments, step_of_name
 from ui.runs.picture import Page, Plot
 from ui.shared.effort import effort_of
 from ui.state.click import place_of
@@ -88,16 +88,14 @@ def curves(checkpoint: Checkpoint, view: View | None = None) -> Curves | None:
     Raises `CheckpointError`: the file with them cannot be read.
     """
     view = view or View()
-    moments, _ = snapshots.moments(checkpoint.folder, inside=checkpoint.inside)
+    moments = all_moments(checkpoint)
     curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
     if curve is None and not moments:
         return None
     found = _marked(curve or _EMPTY, checkpoint)
-    here = snapshots.split(checkpoint.name)
     has_steps = curve is None or "step" in curve.columns
     by_step = has_steps and (bool(moments) if view.by_step is None else view.by_step)
-    chosen = None if here is None else here[1]
-    return replace(found, moments=moments, chosen=chosen, by_step=by_step)
+    return replace(found, moments=moments, chosen=step_of_name(checkpoint), by_step=by_step)
 
 
 def _marked(curve: Curve, checkpoint: Checkpoint) -> Curves:
