@@ -282,7 +282,6 @@ def _may_steer() -> bool:
 
 def _where(training: Training, seen: Seen, now: Progress) -> None:
     """Say how far it is."""
-    at = say("Step {step:,} of {steps:,}, epoch {epoch}", step=now.step, steps=now.steps, epoch=now.epoch)
     if seen.state == "waiting":
         ahead = own_trainings.trainings().before(training)
         said = say_n("{n} training is ahead of this one.", "{n} trainings are ahead of this one.", ahead)
@@ -290,6 +289,7 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
     elif seen.state == "running" and not now.step:
         st.progress(0.0, text=say("The data and the model are being made ready."))
     elif seen.state == "running":
+        at = say("Step {step:,} of {steps:,}, epoch {epoch}", step=now.step, steps=now.steps, epoch=now.epoch)
         rate = say("{n:,.0f} tokens a second", n=now.tokens_a_second)
         left = say("about {time} left", time=time_of(now.left))
         st.progress(min(now.step / max(now.steps, 1), 1.0), text=drawing.plain(joined(" · ", [at, rate, left])))
@@ -300,9 +300,9 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
             if whole
             else say("The time was up; the training ended before its last step.")
         )
-        st.success(drawing.plain(joined(" ", [said, joined("", [at, "."])])), icon=":material/check_circle:")
+        st.success(drawing.plain(joined(" ", [said, *_ended_at(now)])), icon=":material/check_circle:")
     elif seen.state == "cancelled":
-        st.info(drawing.plain(joined(" ", [say("The training was stopped."), joined("", [at, "."])])))
+        st.info(drawing.plain(joined(" ", [say("The training was stopped."), *_ended_at(now)])))
     else:
         st.error(drawing.plain(seen.problem or say("The training failed.")))
     if training.has_model:
@@ -310,6 +310,11 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
         told = [say_n("{n} snapshot so far.", "{n} snapshots so far.", n)] if n else []
         told.append(say("The model is the checkpoint in the sidebar: look at it on any page, while it learns."))
         st.caption(joined(" ", told))
+
+
+def _ended_at(now: Progress) -> list[Sentence]:
+    """The step at which it stands; nothing before the first."""
+    return [say("It stands at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
 
 
 def _steer(training: Training, seen: Seen, name: str) -> None:

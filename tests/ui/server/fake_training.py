@@ -37,9 +37,9 @@ def main():
     Path("pid").write_text(str(os.getpid()))
     Path("words").write_text(" ".join(sys.argv[1:]))
     match sys.argv[2]:
-        case "learn":
+        case "learn" | "train":
             learn()
-        case "done":
+        case "done" | "task":
             progress(1000)
         case "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
