@@ -81,7 +81,7 @@ class Along:
 
 def place_of_step(steps: Sequence[float]) -> np.ndarray:
     """Where steps stand on an axis of their logarithms."""
-    return np.log10(1 + np.asarray(steps, np.float64))
+    return np.log10(1 + np.maximum(np.asarray(steps, np.float64), 0))
 
 
 def losses_spec(
@@ -156,7 +156,7 @@ def learning_rates_spec(
     named = title or (say("Learning rate by step") if steps is not None else say("Learning rate by epoch"))
     layout = _layout(axis, named, say("Learning rate"), snapshots)
     layout["yaxis"] |= {"rangemode": "tozero", "exponentformat": "power", "showexponent": "all"}
-    _mark(layout, axis, kept, kept_name, top=True)
+    _mark(layout, axis, kept, kept_name, top=steps is None)
     return _drawn(layout, axis, [(say("Learning rate"), rates, _FIRST)], labels, "%{y:.2e}", snapshots)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from html import escape
+from itertools import groupby
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
@@ -19,6 +20,7 @@ from ui.state import session
 from words import say, say_n
 
 MOST_PIECES: Final = 40  # of an output that are shown
+MANY_ALIKE: Final = 4  # pieces in a row
 CSV: Final = "training_outputs_csv"
 _RULES: Final = """
 <style>
@@ -126,11 +128,12 @@ def _row(
 
 
 def _pieces(one: AtSnapshot, flags: Sequence[bool]) -> str:
-    shown = [
-        f"<{mark}>{escape(piece)}</{mark}>"
-        for piece, good in zip(one.pieces[:MOST_PIECES], flags, strict=False)
-        for mark in ("b" if good else "i",)
-    ]
+    """The pieces, of which many alike in a row stand as one, with their number."""
+    shown = list[str]()
+    for (piece, good), alike in groupby(zip(one.pieces[:MOST_PIECES], flags, strict=False)):
+        mark, count = "b" if good else "i", len(list(alike))
+        chip = f"<{mark}>{escape(piece)}</{mark}>"
+        shown += [chip] * count if count < MANY_ALIKE else [f"{chip}×{count} "]
     more = len(one.pieces) - MOST_PIECES
     if more > 0:
         shown.append(escape(here(say_n("and {n} more piece", "and {n} more pieces", more))))
