@@ -1,4 +1,4 @@
-"""The part *Watch it learn* of the Training page: its form, what it refuses, and what two visitors see of a training."""
+"""The part *Watch it learn* of the Training page: its form, what it refuses, what two visitors see of a training."""
 
 import pytest
 

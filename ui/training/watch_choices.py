@@ -41,6 +41,7 @@ MOST_DEV: Final = 300
 OWN: Final = "own"
 ARROW: Final = "=>"  # nobody can type a tab into a box
 _SPECIAL: Final = 4  # pieces beside those of the texts
+_BATCH, _STEPS = 3000, 32  # target tokens of a step; steps of an epoch, about, where that makes smaller ones
 _PIECES: Final = 800  # of words, where single characters would make long rows
 _LONG: Final = 24  # characters of a side on average, beyond which pieces are learned
 _CARDS: Final = Path(__file__).resolve().parents[2] / "transformer" / "training" / "cards"
@@ -127,6 +128,10 @@ class Pairs:
     def n_pieces(self) -> int:
         """The most pieces of their vocabulary."""
         return _SPECIAL + len(set("".join(self.texts))) if self.in_characters else _PIECES
+
+    def batch_tokens(self) -> int:
+        """Of a step, so that an epoch has some steps even where there are few pairs."""
+        return min(_BATCH, max(64, sum(len(target) + 1 for _, target in self.train) // _STEPS))
 
     def longest(self) -> int:
         """The most tokens of a side."""
@@ -220,6 +225,7 @@ def _train(chosen: Choices, name: str, folder: str, pairs: Pairs | None) -> tupl
         "layers": chosen.layers, "d-model": WIDTH, "heads": chosen.heads, "d-ff": FEED_FORWARD,
         "pieces": "char" if in_characters else "unigram", "src-vocab": config.src_vocab_size,
         "norm": chosen.norm, "positions": chosen.positions, "max-len": config.max_len, "dropout": 0, "smoothing": 0,
+        "batch-tokens": _BATCH if pairs is None else pairs.batch_tokens(),
         "epochs": chosen.epochs, "max-minutes": chosen.minutes, "rate": f"{chosen.rate:g}",
         "warmup": WARMUP if chosen.warmup else 0, "seed": SEED,
         "snapshots": SNAPSHOTS, "save-minutes": SAVE_MINUTES,

@@ -114,8 +114,11 @@ def _form() -> None:
     with st.container(horizontal=True, gap="small"):
         for name, (title, chosen) in PRESETS.items():
             st.button(title, key=f"{_KEY}preset_{name}", on_click=_set, args=(chosen,), icon=":material/science:")
+    for name, value in vars(Choices()).items():
+        st.session_state.setdefault(f"{_KEY}{name}", value)
+    _task()
+    pairs = _pairs() if st.session_state[f"{_KEY}task"] == OWN else None
     chosen = _choices()
-    pairs = _pairs() if chosen.task == OWN else None
     fits = (chosen.task != OWN or pairs is not None) and _said_before(chosen, pairs)
     _busy()
     st.button(
@@ -138,13 +141,14 @@ def _chosen() -> Choices:
     )
 
 
-def _choices() -> Choices:
-    for name, value in vars(Choices()).items():
-        st.session_state.setdefault(f"{_KEY}{name}", value)
+def _task() -> None:
     tasks = {**{name: task.title for name, task in TASKS.items()}, OWN: say("My own pairs")}
     st.segmented_control(say("Task"), list(tasks), format_func=tasks.__getitem__, required=True, **_of("task"))
     if (task := TASKS.get(st.session_state[f"{_KEY}task"])) is not None:
         st.caption(task.example)
+
+
+def _choices() -> Choices:
     first, second, third = st.columns(3, gap="large")
     with first:
         st.slider(say("Layers in each stack"), 1, watch_choices.MOST_LAYERS, **_of("layers"))
@@ -308,7 +312,12 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
     if training.has_model:
         n = len(snapshots.steps(training.out))
         told = [say_n("{n} snapshot so far.", "{n} snapshots so far.", n)] if n else []
-        told.append(say("The model is the checkpoint in the sidebar: look at it on any page, while it learns."))
+        told.append(
+            say(
+                "The model is the checkpoint in the sidebar. On every page, the slider there goes through its "
+                "snapshots."
+            )
+        )
         st.caption(joined(" ", told))
 
 

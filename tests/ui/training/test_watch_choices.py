@@ -1,4 +1,4 @@
-"""What a visitor may choose of a training: a command that the trainer takes, a number that holds, and clear refusals."""
+"""What a visitor may choose of a training: a command that the trainer takes, a number that holds, refusals."""
 
 import io
 import zipfile
