@@ -36,6 +36,7 @@ def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> in
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         note = Path(folder) / "refused"
         os.environ |= {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", _NOTE: str(note)}
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are about what is meant to be so
         os.environ.setdefault("OMP_NUM_THREADS", threads)
         how = ["--standalone", f"--nproc-per-node={processes}", f"--max-restarts={max_restarts}"]
         try:

@@ -27,8 +27,6 @@ from transformer.training.data import Batch
 from transformer.training.loss import target_loss
 from transformer.training.processes import Processes
 
-_UNUSED = ".*find_unused_parameters=True was specified.*"
-
 
 class Learner(nn.Module):
     """A model whose output is its loss: what DDP and FSDP want as one call."""
@@ -55,8 +53,9 @@ def joined(learner: Learner, processes: Processes, *, shard: bool) -> nn.Module:
         return learner
     # Which gradients travel together must not change after the first step, or the order of their sums would: a
     # training that goes on would differ in the last bit. DDP keeps it where parameters may be unused.
-    warnings.filterwarnings("ignore", _UNUSED)
-    return DistributedDataParallel(learner, broadcast_buffers=False, find_unused_parameters=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # newer versions of torch have another name for it
+        return DistributedDataParallel(learner, broadcast_buffers=False, find_unused_parameters=True)
 
 
 @contextmanager

@@ -138,6 +138,11 @@ def was_restarted() -> bool:
     return int(os.environ.get(_RESTARTS, "0")) > 0
 
 
+def is_lost(error: RuntimeError) -> bool:
+    """Whether an error says that another process is gone."""
+    return isinstance(error, dist.DistError) or "gloo/transport" in str(error)
+
+
 def is_first() -> bool:
     """Whether this process is the one that prints, as far as the environment says."""
     return os.environ.get("RANK", "0") == "0"
