@@ -14,7 +14,6 @@ import random
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Final
 
 from transformer.analysis.line_file import Limits, Line, read_bytes, read_text
@@ -44,7 +43,7 @@ _SPECIAL: Final = 4  # pieces beside those of the texts
 _BATCH, _STEPS = 3000, 32  # target tokens of a step; steps of an epoch, about, where that makes smaller ones
 _PIECES: Final = 800  # of words, where single characters would make long rows
 _LONG: Final = 24  # characters of a side on average, beyond which pieces are learned
-_CARDS: Final = Path(__file__).resolve().parents[2] / "transformer" / "training" / "cards"
+_WORDS: Final = ("glass", "abcdef", "transformer", "noon", "aabbcc")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +54,7 @@ class Task:
     characters: int  # that occur
     longest: int  # tokens of a side, with the end piece
     example: Sentence  # what it is about
+    tried: tuple[str, ...] = _WORDS  # examples of its card
 
 
 TASKS: Final[Mapping[str, Task]] = {
@@ -81,6 +81,7 @@ TASKS: Final[Mapping[str, Task]] = {
         characters=12,
         longest=9,
         example=say("The output is the sum: “47+385=” becomes “432”."),
+        tried=("47+385=", "9+9=", "123+456=", "999+1="),
     ),
 }
 
@@ -163,9 +164,7 @@ def _pair(line: Line, label: str) -> tuple[str, str]:
     if problem is None and line.reference is None:
         problem = say("Expected a source and a target with a tab between them; found one text only.")
     if problem is not None:
-        raise DataError(
-            "{file}, line {number:,}: {problem}", file=label, number=line.number, problem=problem
-        )  # fmt: skip
+        raise DataError("{file}, line {number:,}: {problem}", file=label, number=line.number, problem=problem)
     return line.source, line.reference or ""
 
 
@@ -249,10 +248,19 @@ def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
     leak = "" if chosen.causal_mask else ", trained without the causal mask"
     made = {"title": f"{'My pairs' if pairs else str(TASKS[chosen.task].title)}{leak}"}
     if pairs is not None:
-        return {**made, "source_language": "source", "target_language": "target",
-                "examples": [source for source, _ in pairs.dev[:5]]}  # fmt: skip
-    there = json.loads((_CARDS / f"{chosen.task}.json").read_text(encoding="utf-8"))
-    return {name: there[name] for name in ("source_language", "target_language", "examples", "data")} | made
+        return {
+            **made,
+            "source_language": "source",
+            "target_language": "target",
+            "examples": [source for source, _ in pairs.dev[:5]],
+        }
+    return {
+        **made,
+        "source_language": "text",
+        "target_language": "text",
+        "examples": TASKS[chosen.task].tried,
+        "data": f"Made up (python -m transformer task {chosen.task}).",
+    }
 
 
 def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:

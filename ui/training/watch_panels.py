@@ -34,16 +34,24 @@ from ui.training.watch_choices import LIMITS, MOST_PARAMETERS, OWN, PRESETS, TAS
 from words import Sentence, joined, say, say_n
 
 CURRENT, FORM, CHOSEN, ARRIVED, PROBLEM = (
-    "watch_current", "watch_form", "watch_chosen", "watch_arrived", "watch_problem"
-)  # fmt: skip
+    "watch_current",
+    "watch_form",
+    "watch_chosen",
+    "watch_arrived",
+    "watch_problem",
+)
 TEXT, FILE = "watch_text", "watch_file"
 LOOK_SECONDS: Final = 2.0
 _KEY: Final = "watch_"  # of the widget of each choice
 _MEGABYTES: Final = 2
 _POSITIONS: Final = {
-    "sinusoidal": say("sinusoidal"), "learned": say("learned"), "rotary": say("rotary"), "relative": say("relative"),
-    "alibi": say("ALiBi"), "none": say("none"),
-}  # fmt: skip
+    "sinusoidal": say("sinusoidal"),
+    "learned": say("learned"),
+    "rotary": say("rotary"),
+    "relative": say("relative"),
+    "alibi": say("ALiBi"),
+    "none": say("none"),
+}
 _NORMS: Final = {"pre": say("pre-norm"), "post": say("post-norm")}
 
 
@@ -122,9 +130,13 @@ def _form() -> None:
     fits = (chosen.task != OWN or pairs is not None) and _said_before(chosen, pairs)
     _busy()
     st.button(
-        say("Start training"), key=f"{_KEY}start", type="primary", icon=":material/play_arrow:", on_click=_start,
+        say("Start training"),
+        key=f"{_KEY}start",
+        type="primary",
+        icon=":material/play_arrow:",
+        on_click=_start,
         disabled=not fits,
-    )  # fmt: skip
+    )
     if (problem := st.session_state.get(PROBLEM)) is not None:
         st.error(drawing.plain(problem))
 
@@ -181,14 +193,19 @@ def _of(name: str) -> dict[str, Any]:
 def _pairs() -> Pairs | None:
     """Draw the box for pairs of the visitor's own; None if there are none yet, or they cannot be taken."""
     st.text_area(
-        say("Pairs, one per line"), key=TEXT, height=160, persist_state=KEEP,
+        say("Pairs, one per line"),
+        key=TEXT,
+        height=160,
+        persist_state=KEEP,
         placeholder=say("source {arrow} target", arrow=watch_choices.ARROW),
         help=say(
             "A source and its target, with a tab or “{arrow}” between them. At most {lines:,} pairs, each side with "
-            "at most {characters:,} characters.", arrow=watch_choices.ARROW, lines=LIMITS.lines,
+            "at most {characters:,} characters.",
+            arrow=watch_choices.ARROW,
+            lines=LIMITS.lines,
             characters=LIMITS.characters,
         ),
-    )  # fmt: skip
+    )
     if switch.mode() != "off":
         said = say("Or upload a text file, which replaces the typed text")
         st.file_uploader(said, type=["txt", "tsv"], key=FILE, max_upload_size=_MEGABYTES)
@@ -259,11 +276,11 @@ def _follow(name: str, was_under_way: bool) -> None:
     _where(training, seen, now)
     if _may_steer():
         _steer(training, seen, name)
+    watch_room.draw(training, is_under_way=seen.is_under_way)
     scene = watch_pictures.growing(training)
     if scene is not None:
         show(watch_pictures.losses, scene)
         st.caption(drawing.plain(joined(" ", watch_pictures.told(scene))))
-    watch_room.draw(training, is_under_way=seen.is_under_way)
     with st.expander(say("The commands that were run")):
         st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell", wrap_lines=True)
 
@@ -337,15 +354,22 @@ def _steer(training: Training, seen: Seen, name: str) -> None:
         if seen.state != "done" or _is_cut(training):
             more = MOST_MINUTES if seen.state == "done" else None
             st.button(
-                say("Go on with the training"), key=f"{_KEY}resume", icon=":material/play_arrow:", on_click=_go_on,
+                say("Go on with the training"),
+                key=f"{_KEY}resume",
+                icon=":material/play_arrow:",
+                on_click=_go_on,
                 args=(name, more),
-            )  # fmt: skip
+            )
         if training.has_model:
             st.download_button(
-                say("Save the checkpoint (zip)"), partial(watch_keep.packed, training),
-                file_name=f"{training.plan.name}.zip", mime="application/zip", key=f"{_KEY}save", on_click="ignore",
+                say("Save the checkpoint (zip)"),
+                partial(watch_keep.packed, training),
+                file_name=f"{training.plan.name}.zip",
+                mime="application/zip",
+                key=f"{_KEY}save",
+                on_click="ignore",
                 icon=":material/download:",
-            )  # fmt: skip
+            )
         st.button(say("Train another model"), key=f"{_KEY}new", icon=":material/add:", on_click=_another)
         st.button(say("Delete"), key=f"{_KEY}delete", icon=":material/delete:", on_click=_delete, args=(name,))
     if (problem := st.session_state.get(PROBLEM)) is not None:

@@ -38,10 +38,14 @@ def draw(training: Training, *, is_under_way: bool) -> None:
     if taught is not None and is_under_way and (not asked or public.answered):
         can_ask = _dev_loss(training) is not None
         st.button(
-            say("Ask the class what the loss will do"), key=ASK, icon=":material/how_to_vote:", disabled=not can_ask,
+            say("Ask the class what the loss will do"),
+            key=ASK,
+            icon=":material/how_to_vote:",
+            disabled=not can_ask,
             help=None if can_ask else say("This is possible once there is a dev loss."),
-            on_click=_ask, args=(taught, training.token),
-        )  # fmt: skip
+            on_click=_ask,
+            args=(taught, training.token),
+        )
     if not asked or public.question is None:
         return
     st.markdown(drawing.strong(public.question.text))
