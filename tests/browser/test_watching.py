@@ -50,7 +50,7 @@ def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_serve
     before = n_snapshots(page)
     expect(page.get_by_text(re.compile(rf"\b(?!{before}\b)\d+ snapshots so far"))).to_be_visible()
     page.get_by_role("button", name="Stop the training").click()
-    expect(page.get_by_text("The training was stopped. It stands at step")).to_be_visible()
+    expect(page.get_by_text("The training was stopped. It is at step")).to_be_visible()
     screenshot(page, "watching-stopped")
     page.get_by_role("button", name="Go on with the training").click()
     # Meanwhile another page follows: the slider gets more stops by itself.

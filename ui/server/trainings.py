@@ -49,8 +49,8 @@ FULL_SECONDS: Final = 5.0  # between two looks at how much was written
 MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
-_MINUTES, _LOG = "--max-minutes", "log.txt"
-_log = logging.getLogger("glassformer.trainings")
+_MINUTES, _WRITTEN = "--max-minutes", "log.txt"
+_LOG = logging.getLogger("glassformer.trainings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +288,7 @@ class Trainings:
 
     def _run(self, training: Training, command: tuple[str, ...], job: Job) -> None:
         """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or took too much."""
-        _log.info("training %s: %s", training.plan.name, " ".join(command))
+        _LOG.info("training %s: %s", training.plan.name, " ".join(command))
         process = self._process(training, command)
         end, looked = time.monotonic() + 60 * training.plan.minutes + self._late, time.monotonic()
         took_too_much: Sentence | None = None
@@ -317,7 +317,7 @@ class Trainings:
         environment = {key: os.environ[key] for key in _KEPT if key in os.environ} | _ONE_THREAD
         environment |= {"TMPDIR": str(training.folder)}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
-        with (training.folder / _LOG).open("wb") as log:
+        with (training.folder / _WRITTEN).open("wb") as log:
             return subprocess.Popen(
                 [sys.executable, "-P", "-B", "-m", self._child, str(self._memory), *command],
                 stdin=subprocess.PIPE,
@@ -373,15 +373,15 @@ def _do_what_is_due(training: Training, *, everything: bool = False) -> None:
         try:
             do()
         except Exception:  # whatever it is, the training goes on
-            _log.exception("what was due could not be done")
+            _LOG.exception("what was due could not be done")
 
 
 def _why(training: Training, status: int, memory: int) -> Sentence:
     """Why a process failed, in a sentence; what it wrote goes into the log."""
     with suppress(OSError):
-        last = (training.folder / _LOG).read_bytes()[-4000:].decode(errors="replace").splitlines()
+        last = (training.folder / _WRITTEN).read_bytes()[-4000:].decode(errors="replace").splitlines()
         told = [line.removeprefix("error: ") for line in last if line.startswith("error: ")]
-        _log.warning("a training ended with status %d:\n%s", status, "\n".join(last[-20:]))
+        _LOG.warning("a training ended with status %d:\n%s", status, "\n".join(last[-20:]))
         if status == 2 and told:
             return say("The training could not go on: {problem}", problem=told[-1])
     if status in (training_child.NO_MEMORY, -signal.SIGKILL):

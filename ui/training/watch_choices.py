@@ -21,8 +21,9 @@ from transformer.errors import DataError, QueryError
 from transformer.model.config import ModelConfig
 from transformer.model.config_layers import NormPlace
 from transformer.model.position_kinds import PositionKind
+from transformer.training.tasks import TASKS as FILES
 from ui.server.trainings import MOST_MINUTES, Plan
-from words import Sentence, say
+from words import ENGLISH, Sentence, languages, said, say
 
 WIDTH, FEED_FORWARD = 64, 256
 MOST_PARAMETERS: Final = 500_000
@@ -244,29 +245,22 @@ def _name(chosen: Choices) -> str:
 
 
 def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
-    """What the checkpoint says of itself; a card is English, like all files."""
-    leak = "" if chosen.causal_mask else ", trained without the causal mask"
-    made = {"title": f"{'My pairs' if pairs else str(TASKS[chosen.task].title)}{leak}"}
+    """What the checkpoint says of itself."""
+    title = say("My pairs") if pairs is not None else TASKS[chosen.task].title
+    if not chosen.causal_mask:
+        title = say("{task}, trained without the causal mask", task=title)
+    others = {one: {"title": said(title, one)} for one in languages() if one != ENGLISH}
+    card: dict[str, object] = {"title": str(title), "said": others}
     if pairs is not None:
-        return {
-            **made,
-            "source_language": "source",
-            "target_language": "target",
-            "examples": [source for source, _ in pairs.dev[:5]],
-        }
-    return {
-        **made,
-        "source_language": "text",
-        "target_language": "text",
-        "examples": TASKS[chosen.task].tried,
-        "data": f"Made up (python -m transformer task {chosen.task}).",
-    }
+        return card | {"examples": [source for source, _ in pairs.dev[:5]], "references": dict(pairs.dev[:5])}
+    tried, solve = TASKS[chosen.task].tried, FILES[chosen.task].solve
+    return card | {"examples": tried, "references": {one: solve(one) for one in tried} if solve else {}}
 
 
 def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:
     return "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
 
 
-def with_settings(chosen: Choices, said: Mapping[str, object]) -> Choices:
+def with_settings(chosen: Choices, values: Mapping[str, object]) -> Choices:
     """Choices with other values, by the names of the fields; what is no field is passed over."""
-    return replace(chosen, **{name: value for name, value in said.items() if name in asdict(chosen)})  # type: ignore[arg-type]
+    return replace(chosen, **{name: value for name, value in values.items() if name in asdict(chosen)})  # type: ignore[arg-type]

@@ -12,16 +12,25 @@ from pathlib import Path
 from transformer.checkpoint.snapshots import folder_of
 from ui.server.trainings import Training
 from ui.training.watch_choices import shown
+from words import Sentence, say
 
 COMMANDS = "commands.txt"
-_ABOUT = (
-    "# These commands made the checkpoint in {name}/. Unpack both folders into a folder of checkpoints\n"
-    "# (GLASSFORMER_CHECKPOINTS, or -- --checkpoints FOLDER) and the app lists it.\n"
-)
 
 
-def packed(training: Training) -> bytes:
-    """The folders of the checkpoint and of its snapshots, what was trained on, and the commands, as a zip archive."""
+def about(training: Training) -> Sentence:
+    """What stands above the commands."""
+    return say(
+        "These commands made the checkpoint “{name}”. Unpack the folders into a folder of checkpoints, and the app "
+        "lists it.",
+        name=training.plan.name,
+    )
+
+
+def packed(training: Training, told: str) -> bytes:
+    """The folders of the checkpoint and of its snapshots, what was trained on, and the commands, as a zip archive.
+
+    `told` is what stands above the commands, in the reader's language.
+    """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for folder in (training.out, folder_of(training.out)):
@@ -30,8 +39,7 @@ def packed(training: Training) -> bytes:
                     _add(archive, file, f"{folder.name}/{file.name}")
         for name, content in training.plan.files.items():
             archive.writestr(name, content)
-        about = _ABOUT.format(name=training.plan.name)
-        archive.writestr(COMMANDS, about + "\n".join(shown(training.plan.commands)) + "\n")
+        archive.writestr(COMMANDS, "\n".join([f"# {told}", *shown(training.plan.commands), ""]))
     return out.getvalue()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final, get_args
 
+from charts.growing import HOW_TO_READ
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
@@ -17,14 +18,14 @@ from transformer.model.position_kinds import KINDS
 from ui.runs import own_trainings
 from ui.runs.attempt import attempt
 from ui.runs.open_run import publish
-from ui.runs.show import choose_part, show
+from ui.runs.show import choose_part
 from ui.server import switch
 from ui.server.jobs import Seen
 from ui.server.trainings import MOST_MINUTES, Progress, Training
 from ui.server.work import BusyError
 from ui.shared import choices, cover, drawing
 from ui.shared.choices import KEEP
-from ui.shared.door import st
+from ui.shared.door import here, st
 from ui.shared.effort import time_of
 from ui.state import in_room, session
 from ui.state.view import MAIN
@@ -40,6 +41,7 @@ CURRENT, FORM, CHOSEN, ARRIVED, PROBLEM = (
     "watch_arrived",
     "watch_problem",
 )
+CHART: Final = "training_growing"
 TEXT, FILE = "watch_text", "watch_file"
 LOOK_SECONDS: Final = 2.0
 _KEY: Final = "watch_"  # of the widget of each choice
@@ -279,8 +281,10 @@ def _follow(name: str, was_under_way: bool) -> None:
     watch_room.draw(training, is_under_way=seen.is_under_way)
     scene = watch_pictures.growing(training)
     if scene is not None:
-        show(watch_pictures.losses, scene)
-        st.caption(drawing.plain(joined(" ", watch_pictures.told(scene))))
+        told = joined(" ", watch_pictures.told(scene))
+        chart = watch_pictures.losses(scene)
+        drawing.chart(chart, key=CHART, alt=told, how_to_read=HOW_TO_READ, of_sentence=False)
+        st.caption(drawing.plain(told))
     with st.expander(say("The commands that were run")):
         st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell", wrap_lines=True)
 
@@ -340,7 +344,7 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
 
 def _ended_at(now: Progress) -> list[Sentence]:
     """The step at which it stands; nothing before the first."""
-    return [say("It stands at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
+    return [say("It is at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
 
 
 def _steer(training: Training, seen: Seen, name: str) -> None:
@@ -363,7 +367,7 @@ def _steer(training: Training, seen: Seen, name: str) -> None:
         if training.has_model:
             st.download_button(
                 say("Save the checkpoint (zip)"),
-                partial(watch_keep.packed, training),
+                partial(watch_keep.packed, training, here(watch_keep.about(training))),
                 file_name=f"{training.plan.name}.zip",
                 mime="application/zip",
                 key=f"{_KEY}save",

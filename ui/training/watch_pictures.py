@@ -1,4 +1,4 @@
-"""The picture of a training that is under way: its loss so far.
+"""The chart of a training that is under way: its loss so far.
 
 Knows nothing of Streamlit.
 """
@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 import charts
-from charts.growing import HOW_TO_READ
+from charts.theme import Spec
 from transformer.checkpoint.curve import load_curve
 from transformer.checkpoint.snapshots import Moment
 from transformer.errors import CheckpointError
 from ui.runs import loading, own_trainings
-from ui.runs.picture import Plot
+from ui.runs.picture import Part
 from ui.server.trainings import Training
-from ui.state.view import MAIN, Slot
 from ui.training.training_pictures import TRAINING
-from words import joined, say
+from words import say
 
 Points = Sequence[tuple[int, float]]
 
@@ -32,7 +31,6 @@ class Growing:
     dev: Points  # step and loss
     exact: Points  # step and share
     steps: int  # where it ends
-    slot: Slot = MAIN
 
 
 def growing(training: Training) -> Growing | None:
@@ -60,22 +58,15 @@ def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[M
     return sorted({**found, **dict(zip(steps, values, strict=False))}.items())
 
 
-def _of(run: Any) -> Growing | None:
-    """The same of a run of a model that is trained here."""
-    found = own_trainings.find(run.link.model)
-    return None if found is None else growing(found)
+# It has no picture of a run: what it shows is of a process.
+WATCH: Final[Part[Growing]] = TRAINING.part("watch", say("Watch it learn"), lambda run: None, of_sentence=False)
 
 
-WATCH = TRAINING.part("watch", say("Watch it learn"), _of, of_sentence=False)
-
-
-@WATCH.picture("training_growing", say("Loss so far"), follows="still")
-def losses(scene: Growing) -> Plot:
+def losses(scene: Growing) -> Spec:
     """The loss in training and on the dev pairs, and how many outputs are right."""
-    spec = charts.growing_losses_spec(
+    return charts.growing_losses_spec(
         scene.training, scene.dev, steps=scene.steps, exact=scene.exact, title=say("Loss so far")
     )
-    return Plot(spec=spec, alt=joined(" ", told(scene)), how_to_read=HOW_TO_READ, of_sentence=False)
 
 
 def told(scene: Growing) -> list[str]:

@@ -133,8 +133,8 @@ def test_what_is_taken_home_is_whole(tmp_path):
         (tmp_path / file).write_bytes(file.encode())
     (out / ".hidden").touch()
     made = plan(Choices())
-    with zipfile.ZipFile(io.BytesIO(packed(SimpleNamespace(out=out, plan=made)))) as archive:
+    with zipfile.ZipFile(io.BytesIO(packed(SimpleNamespace(out=out, plan=made), "Über das."))) as archive:
         assert sorted(archive.namelist()) == [
             "card.json", "commands.txt", "reverse-model.snapshots/3.safetensors.xz", "reverse-model/config.json",
         ]  # fmt: skip
-        assert archive.read("commands.txt").decode().splitlines()[-2:] == shown(made.commands)
+        assert archive.read("commands.txt").decode().splitlines() == ["# Über das.", *shown(made.commands)]
