@@ -3,8 +3,7 @@
 Our own Transformer keeps its class, so what a subclass computes wrongly is found. A model of Hugging Face's
 transformers, and one around torch's layers or of a tutorial, are read as `transformer.importers` reads their files.
 What such a file would not say, the modules themselves often do: the number of heads, the place of the norms, the
-activation. What they do not say, the training's own forward pass decides: of all answers to the open questions, those
-with which its logits are computed again.
+activation.
 
 Knows nothing of Streamlit.
 """
@@ -16,41 +15,37 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, product
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
-import torch.nn.functional as F  # noqa: N812  as everybody calls it
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.checkpoint.agreement import Shapes
+from transformer.checkpoint.agreement import Shapes, check_shapes
 from transformer.checkpoint.card import Card
 from transformer.checkpoint.filling import Places, fill
 from transformer.checkpoint.hashing import digest_of, hash_of
 from transformer.checkpoint.load import CONFIG, Checkpoint
 from transformer.checkpoint.memory import NO_HALVES, Halves
-from transformer.doctor.own_code import AGREES, Forward, OwnCode
-from transformer.errors import CheckpointError, ConfigError, GlassformerError, shown
+from transformer.errors import CheckpointError, shown
 from transformer.importers import handed_pieces, weights
 from transformer.importers.handed_pieces import NOTHING, Given
 from transformer.importers.opening import QuestionsError, incomplete, load, made
-from transformer.importers.report import ImportReport
 from transformer.importers.tutorial_import import import_opened
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import AnyTokenizer
 
 Read = Callable[[str], Checkpoint]
 """Gives the model as it is now, under a name."""
-MOST = 256  # combinations of answers that are compared with the training's own pass
-NOT_TOLD = ("prepend_source_bos", "append_source_eos", "decoder_start_id")  # which no pass can show
-ACTIVATIONS = {
+NORMS: Mapping[object, str] = {True: "pre", False: "post"}
+ACTIVATIONS: Mapping[object, str] = {
     F.relu: "relu", F.gelu: "gelu", F.silu: "silu", nn.ReLU: "relu", nn.GELU: "gelu", nn.SiLU: "silu"
 }  # fmt: skip
 
 
-def reader(model: object, tokenizer: object, answers: Mapping[str, Any], forward: Forward | None) -> Read:
+def reader(model: object, tokenizer: object, answers: Mapping[str, Any]) -> Read:
     """What reads a model again and again; a `CheckpointError` says why this one cannot be read.
 
     Args:
@@ -58,7 +53,6 @@ def reader(model: object, tokenizer: object, answers: Mapping[str, Any], forward
             or a function that takes a name and makes a checkpoint.
         tokenizer: See `watching.watch`.
         answers: What neither the model nor its tokenizer says, by fields of config.json.
-        forward: The training's own pass; None where nobody gives it.
     """
     model = bare(model)
     if isinstance(model, Transformer):
@@ -66,8 +60,7 @@ def reader(model: object, tokenizer: object, answers: Mapping[str, Any], forward
     if isinstance(model, nn.Module) and hasattr(getattr(model, "config", None), "model_type"):
         return partial(_of_huggingface, model, tokenizer, answers)
     if isinstance(model, nn.Module):
-        read = partial(_of_tutorial, model, tokenizer)
-        return partial(read, _answered(model, read, {**told_by(model), **answers}, forward))
+        return partial(_of_tutorial, model, tokenizer, {**told_by(model), **answers})
     if callable(model):
         return model
     raise CheckpointError(
@@ -91,10 +84,11 @@ def told_by(model: nn.Module) -> dict[str, Any]:
     found: dict[str, set[Any]] = {}
     for module in model.modules():
         how = getattr(module, "activation", None)
+        function = ACTIVATIONS.get(type(how) if isinstance(how, nn.Module) else how) if callable(how) else None
         said = {
             "n_heads": getattr(module, "num_heads", None),
-            "norm": {True: "pre", False: "post"}.get(getattr(module, "norm_first", None)),
-            "activation": ACTIVATIONS.get(type(how) if isinstance(how, nn.Module) else how),  # type: ignore[call-overload]
+            "norm": NORMS.get(getattr(module, "norm_first", None)),
+            "activation": "gelu_tanh" if getattr(how, "approximate", "none") == "tanh" else function,
             "norm_eps": module.eps if isinstance(module, nn.LayerNorm) and module.eps != 1e-5 else None,
             "pad_id": module.padding_idx if isinstance(module, nn.Embedding) else None,
         }
@@ -124,8 +118,11 @@ class _State:
 
 
 def _ours(model: Transformer, tokenizers: tuple[AnyTokenizer, AnyTokenizer], name: str) -> Checkpoint:
-    filled = fill(model.config, _State(dict(model.named_parameters())), label=name)
-    filled.model.__class__ = type(model)  # what a class of the user's computes
+    values = _State(dict(model.named_parameters()))
+    check_shapes(model.config, values.shapes, label=name)
+    filled = fill(model.config, values, label=name)
+    filled.model.__class__ = type(model)  # what a class of the user's computes, by what it keeps
+    vars(filled.model).update({key: value for key, value in vars(model).items() if key not in vars(filled.model)})
     digests = {tensor: digest_of(parameter) for tensor, parameter in filled.model.named_parameters()}
     return Checkpoint(
         name=name,
@@ -141,8 +138,14 @@ def _ours(model: Transformer, tokenizers: tuple[AnyTokenizer, AnyTokenizer], nam
 
 
 def _of_huggingface(model: Any, tokenizer: Any, answers: Mapping[str, Any], name: str) -> Checkpoint:
+    bars = import_module("transformers.utils.logging")
+    showing = bars.is_progress_bar_enabled()
     with TemporaryDirectory() as folder:
-        model.save_pretrained(folder)
+        bars.disable_progress_bar()
+        try:
+            model.save_pretrained(folder)
+        finally:
+            (bars.enable_progress_bar if showing else bars.disable_progress_bar)()
         if tokenizer is not None:
             tokenizer.save_pretrained(folder)
         return replace(load(Path(folder), answers=answers), name=name)
@@ -161,32 +164,6 @@ def _of_tutorial(model: nn.Module, tokenizer: object, answers: Mapping[str, Any]
         raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
     found = replace(made(imported.content, Path(name)), name=name)
     return replace(found, src_tokenizer=pair[0], tgt_tokenizer=pair[-1]) if own and pair else found
-
-
-def _answered(
-    model: nn.Module, read: Callable[..., Checkpoint], answers: dict[str, Any], forward: Forward | None
-) -> dict[str, Any]:
-    """The answers, and those to open questions with which the training's own pass is computed again."""
-    try:
-        read(answers, "model")
-    except QuestionsError as error:
-        open_ones = {one.name: [choice.value for choice in one.choices] for one in error.report.asked}
-        if forward is None or not all(open_ones.values()) or open_ones.keys() & {*NOT_TOLD}:
-            raise
-        device = next(model.parameters()).device
-        for values in islice(product(*open_ones.values()), MOST):
-            tried = answers | dict(zip(open_ones, values, strict=True))
-            if _agrees(read, tried, OwnCode(forward, device)):
-                return tried
-        raise
-    return answers
-
-
-def _agrees(read: Callable[..., Checkpoint], answers: Mapping[str, Any], code: OwnCode) -> bool:
-    try:
-        return code.difference(read(answers, "model")) <= AGREES
-    except (ConfigError, QuestionsError):  # they contradict each other, or raise another question
-        return False
 
 
 def _opened(tokenizer: object, model: Transformer) -> tuple[AnyTokenizer, AnyTokenizer]:

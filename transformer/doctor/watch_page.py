@@ -16,21 +16,21 @@ from transformer.doctor.whole import Report, follows
 
 MOST = 40  # examinations that have a column
 SIGNS = {"broken": "✗", "look": "?", "well": "✓", "not_applicable": "·"}
-_STYLE = """
+_STYLE = """<style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }
 th, td { padding: 2px 6px; text-align: center; border-bottom: 1px solid #8884 }
 th:first-child { text-align: left; font-weight: normal; white-space: nowrap }
 .broken { background: #b00020; color: white } .look { background: #f2c14e; color: black }
 .well { background: #2e7d3226 } h2 span { padding: 0 .4em }
-"""
+</style>"""
 
 
 def page(name: str, records: Sequence[Mapping[str, Any]], report: Report | None) -> str:
     """The page of a training: its examinations, as their lines have them, and the last verdict of each test."""
     said = records[-1]["summary"] if report is None else str(report.summary())
     parts = ['<!doctype html><html lang="en"><meta charset="utf-8">', f"<title>{escape(name)}: doctor</title>"]
-    parts += [f"<style>{_STYLE}</style>", f"<h1>{escape(said)}</h1>"]
+    parts += [_STYLE, f"<h1>{escape(said)}</h1>"]
     findings = () if report is None else report.worst_first
     parts += ["<table>", *_rows(records, findings), "</table>"]
     parts += [

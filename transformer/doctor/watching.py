@@ -25,24 +25,25 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer.doctor import order_used, wiring
+from transformer.doctor import order_used, own_code, wiring
 from transformer.doctor.checklist import TESTS
 from transformer.doctor.examination import run_test
-from transformer.doctor.findings import Finding
+from transformer.doctor.findings import Finding, not_applicable
 from transformer.doctor.live import Read, bare, reader
-from transformer.doctor.own_code import Forward, OwnCode, tests_of
+from transformer.doctor.own_pass import Forward, OwnCode
 from transformer.doctor.patient import BELOW, LEAK, Patient, Test
 from transformer.doctor.watch_page import page
 from transformer.doctor.whole import Report
-from transformer.errors import DataError, GlassformerError, shown
+from transformer.errors import DataError, shown
 from transformer.trying.samples import Samples, read_samples
+from words import say
 
 LINES, PAGE = "verdicts.jsonl", "report.html"
 SCHEMA: Final = "glassformer.watch"
@@ -76,19 +77,31 @@ class Watching:
     model: nn.Module | None  # what trains; None where a function gives the checkpoint
     read: Read  # gives it as a checkpoint, under a name
     samples: Samples  # texts that it is tried with
+    forward: Forward | None  # the training's own pass
     every: int  # steps from one examination to the next
     out: Path  # the folder of what is written
     seconds: float  # of one examination
     tests: tuple[Test, ...]  # that are made
     partly: bool  # whether the user chose them
-    fail_on: Literal["broken", "look"]
-    writer: Any
-    name: str
-    steps: int = 0
+    fail_on: Literal["broken", "look"]  # from which verdict on the status is 1
+    writer: Any  # of scalars; None for none
+    called: str  # the model's name in reports
+    steps: int = 0  # of the optimizer so far
     _done: int = -1  # the step of the last examination
     _records: list[dict[str, Any]] = field(default_factory=list)
     _last: dict[str, Finding] = field(default_factory=dict)
     _report: Report | None = None
+
+    def begin(self, tests: Sequence[Test]) -> None:
+        """Make some tests of a model that has learnt nothing; an error says why it cannot be read or called."""
+        with undisturbed(self.model):
+            patient = self._patient(time.perf_counter() + self.seconds)
+            if patient.own is not None and patient.anatomy.writes:
+                patient.own.difference(patient.checkpoint, patient.rows[:1])
+        self.out.mkdir(parents=True, exist_ok=True)
+        (self.out / LINES).unlink(missing_ok=True)
+        self.examine(tests=tests)
+        self._done = -1
 
     def step(self, *, loss: float | Tensor | None = None, step: int | None = None) -> Report | None:
         """Count a step of the optimizer; every so many steps examine the model.
@@ -109,8 +122,8 @@ class Watching:
         record = {"schema": SCHEMA, "version": SCHEMA_VERSION, "step": self.steps, "loss": _number(loss)}
         with undisturbed(self.model):
             try:
-                patient = Patient(self.read(f"{self.name}@{self.steps}"), self.samples, pause=_until(end))
-            except (GlassformerError, RuntimeError, OSError) as error:
+                patient = self._patient(end)
+            except Exception as error:  # whatever it is, it ends no training
                 self._write({**record, "verdict": "not_examined", "summary": str(error), "tests": {}})
                 return None
             patient.broken_below.extend(_causes(self._last))
@@ -124,12 +137,18 @@ class Watching:
         self._write({**record, **_verdicts(report), "skipped": names, "seconds": seconds})
         return report
 
+    def _patient(self, end: float) -> Patient:
+        """What is examined now, until some time."""
+        device = torch.device("cpu") if self.model is None else next(self.model.parameters()).device
+        own = None if self.forward is None else OwnCode(self.forward, device)
+        return Patient(self.read(f"{self.called}@{self.steps}"), self.samples, pause=_until(end), own=own)
+
     def close(self) -> Outcome:
         """Examine the model as it is at the end, write report.html, and say how it went."""
-        if self._done != self.steps or not self._last:
+        if self._done != self.steps:
             self.examine()
         path = self.out / PAGE
-        path.write_text(page(self.name, self._records, self._report), encoding="utf-8")
+        path.write_text(page(self.called, self._records, self._report), encoding="utf-8")
         return Outcome(self._report, self.status, path, self.out / LINES)
 
     @property
@@ -157,14 +176,6 @@ class Watching:
         else:
             self.writer.log(scalars, step=self.steps)
 
-    def __enter__(self) -> Watching:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def watch(
     model: object,
@@ -179,7 +190,7 @@ def watch(
     tests: Collection[str] = (),
     fail_on: Literal["broken", "look"] = "broken",
     writer: Any = None,
-    name: str = "model",
+    called: str = "model",
 ) -> Watching:
     """Watch a training: read the model once, and test what can be tested before the first step.
 
@@ -197,37 +208,35 @@ def watch(
         seconds: The most that one examination takes; tests that have no time are named in its line.
         tests: Names of the only tests to make; empty for all.
         fail_on: From which verdict on the status is 1.
-        writer: Gets a scalar a test (0 well, 1 look, 2 broken): `add_scalar(name, value, step)` or `log(dict, step=)`.
-        name: Of the model, in reports.
+        writer: Gets a scalar a test (0 well, 1 look, 2 broken), by its `add_scalar(name, value, step)` or its
+            `log(dict, step=)`.
+        called: The model's name in reports.
 
     Raises:
         GlassformerError: In one sentence, why the model, the tokenizer or the pairs cannot be used.
     """
-    module = bare(model)
-    trained = module if isinstance(module, nn.Module) else None
-    with undisturbed(trained):
-        read = reader(model, tokenizer, answers, forward)
-        checkpoint = read(name)
-        if forward is not None and trained is not None:
-            OwnCode(forward, next(trained.parameters()).device).difference(checkpoint)  # whether it can be called
-    own: tuple[Test, ...] = ()
-    if forward is not None and trained is not None:
-        own = tests_of(OwnCode(forward, next(trained.parameters()).device))
-    every_test = (*own, *TESTS)
-    if unknown := set(tests) - {test.name for test in every_test}:
-        raise DataError(
-            "There is no test named {name}; expected some of {names}.",
-            name=shown(min(unknown)),
-            names=", ".join(test.name for test in every_test),
-        )
-    chosen = tuple(test for test in every_test if not tests or test.name in tests)
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / LINES).unlink(missing_ok=True)
+    module, samples = bare(model), _samples(pairs)
+    own = () if forward is None else own_code.TESTS
+    known = (*own, *TESTS)
+    if unknown := set(tests) - {test.name for test in known}:
+        names = ", ".join(test.name for test in known)
+        raise DataError("There is no test named {name}; expected some of {names}.", name=shown(min(unknown)),
+                        names=names)  # fmt: skip
     watching = Watching(
-        trained, read, _samples(pairs), max(1, every), folder, seconds, chosen, bool(tests), fail_on, writer, name
+        model=module if isinstance(module, nn.Module) else None,
+        read=reader(model, tokenizer, answers),
+        samples=samples,
+        forward=forward,
+        every=max(1, every),
+        out=Path(out),
+        seconds=seconds,
+        tests=tuple(test for test in known if not tests or test.name in tests),
+        partly=bool(tests),
+        fail_on=fail_on,
+        writer=writer,
+        called=called,
     )
-    watching.examine(tests=[test for test in chosen if test in (*own, *AT_START)])
+    watching.begin([test for test in watching.tests if test in (*own, *AT_START)])
     return watching
 
 
@@ -258,6 +267,11 @@ def _made(patient: Patient, tests: Sequence[Test]) -> tuple[list[Finding], list[
             findings.append(run_test(test, patient))
         except _TimeIsUpError:
             return findings, list(tests[i:])
+        except Exception as error:  # of a class of the user's; it ends no training
+            problem = say("This could not be tested: {problem}", problem=shown(f"{type(error).__name__}: {error}"))
+            findings.append(
+                Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(problem))
+            )
     return findings, []
 
 
@@ -266,7 +280,7 @@ def _reported(patient: Patient, findings: Sequence[Finding]) -> Report:
     if any(one.test == "loss" for one in findings):
         try:
             return Report.of(patient, findings)
-        except (_TimeIsUpError, GlassformerError, RuntimeError):
+        except Exception:  # there was no time, or it is what tests have reported
             pass
     one = patient.checkpoint
     return Report(one.name, one.content_hash, patient.origin, len(patient.samples), tuple(findings))
