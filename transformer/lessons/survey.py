@@ -36,6 +36,7 @@ from transformer.lessons.posing import Posed, pose
 SHIPPED: Final = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES: Final = ("zh-en", "en-fr", "reverse")
 MOST_ALIKE: Final = 0.95  # of the answers to a finding, the largest share that one of them may have
+LEARNED: Final = ("looking.2",)  # laws that a model learned, so that a few sentences may be exceptions
 FIRST: Final = 5  # sentences whose answers a row repeats
 COLUMNS: Final = ("lesson", "step", "asks", "kind", "checkpoint", "posed", "answers", "variants", "not here",
                   "first answers")  # fmt: skip
@@ -128,7 +129,7 @@ def _problem(where: str, kind: Kind, counts: Counter[str]) -> str:
         return f"{where} was never posed."
     answer, most = counts.most_common(1)[0]
     share = most / counts.total()
-    if kind == "law" and share < 1:
+    if kind == "law" and share < (MOST_ALIKE if where in LEARNED else 1):
         return f"{where} is a law, but has other answers: {listed(counts)}."
     if kind == "finding" and share > MOST_ALIKE:
         return f"{where} is a finding, but {answer} is right in {share:.0%} of {counts.total()}."

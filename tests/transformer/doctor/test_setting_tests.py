@@ -63,13 +63,13 @@ def test_a_wrong_setting_is_blamed_and_no_other(name, changes, reverse):
 
 
 def test_positions_that_begin_elsewhere_are_found_with_their_place(reverse):
-    spoilt = changed(reverse, moved_positions(-1))
+    spoilt = changed(reverse, moved_positions(1))
     assert blamed(spoilt) == {"position_shift"}
     measured = found(spoilt, "position_shift", pairs=PAIRS).measured
-    assert measured.places == ("positions -1 (decoder)",)
+    assert measured.places == ("positions +1 (decoder)",)
     assert (
         measured.headline
-        == "In training, the model's positions began 1 row earlier in their table than they do now (decoder)."
+        == "In training, the model's positions began 1 row later in their table than they do now (decoder)."
     )
     assert "The cause is the line that adds the positions" in measured.causes
 
