@@ -136,7 +136,7 @@ def _whole_loss() -> None:
 
 
 def _torch_attention() -> None:
-    loop.plain_attention = nullcontext  # type: ignore[attr-defined]
+    loop.plain_attention = nullcontext  # type: ignore[assignment,attr-defined]
 
 
 def _plain_optimizer() -> None:
