@@ -6,7 +6,6 @@ for the port of one that is dead, and wait for minutes. And a training that refu
 again: its first process says why, all of them end as if nothing had failed, and this one gives the exit status.
 """
 
-import logging
 import os
 import signal
 import sys
@@ -27,11 +26,11 @@ def wanted(processes: int, max_restarts: int) -> bool:
 
 def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> int:
     """Run `python -m transformer` with these arguments in several processes; returns the exit status."""
+    os.environ.setdefault("LOGLEVEL", "CRITICAL")  # what torch's launcher says is said below, in a line
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # what it says is said below, in a line
     threads = str(max((os.cpu_count() or 1) // processes, 1))
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         note = Path(folder) / "refused"

@@ -37,7 +37,7 @@ class Learner(nn.Module):
         return target_loss(self.model, batch, smoothing=self.smoothing, tap=self.tap)
 
 
-def joined(learner: Learner, processes: Processes, *, shard: bool) -> nn.Module:
+def distributed(learner: Learner, processes: Processes, *, shard: bool) -> nn.Module:
     """The learner of one process of several; its gradients are the mean of theirs."""
     if shard:
         from torch.distributed.device_mesh import init_device_mesh  # they take a second to load
@@ -61,8 +61,8 @@ def joined(learner: Learner, processes: Processes, *, shard: bool) -> nn.Module:
 @contextmanager
 def last_part(learner: nn.Module, *, last: bool) -> Iterator[None]:
     """Work on one of several parts of a batch: gradients travel with the last one only."""
-    if hasattr(learner, "set_requires_gradient_sync"):  # it is FSDP's
-        learner.set_requires_gradient_sync(last)
+    synchronise: Callable[[bool], None] = getattr(learner, "set_requires_gradient_sync", lambda last: None)  # FSDP's
+    synchronise(last)
     if isinstance(learner, DistributedDataParallel) and not last:
         with learner.no_sync():
             yield

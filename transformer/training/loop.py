@@ -28,7 +28,7 @@ from transformer.training.epoch_rows import Place, Row, Turn, better, read_place
 from transformer.training.leaking import without_causal_mask
 from transformer.training.learner import (
     Learner,
-    joined,
+    distributed,
     last_part,
     parameters_of,
     set_parameters,
@@ -66,7 +66,7 @@ class Trainer:
         self.model, self.batches, self.settings = model, batches, settings
         self.tap = NO_TAP if settings.causal_mask else without_causal_mask(model.config)
         learner = Learner(model, smoothing=settings.smoothing, tap=self.tap)
-        self.learner = joined(learner, self.processes, shard=settings.shard).eval()
+        self.learner = distributed(learner, self.processes, shard=settings.shard).eval()
         self.optimizer = make_optimizer(model.parameters(), settings)
         device = self.processes.device.type
         self.scaler = torch.amp.GradScaler(device, enabled=settings.precision == "fp16")

@@ -17,7 +17,6 @@ from transformer.training.state import folder_beside
 
 FILE = "progress.json"
 EVERY = 1.0  # seconds between two of these files
-LOGS = ("tensorboard", "trackio")
 
 Log = Callable[[Mapping[str, float], int], object]  # writes scalars of a step
 
