@@ -44,6 +44,7 @@ from transformer.training.vocabulary import learn_vocabulary
 
 VOCABULARY = 8_000
 SPEED = ("ours", "plain", "sums", "beginner", "ours-fp32", "plain-fp32", "beginner-fp32")
+ON_GPU = ("ours", "plain", "asked")
 GAIN = ("ours", "dropout", "loss", "attention", "optimizer", "malloc", "shapes", "random", "ours-fp32")
 
 CONFIG = ModelConfig(
@@ -192,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch-tokens", type=int, default=3_072, help="target tokens per step, padding included")
     parser.add_argument("--turns", type=int, default=3, help="runs of each side")
     parser.add_argument("--steps", type=int, default=40, help="steps of each of the two passes of a run")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="for `speed`, in bf16")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--cpu-time", action="store_true", help="by the CPU's clock: for a machine with other work")
     options = parser.parse_args(arguments)
@@ -216,9 +218,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "batch_tokens": options.batch_tokens,
             "steps": options.steps,
             "threads": options.threads,
+            "device": options.device,
         }
         work.write_text(json.dumps(content), encoding="ascii")
-        report(options.what, work, turns=options.turns, clock="cpu_seconds" if options.cpu_time else "seconds")
+        clock = "cpu_seconds" if options.cpu_time else "seconds"
+        if options.device == "cuda":
+            print(torch.cuda.get_device_name())
+            print_table(timings(ON_GPU, work, options.turns), clock=clock, base="ours", head="ours is faster by")
+        else:
+            report(options.what, work, turns=options.turns, clock=clock)
 
 
 if __name__ == "__main__":

@@ -36,9 +36,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
-    model.add_argument("--layers", type=int, default=3, help="layers of the encoder and of the decoder")
+    model.add_argument(
+        "--kind",
+        choices=("encoder-decoder", "decoder", "encoder"),
+        default="encoder-decoder",
+        help="decoder: a decoder alone, which goes on with the source; encoder: an encoder alone, which fills gaps "
+        "in texts, one a line",
+    )
+    model.add_argument("--layers", type=int, default=3, help="layers of each stack")
     model.add_argument("--d-model", type=int, default=256)
     model.add_argument("--heads", type=int, default=4)
+    model.add_argument("--kv-heads", type=int, default=0, help="key-value heads, shared by the heads; 0: as many")
     model.add_argument("--d-ff", type=int, default=1024)
     model.add_argument("--src-vocab", type=int, default=6000, help="most source pieces")
     model.add_argument("--tgt-vocab", type=int, default=5000, help="most target pieces")
@@ -160,15 +168,21 @@ def _how_to_resume(out: Path) -> str:
 
 
 def _config(options: argparse.Namespace) -> ModelConfig:
+    alone = options.kind != "encoder-decoder"
+    shared = options.shared_vocab or alone
     return ModelConfig(
-        n_encoder_layers=options.layers,
-        n_decoder_layers=options.layers,
+        n_encoder_layers=0 if options.kind == "decoder" else options.layers,
+        n_decoder_layers=0 if options.kind == "encoder" else options.layers,
         d_model=options.d_model,
         n_heads=options.heads,
+        n_kv_heads=options.kv_heads,
         d_ff=options.d_ff,
         src_vocab_size=options.src_vocab,
-        tgt_vocab_size=options.src_vocab if options.shared_vocab else options.tgt_vocab,
-        shared_vocab=options.shared_vocab,
+        tgt_vocab_size=options.src_vocab if shared else options.tgt_vocab,
+        shared_vocab=shared,
+        mlm_head=options.kind == "encoder",
+        prepend_source_bos=alone,
+        append_source_eos=options.kind != "decoder",  # behind a prompt the text goes on
         norm=options.norm,
         final_norm=options.norm == "pre",
         activation=options.activation,

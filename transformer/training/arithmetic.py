@@ -24,7 +24,19 @@ def make_optimizer(parameters: Iterable[torch.nn.Parameter], settings: TrainSett
     matrices = [p for p in parameters if p.dim() >= 2]
     others = [p for p in parameters if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    on_gpu = parameters[0].is_cuda
+    # A step that is played back reads its rate from the GPU's memory (see `graphed`).
+    rate = torch.zeros((), device=parameters[0].device) if on_gpu else 0.0
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), eps=1e-9, fused=True, capturable=on_gpu)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Give all parameters this learning rate."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:

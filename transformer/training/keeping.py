@@ -17,12 +17,13 @@ from transformer.checkpoint.save import CURVE, Parts, save
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training import snapping
-from transformer.training.data import Example, make_batch
+from transformer.training.data import Example
 from transformer.training.epoch_rows import Row, better, write_rows
 from transformer.training.loop import Trainer
+from transformer.training.masking import each_alone
 from transformer.training.processes import of_rank
 from transformer.training.progress import Log, Progress
-from transformer.training.scoring import Scores, held_out_loss, score, translate
+from transformer.training.scoring import EACH_ALONE, Scores, guesses, held_out_loss, score, translate
 from transformer.training.state import paths, write_state, writing
 
 
@@ -87,8 +88,8 @@ class Keeper:
         if self.progress is not None:
             self.progress.end_epoch()
             print(
-                f"epoch {row.epoch}: loss {row.loss:.3f}, dev loss {row.dev_loss:.3f}, "
-                f"dev BLEU {row.dev_bleu:.1f}, dev chrF {row.dev_chrf:.1f}, {row.seconds / 60:.1f} min",
+                f"epoch {row.epoch}: loss {row.loss:.3f}, dev loss {row.dev_loss:.3f}, dev BLEU {row.dev_bleu:.1f}, "
+                f"dev chrF {row.dev_chrf:.1f}, dev exact {row.dev_exact:.1%}, {row.seconds / 60:.1f} min",
                 flush=True,
             )
         self._keep(row)
@@ -126,8 +127,7 @@ class Keeper:
         """Write the checkpoint folder: the model that an epoch made, or the one before the first."""
         kept, scores = self.kept, []
         if row is not None:
-            found = {"bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}
-            scores = [{**kept.scored, "decoding": "greedy", **found}]
+            scores = [{**kept.scored, **_scores(row, writes=self.trainer.model.anatomy.writes)}]
         done = {"epochs": row.epoch if row else 0, "target_tokens": row.tokens if row else 0}
         record = {
             **kept.card,
@@ -138,18 +138,29 @@ class Keeper:
 
     def measure(self, model: Transformer, most: int | None = None) -> tuple[float, Scores]:
         """Loss and scores on the held-out pairs, or the first so many; every process has its share of them."""
-        processes, trainer = self.processes, self.trainer
-        dev, references = self.kept.dev[:most], self.kept.references[:most]
-        mine = of_rank(dev, processes.rank, processes.count)
+        processes, dev, references = self.processes, self.kept.dev[:most], self.kept.references[:most]
+        mine, writes = of_rank(dev, processes.rank, processes.count), model.anatomy.writes
+        if not writes:
+            mine = each_alone(mine, self._tokenizer, model.config)
+        n, tap = sum(len(example.tgt) for example in mine), self.trainer.tap
 
-        def measured() -> tuple[float, list[str]]:
+        def measured() -> tuple[float, float, list[str]]:
             if not mine:
-                return 0.0, []
-            return held_out_loss(model, mine, tap=trainer.tap), translate(model, self._tokenizer, mine)
+                return 0.0, 0.0, []
+            if not writes:
+                return *guesses(model, mine, tap=tap), []
+            return held_out_loss(model, mine, tap=tap), 0.0, translate(model, self._tokenizer, mine)
 
-        loss, outputs = processes.agreed(measured)
+        loss, right, outputs = processes.agreed(measured)
         if processes.count > 1:
-            n = sum(make_batch([one], model.config).n_tokens for one in mine)
-            total, n_tokens = processes.total(torch.tensor([loss * n, n], dtype=torch.float64)).tolist()
-            loss, outputs = total / n_tokens, processes.gathered(outputs)
-        return loss, score(outputs, references)
+            sums = torch.tensor([loss * n, right * n, n], dtype=torch.float64)
+            loss, right = (processes.total(sums) / sums[2]).tolist()[:2]
+            outputs = processes.gathered(outputs)
+        return loss, score(outputs, references) if writes else Scores(0.0, 0.0, right)
+
+
+def _scores(row: Row, *, writes: bool) -> dict[str, object]:
+    """What a card says of the scores of an epoch."""
+    if not writes:
+        return {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}
+    return {"decoding": "greedy", "bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}

@@ -22,9 +22,10 @@ from torch import Tensor
 from transformer.errors import ClauseError
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.training.arithmetic import autocast, make_optimizer, plain_attention
+from transformer.training.arithmetic import autocast, make_optimizer, plain_attention, set_rate
 from transformer.training.data import Batch, Batches, Example, make_batch
-from transformer.training.epoch_rows import Place, Row, Turn, better, read_place, read_rows, read_turn, since_best
+from transformer.training.epoch_rows import Place, Row, Turn, read_place, read_rows, read_turn, since_best
+from transformer.training.graphed import Graphed, filled
 from transformer.training.leaking import without_causal_mask
 from transformer.training.learner import (
     Learner,
@@ -70,6 +71,10 @@ class Trainer:
         self.optimizer = make_optimizer(model.parameters(), settings)
         device = self.processes.device.type
         self.scaler = torch.amp.GradScaler(device, enabled=settings.precision == "fp16")
+        # One GPU plays its steps back; several wait for each other, and float16 for a look at its gradients.
+        alone = self.processes.count == 1 and device == "cuda"
+        plays = alone and settings.accumulate == 1 and not settings.shard and settings.precision != "fp16"
+        self.played = Graphed(self._whole_step) if plays else None
         self.rows: list[Row] = []
         self.turn: Turn | None = None  # step and seconds at which the rate was highest
         self.place = Place()
@@ -92,11 +97,6 @@ class Trainer:
         lost = bool(patience) and since_best(self.rows, leak=not self.settings.causal_mask) >= patience
         scored = self.place.steps == 0 or len(self.rows) > self.place.epoch
         return self.place.epoch >= self.settings.epochs or (scored and (lost or self._is_up()))
-
-    @property
-    def is_best(self) -> bool:
-        """Whether no epoch before the last one was better."""
-        return self.rows[-1] == better(self.rows, leak=not self.settings.causal_mask)
 
     def run_epoch(self, between: Callable[[], None] = lambda: None) -> None:
         """Learn from the batches of an epoch that are left, or until the time is up; `between` is called after steps.
@@ -200,26 +200,48 @@ class Trainer:
 
         The loss is the sum over these parts; that of all processes is the mean loss a token of the whole batch.
         """
-        processes, device = self.processes, self.processes.device
+        set_rate(self.optimizer, rate)
+        self.draw(0)
+        if self.played is not None:
+            return self.played(filled(parts[0], self.model.config, batch_tokens=self.settings.batch_tokens))
         self.learner.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        total = torch.zeros((), device=device)
+        total = torch.zeros((), device=self.processes.device)
         for i, (batch, weight) in enumerate(zip(parts, weights, strict=True)):
-            torch.manual_seed(_seed(self.settings.seed, self.place.epoch, self.place.steps, processes.rank, i))
+            self.draw(i)
             with last_part(self.learner, last=i == len(parts) - 1):
-                with plain_attention(), autocast(device, self.settings.precision):
-                    loss = self.learner(batch.to(device)) * weight
-                # The processes' gradients are averaged, and ours are parts of a sum.
-                self.scaler.scale(loss * processes.count).backward()
-            total += loss.detach()
+                total += self.learn_part(batch.to(self.processes.device), weight)
+        self.change()
+        self.learner.eval()
+        return total
+
+    def draw(self, part: int) -> None:
+        """Let what is drawn next depend on the place in the training alone."""
+        place = self.place
+        torch.manual_seed(_seed(self.settings.seed, place.epoch, place.steps, self.processes.rank, part))
+
+    def learn_part(self, batch: Batch, weight: float) -> Tensor:
+        """Add the gradients of a part of a batch; returns its share of the loss."""
+        with plain_attention(), autocast(self.processes.device, self.settings.precision):
+            loss = self.learner(batch) * weight
+        # The processes' gradients are averaged, and ours are parts of a sum.
+        self.scaler.scale(loss * self.processes.count).backward()
+        return loss.detach()
+
+    def change(self) -> None:
+        """Change the parameters by their gradients, and forget these."""
         self.scaler.unscale_(self.optimizer)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()
+
+    def _whole_step(self, batch: Batch) -> Tensor:
+        """A step from one batch, all of it on the GPU."""
+        self.learner.train()
+        loss = self.learn_part(batch, 1.0)
+        self.change()
         self.learner.eval()
-        return total
+        return loss
 
     def read_losses(self) -> None:
         """Fetch the losses of the last steps; every process has to at once."""

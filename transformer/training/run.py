@@ -23,6 +23,7 @@ from transformer.training.data import Batches, Example, Pair, encode_pairs, read
 from transformer.training.epoch_rows import Row
 from transformer.training.keeping import Keeper, Kept
 from transformer.training.loop import Trainer
+from transformer.training.masking import hiding
 from transformer.training.place import claimed
 from transformer.training.processes import Processes, started, was_restarted
 from transformer.training.progress import Log, log_of
@@ -139,7 +140,8 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
             )
         return drawn
 
-    batches = Batches(draw, batch_tokens=settings.batch_tokens, seed=settings.seed)
+    drawn = hiding(draw, src, config, seed=settings.seed)
+    batches = Batches(drawn, batch_tokens=settings.batch_tokens, seed=settings.seed)
     trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
     if state is not None:
         _go_on(job, trainer, state, numbers)
@@ -171,8 +173,9 @@ def _run_epochs(job: Job, trainer: Trainer, kept: Kept, *, anew: bool) -> None:
 
 
 def _read(job: Job) -> _Inputs:
-    pairs, dev_pairs = read_pairs(job.train), read_pairs(job.dev)
     start = None if job.start_from is None else load(job.start_from)
+    config = job.config if start is None else start.config
+    pairs, dev_pairs = read_pairs(job.train, config), read_pairs(job.dev, config)
     start_hash = None if start is None else file_sha256(start.folder / WEIGHTS)
     return _Inputs(pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash))
 
@@ -241,7 +244,8 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
     targets = [target for _, target in pairs]
     if job.config.shared_vocab:
-        return (learn_vocabulary(sources + targets, size=job.config.src_vocab_size, kind=job.pieces),)
+        texts, fills = sources + list(filter(None, targets)), job.config.mlm_head
+        return (learn_vocabulary(texts, size=job.config.src_vocab_size, kind=job.pieces, with_mask=fills),)
     return (
         learn_vocabulary(sources, size=job.config.src_vocab_size, kind=job.pieces),
         learn_vocabulary(targets, size=job.config.tgt_vocab_size, kind=job.pieces),
