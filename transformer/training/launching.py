@@ -6,6 +6,7 @@ for the port of one that is dead, and wait for minutes. And a training that refu
 again: its first process says why, all of them end as if nothing had failed, and this one gives the exit status.
 """
 
+import logging
 import os
 import signal
 import sys
@@ -31,6 +32,7 @@ def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> in
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # some of its parts go by this
     threads = str(max((os.cpu_count() or 1) // processes, 1))
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         note = Path(folder) / "refused"
