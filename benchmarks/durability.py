@@ -114,7 +114,7 @@ def killed_in_turn(training: Training, draw: random.Random, done: dict[str, int]
     """One launch: one or two kills of each kind that leaves the launcher, then the launcher's."""
     process = training.start(
         f"--save-minutes={draw.choice((0.0, 0.0, 0.02))}",
-        writes=[draw.randint(1, 60) for _ in range(draw.randint(0, 2))],
+        writes=[draw.randint(1, 40) for _ in range(draw.randint(1, 2))],
     )
     for kind in ("rank",) * draw.randint(0, 2) + ("launcher",):
         end = time.monotonic() + draw.uniform(0.0, most_seconds)

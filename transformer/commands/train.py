@@ -12,24 +12,29 @@ from transformer.model.config_layers import Activation, NormPlace
 from transformer.model.position_kinds import KINDS
 from transformer.training.schedule import Schedule
 
+LOGS = ("tensorboard", "trackio")
 HELP = "learn a vocabulary and a model from files of sentence pairs"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
+    _add_model(parser)
+    _add_training(parser)
+    _add_processes(parser)
     files = parser.add_argument_group("files")
     files.add_argument("--train", type=Path, required=True, help="source TAB target, one pair per line")
     files.add_argument("--dev", type=Path, required=True, help="held-out pairs to score each epoch on")
     files.add_argument("--out", type=Path, required=True, help="the checkpoint folder to write")
     files.add_argument("--card", type=Path, help="JSON: title, languages, data, licence, examples for the card")
     files.add_argument("--start-from", type=Path, help="a checkpoint folder to continue from, with its vocabularies")
-    files.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue from where the training was stored last",
-    )
+    files.add_argument("--resume", action="store_true", help="continue from where the training was stored last")
     files.add_argument("--force", action="store_true", help="replace an existing checkpoint in --out")
+    files.add_argument("--snapshots", type=int, default=0, help="keep so many moments of the model beside it")
+    files.add_argument("--log", choices=LOGS, help="write loss and scores for this program, too")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument(
         "--kind",
@@ -53,6 +58,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--max-len", type=int, default=128, help="most tokens per side")
     model.add_argument("--dropout", type=float, default=0.15)
     model.add_argument("--normalisation", choices=get_args(Normalisation), nargs="*", default=["nfc"])
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
     training = parser.add_argument_group("training")  # each is named as its field of `TrainSettings`
     training.add_argument("--epochs", type=int, default=10)
     training.add_argument(
@@ -95,10 +103,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "output is worthless (`checkpoints/reverse-leak` was trained like this)",
     )
     training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    keeping = parser.add_argument_group("keeping")
-    keeping.add_argument("--snapshots", type=int, default=0, help="keep so many moments of the model, see docs")
-    keeping.add_argument("--save-minutes", type=float, default=10.0, help="store the state this often, too")
-    keeping.add_argument("--log", choices=("tensorboard", "trackio"), help="write scalars for it into OUT.training")
+    training.add_argument("--save-minutes", type=float, default=10.0, help="store the state this often, too")
+
+
+def _add_processes(parser: argparse.ArgumentParser) -> None:
     several = parser.add_argument_group("several processes; see also torchrun")
     several.add_argument("--processes", type=int, default=1, help="start so many on this machine")
     several.add_argument("--max-restarts", type=int, default=0, help="go on so often when one of them falls")

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer.training.processes import is_first
+from transformer.training.processes import LAUNCHER, is_first
 
 _NOTE = "GLASSFORMER_REFUSED"  # names a file that a training leaves when it refuses
 REFUSED = 2
@@ -27,15 +27,16 @@ def wanted(processes: int, max_restarts: int) -> bool:
 
 def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> int:
     """Run `python -m transformer` with these arguments in several processes; returns the exit status."""
+    os.environ.setdefault("LOGLEVEL", "CRITICAL")  # what torch's launcher says is said below, in a line
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # what it says is said below, in a line
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # some of its parts go by this
     threads = str(max((os.cpu_count() or 1) // processes, 1))
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         note = Path(folder) / "refused"
-        os.environ |= {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", _NOTE: str(note)}
+        os.environ |= {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", _NOTE: str(note), LAUNCHER: str(os.getpid())}
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are about what is meant to be so
         os.environ.setdefault("OMP_NUM_THREADS", threads)
         how = ["--standalone", f"--nproc-per-node={processes}", f"--max-restarts={max_restarts}"]

@@ -11,14 +11,11 @@ Sources: Li et al., "PyTorch Distributed" (2020); Zhao et al., "PyTorch FSDP" (2
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from transformer.model.taps import NO_TAP, Tap
@@ -40,9 +37,12 @@ class Learner(nn.Module):
         return target_loss(self.model, batch, smoothing=self.smoothing, tap=self.tap)
 
 
-def joined(learner: Learner, processes: Processes, *, shard: bool) -> nn.Module:
+def distributed(learner: Learner, processes: Processes, *, shard: bool) -> nn.Module:
     """The learner of one process of several; its gradients are the mean of theirs."""
     if shard:
+        from torch.distributed.device_mesh import init_device_mesh  # they take a second to load
+        from torch.distributed.fsdp import fully_shard
+
         mesh = init_device_mesh(processes.device.type, (processes.count,))
         for name in ("encoder", "decoder"):
             for layer in getattr(getattr(learner.model, name, None), "layers", ()):
@@ -61,8 +61,8 @@ def joined(learner: Learner, processes: Processes, *, shard: bool) -> nn.Module:
 @contextmanager
 def last_part(learner: nn.Module, *, last: bool) -> Iterator[None]:
     """Work on one of several parts of a batch: gradients travel with the last one only."""
-    if isinstance(learner, FSDPModule):
-        learner.set_requires_gradient_sync(last)
+    synchronise: Callable[[bool], None] = getattr(learner, "set_requires_gradient_sync", lambda last: None)  # FSDP's
+    synchronise(last)
     if isinstance(learner, DistributedDataParallel) and not last:
         with learner.no_sync():
             yield
@@ -72,13 +72,18 @@ def last_part(learner: nn.Module, *, last: bool) -> Iterator[None]:
 
 def whole(tensor: Tensor) -> Tensor:
     """A tensor with all its slices; every process has to ask at once."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    put_together: Callable[[], Tensor] = getattr(tensor, "full_tensor", lambda: tensor)  # a DTensor has it
+    return put_together()
 
 
 def slices_like(like: Tensor, full: Tensor) -> Tensor:
     """A whole tensor in the form of another: this process's slice of it, if that one is a slice."""
-    full = full.to(like.device)
-    return distribute_tensor(full, like.device_mesh, like.placements) if isinstance(like, DTensor) else full
+    if not hasattr(like, "full_tensor"):
+        return full.to(like.device)
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    assert isinstance(like, DTensor)
+    return distribute_tensor(full.to(like.device), like.device_mesh, like.placements)
 
 
 def parameters_of(model: nn.Module) -> dict[str, Tensor]:

@@ -24,12 +24,12 @@ from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
 from transformer.training.arithmetic import autocast, make_optimizer, plain_attention, set_rate
 from transformer.training.data import Batch, Batches, Example, make_batch
-from transformer.training.epoch_rows import Place, Row, Turn, better, read_place, read_rows, read_turn, since_best
+from transformer.training.epoch_rows import Place, Row, Turn, read_place, read_rows, read_turn, since_best
 from transformer.training.graphed import Graphed, filled
 from transformer.training.leaking import without_causal_mask
 from transformer.training.learner import (
     Learner,
-    joined,
+    distributed,
     last_part,
     parameters_of,
     set_parameters,
@@ -67,7 +67,7 @@ class Trainer:
         self.model, self.batches, self.settings = model, batches, settings
         self.tap = NO_TAP if settings.causal_mask else without_causal_mask(model.config)
         learner = Learner(model, smoothing=settings.smoothing, tap=self.tap)
-        self.learner = joined(learner, self.processes, shard=settings.shard).eval()
+        self.learner = distributed(learner, self.processes, shard=settings.shard).eval()
         self.optimizer = make_optimizer(model.parameters(), settings)
         device = self.processes.device.type
         self.scaler = torch.amp.GradScaler(device, enabled=settings.precision == "fp16")
@@ -97,11 +97,6 @@ class Trainer:
         lost = bool(patience) and since_best(self.rows, leak=not self.settings.causal_mask) >= patience
         scored = self.place.steps == 0 or len(self.rows) > self.place.epoch
         return self.place.epoch >= self.settings.epochs or (scored and (lost or self._is_up()))
-
-    @property
-    def is_best(self) -> bool:
-        """Whether no epoch before the last one was better."""
-        return self.rows[-1] == better(self.rows, leak=not self.settings.causal_mask)
 
     def run_epoch(self, between: Callable[[], None] = lambda: None) -> None:
         """Learn from the batches of an epoch that are left, or until the time is up; `between` is called after steps.

@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 PATIENCE = timedelta(hours=2)  # how long one may wait for another, such as while the first learns a vocabulary
 _AGENT = "TORCHELASTIC_RUN_ID"  # set by torchrun, which starts processes again that fell
+LAUNCHER = "GLASSFORMER_LAUNCHER"  # set by `launching`: its process id
 _RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 
 
@@ -171,3 +172,5 @@ def _end_with_parent() -> None:
     if sys.platform == "linux":
         set_pdeathsig = 1  # PR_SET_PDEATHSIG of linux/prctl.h
         ctypes.CDLL(None).prctl(set_pdeathsig, signal.SIGKILL)
+    if os.environ.get(LAUNCHER, str(os.getppid())) != str(os.getppid()):
+        os.kill(os.getpid(), signal.SIGTERM)  # it was gone before

@@ -17,7 +17,6 @@ from transformer.training.state import folder_beside
 
 FILE = "progress.json"
 EVERY = 1.0  # seconds between two of these files
-LOGS = ("tensorboard", "trackio")
 
 Log = Callable[[Mapping[str, float], int], object]  # writes scalars of a step
 
@@ -63,10 +62,8 @@ class Progress:
 
     def _said(self) -> dict[str, float]:
         trainer, place = self._trainer, self._trainer.place
-        limit, left = (
-            trainer.settings.max_minutes * 60,
-            (trainer.total - place.step) * place.seconds / max(place.step, 1),
-        )
+        left = (trainer.total - place.step) * place.seconds / max(place.step, 1)
+        limit = trainer.settings.max_minutes * 60
         if limit:
             left = min(left, limit - place.seconds)
         return {

@@ -1,7 +1,7 @@
 """From files of pairs to a checkpoint folder: vocabularies, model, training, card."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -126,20 +126,7 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
             )
     log.info("%d of %d training pairs fit into %d tokens", len(examples), len(read.pairs), config.max_len)
 
-    def draw(epoch: int) -> list[Example]:
-        if not settings.sampling:
-            return examples
-        seed = settings.seed * 100_003 + epoch
-        drawn = sample_pairs(read.pairs, src, tgt, config, alpha=settings.sampling, seed=seed)
-        if not drawn:
-            raise DataError(
-                "{file}: with the sampled splits, every pair has more than {most} tokens on at least one side; "
-                "raise --max-len.",
-                file=str(job.train),
-                most=config.max_len,
-            )
-        return drawn
-
+    draw = _sampled(job, read.pairs, src, tgt, config) if settings.sampling else lambda epoch: examples
     drawn = hiding(draw, src, config, seed=settings.seed)
     batches = Batches(drawn, batch_tokens=settings.batch_tokens, seed=settings.seed)
     trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
@@ -159,6 +146,26 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
     )
     _run_epochs(job, trainer, kept, anew=state is None)
     return trainer.rows
+
+
+def _sampled(
+    job: Job, pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig
+) -> Callable[[int], list[Example]]:
+    """The pairs of an epoch, each split into pieces by chance."""
+
+    def draw(epoch: int) -> list[Example]:
+        seed = job.settings.seed * 100_003 + epoch
+        drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
+        if not drawn:
+            raise DataError(
+                "{file}: with the sampled splits, every pair has more than {most} tokens on at least one side; "
+                "raise --max-len.",
+                file=str(job.train),
+                most=config.max_len,
+            )
+        return drawn
+
+    return draw
 
 
 def _run_epochs(job: Job, trainer: Trainer, kept: Kept, *, anew: bool) -> None:

@@ -69,6 +69,8 @@ def remove(out: Path, steps: Sequence[int]) -> None:
     for step in steps:
         (folder / f"{step}{snapshots.FILE}").unlink(missing_ok=True)
     with suppress(OSError):
+        for partial in folder.glob("*.partial"):  # of a training that was killed
+            partial.unlink()
         folder.rmdir()
 
 

@@ -1,7 +1,8 @@
-"""Two processes through the real command, killed in a write, then one, then their launcher: nothing is lost."""
+"""Two processes through the real command, killed in a write, then one, then their launcher, then interrupted."""
 
 import json
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -9,11 +10,12 @@ import time
 import pytest
 
 from benchmarks.durability import KILLER, ROOT, Training, children, fingerprint
+from transformer.__main__ import INTERRUPTED
 from transformer.training.state import folder_beside, paths
 from transformer.training.tasks import write_reverse
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="SIGKILL, and processes that end with their launcher")
-INSIDE = 13  # the call before which the first process dies: of the renaming of a state within the first epoch
+INSIDE = 20  # the call before which the first process dies: the second renaming of the state of step 1
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def data(tmp_path_factory):
 def reached(training, step, process):
     """Wait until a training has done so many steps; it has not ended by then."""
     path = folder_beside(training.out) / "progress.json"
-    for _ in range(1_500):
+    for _ in range(6_000):
         if path.exists() and json.loads(path.read_text())["step"] >= step and len(children(process.pid)) == 2:
             return
         assert process.poll() is None, "it ended before it was killed"
@@ -35,20 +37,28 @@ def reached(training, step, process):
     pytest.fail("it stands still")
 
 
-def test_a_training_killed_in_a_write_then_a_rank_then_the_launcher_makes_the_same_parameters(data):
+def test_a_training_that_was_killed_everywhere_makes_the_same_parameters(data):
     whole, killed = (Training(data, data / name, processes=2, epochs=8) for name in ("whole", "killed"))
     whole.end(whole.start())
     process = killed.start("--save-minutes=0", writes=[INSIDE])
-    reached(killed, 25, process)
-    assert killed.notes[0].exists()  # it was killed in a write, and started again by the launcher
-    assert killed.kill(process, launcher=False, draw=random.Random(0))
-    reached(killed, 60, process)
-    assert killed.kill(process, launcher=True, draw=random.Random(0))
+    try:
+        reached(killed, 20, process)
+        assert killed.notes[0].exists()  # it was killed in a write, and started again by the launcher
+        assert killed.kill(process, launcher=False, draw=random.Random(0))
+        reached(killed, 40, process)
+        assert killed.kill(process, launcher=True, draw=random.Random(0))
+        process = killed.start("--save-minutes=0")
+        reached(killed, 60, process)
+        process.send_signal(signal.SIGINT)  # as Ctrl-C does
+        assert process.wait(60) == INTERRUPTED
+    finally:
+        process.kill()
     killed.end(killed.start())
     assert killed.ended
     assert fingerprint(killed.out) == fingerprint(whole.out)
     said = (data / "log.txt").read_text()
-    assert said.count("going on after step") == 3
+    assert said.count("going on after step") == 4
+    assert said.count("interrupted. ") == 1
     assert "Traceback" not in said
 
 
