@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_in_one_line(data, capsys, arguments, message):
     assert not (data / "out" / "x").exists()
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["task", "sort", "--out", "x"]])
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["task", "divide", "--out", "x"]])
 def test_what_cannot_be_parsed_shows_the_usage(capsys, arguments):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
