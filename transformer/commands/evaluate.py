@@ -33,6 +33,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     pairs.add_argument(
         "--length-penalty", type=float, metavar="X", help="length penalty of beam search, 0 to 2 (default: the app's)"
     )
+    pairs.add_argument(
+        "--words",
+        choices=("13a", "zh", "char", "none"),
+        help="how BLEU finds words; none: the text is tokenised already (default: usual for the card's target_code)",
+    )
     pairs.add_argument("--max-pairs", type=int, metavar="N", help="score only the first N pairs")
     pairs.add_argument("--worst", type=Path, metavar="FILE.csv", help="write the sentences with the lowest chrF")
     pairs.add_argument("--worst-count", type=int, default=50, metavar="N", help="how many (default 50)")
@@ -136,7 +141,7 @@ def _score_pairs(
     scorings = []
     for decoding in decodings:
         with _bar(len(held_out.pairs), decoding_name(decoding)) as bar:
-            scorings.append(evaluate(checkpoint, held_out, decoding, done=bar.update))
+            scorings.append(evaluate(checkpoint, held_out, decoding, words=options.words, done=bar.update))
     _print_scores(held_out, scorings)
     if options.worst:
         write_csv(options.worst, worst_csv(held_out, scorings, count=options.worst_count))

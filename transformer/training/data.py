@@ -14,6 +14,7 @@ Shapes: B pairs, S source tokens, T target tokens.
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -202,19 +203,20 @@ def make_batch(group: Sequence[Example], config: ModelConfig) -> Batch:
     none = torch.zeros(len(group), 0, dtype=torch.long)
     read = _padded([(*e.src, *e.tgt)[: e.width] if parts.writes else e.src for e in group], config)
     asked = torch.full_like(read, config.fill_id)
-    for row, e in zip(asked, group, strict=True):
-        row[list(e.places)] = torch.tensor(e.tgt, dtype=torch.long)
+    counts = torch.tensor([len(e.places) for e in group])
+    rows, places = torch.arange(len(group)).repeat_interleave(counts), [place for e in group for place in e.places]
+    asked[rows, torch.tensor(places)] = torch.tensor([piece for e in group for piece in e.tgt])
     return Batch(none, read, asked, n_tokens) if parts.writes else Batch(read, none, asked, n_tokens)
 
 
 def _padded(rows: Sequence[Sequence[int]], config: ModelConfig) -> Tensor:
-    width = min(_rounded(max(len(row) for row in rows)), config.max_len)
     if config.pad_id is None:
         raise ConfigError("pad_id", "is null; training pads the rows of a batch, so it needs a padding id.")
-    padded = torch.full((len(rows), width), config.pad_id)
-    for i, row in enumerate(rows):
-        padded[i, : len(row)] = torch.tensor(row)
-    return padded
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    width = min(_rounded(int(lengths.max())), config.max_len)
+    padded = np.full((len(rows), width), config.pad_id)
+    padded[np.arange(width) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), np.int64)
+    return torch.from_numpy(padded)
 
 
 def _rounded(length: int) -> int:

@@ -77,9 +77,16 @@ def read_held_out(path: Path, config: ModelConfig | None = None, *, max_pairs: i
 
 
 def evaluate(
-    checkpoint: Checkpoint, held_out: HeldOut, decoding: Greedy | Beam, *, done: Done = lambda n: None
+    checkpoint: Checkpoint,
+    held_out: HeldOut,
+    decoding: Greedy | Beam,
+    *,
+    words: str | None = None,
+    done: Done = lambda n: None,
 ) -> Scoring:
     """Translate every pair's source and compare with its target; `done` is told how many more sentences are done.
+
+    `words` is how sacrebleu finds words ("none": between spaces); None: as is usual for the card's target language.
 
     A `QueryError` where the model computed something that is not a number.
     """
@@ -95,7 +102,7 @@ def evaluate(
     found = iter(decode(checkpoint.model, list(filter(None, sources)), decoding, limit=limit, done=done))
     ids = [next(found) if source else () for source in sources]
     outputs = [checkpoint.tgt_tokenizer.decode(written) for written in ids]
-    words = _WORDS.get(checkpoint.card.target_code.lower().split("-")[0], "13a")
+    words = words or _WORDS.get(checkpoint.card.target_code.lower().split("-")[0], "13a")
     return Scoring(
         decoding=decoding,
         max_new=max_new,

@@ -32,6 +32,7 @@ from transformer.training.masking import each_alone
 
 EACH_ALONE = "each piece hidden alone"  # what a card calls the measure of a model that fills gaps
 BATCH_ROWS = 128  # that the model sees at once, the beams of a sentence counted
+BATCH_ROWS_ON_GPU = 1280  # which takes as long for a few
 
 Ids = Sequence[int]
 Done = Callable[[int], object]  # told how many sentences are done
@@ -83,8 +84,9 @@ def guesses(model: Transformer, examples: Sequence[Example], *, tap: Tap = NO_TA
     """Mean loss of a hidden piece in nats, and the share that the model guesses right, in evaluation mode."""
     total, right, n_tokens = 0.0, 0, 0
     for group in _groups(examples):
-        hidden, targets = predicting(model, make_batch(group, model.config).to(model.src_table.device), tap=tap)
-        logits = model.project(hidden)
+        batch = make_batch(group, model.config).to(model.src_table.device)
+        hidden, targets, real = predicting(model, batch, tap=tap)
+        logits, targets = model.project(hidden[real]), targets[real]
         total += float(F.cross_entropy(logits.float(), targets, reduction="sum"))
         right += int((logits.argmax(dim=-1) == targets).sum())
         n_tokens += len(targets)
@@ -135,11 +137,12 @@ def decode(
     first site where the model computed something that is not a number.
     """
     size = decoding.size if isinstance(decoding, Beam) else 1
+    most = BATCH_ROWS_ON_GPU if model.src_table.is_cuda else BATCH_ROWS
     outputs: dict[int, Ids] = {}
     # The longest first: the time left is then over- rather than underestimated, and memory runs out at once if ever.
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]), reverse=True)
     alike = [order] if model.anatomy.reads else [list(rows) for _, rows in groupby(order, lambda i: len(sources[i]))]
-    for rows in (part for group in alike for part in _cut(group, BATCH_ROWS // size)):
+    for rows in (part for group in alike for part in _cut(group, most // size)):
         batch = [torch.tensor(sources[i]) for i in rows]
         src = pad_sequence(batch, batch_first=True, padding_value=model.config.fill_id)  # [B, S]
         prefix = Prefix(model, src.to(model.src_table.device), cache=KVCache(model.config.n_decoder_layers))
