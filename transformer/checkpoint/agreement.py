@@ -29,9 +29,9 @@ def expected_shapes(config: ModelConfig) -> Shapes:
     return MappingProxyType({name: tuple(tensor.shape) for name, tensor in model.state_dict().items()})
 
 
-def most_bytes(config: ModelConfig) -> int:
-    """The largest possible tensor file of this config: 8 bytes per parameter, and the header."""
-    return config.count_parameters() * 8 + tensorfile.LENGTH_BYTES + tensorfile.MAX_HEADER
+def most_bytes(config: ModelConfig, *, per_value: int = 8) -> int:
+    """The largest possible tensor file of this config: some bytes per parameter, and the header."""
+    return config.count_parameters() * per_value + tensorfile.LENGTH_BYTES + tensorfile.MAX_HEADER
 
 
 def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str) -> None:

@@ -34,6 +34,17 @@ def exchange(a: Path, b: Path) -> bool:
     raise OSError(code, os.strerror(code), str(a), None, str(b))
 
 
+def sync_folder(folder: Path) -> None:
+    """Write a folder's names to the disk, or an `OSError`: renamed files stay renamed when the power fails."""
+    if os.name == "nt":
+        return  # Windows cannot open a folder
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _call() -> Callable[[bytes, bytes], int] | None:
     """The function of the C library for two paths, None if there is none."""
     if sys.platform not in ("linux", "darwin"):

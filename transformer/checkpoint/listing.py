@@ -4,8 +4,8 @@ Files of attention maps (`.npz`) next to the folders are listed, too, and so are
 `transformer.checkpoint.foreign`), which are not opened.
 
 A broken folder is listed with its fault, and so is one that a killed save left under a hidden name. Left out are
-other hidden folders, the state of a running training (`*.training`), links that leave the root, and names that do not
-fit on one line.
+other hidden folders, the state of a running training (`*.training`), snapshots (`*.snapshots`), links that leave the
+root, and names that do not fit on one line.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from transformer.checkpoint import snapshots
 from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
@@ -127,7 +128,7 @@ def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> b
         stays = folder in lost or (inside in folder.resolve(strict=True).parents and folder.is_dir())
     except (OSError, RuntimeError):  # a link to nowhere or in a circle
         return False
-    left_out = folder.name.startswith(".") or folder.name.endswith(".training")
+    left_out = folder.name.startswith(".") or folder.name.endswith((".training", snapshots.FOLDER))
     return stays and not left_out and folder.name.isprintable()
 
 

@@ -11,17 +11,22 @@ Loading trusts nothing. Every file is read once, up to a limit, the parameters a
 is checked first, then the tensors' names, shapes and dtypes are compared with it, and only then a model is made.
 Nothing in a folder is ever run or imported. If a folder cannot be used, one error says which file and why. Saving is
 in `transformer.checkpoint.save`.
+
+`reverse@1200` is the checkpoint `reverse` with the parameters that it had at step 1,200 of its training (see
+`transformer.checkpoint.snapshots`).
 """
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 from weakref import ref
 
+from transformer.checkpoint import room, snapshots
 from transformer.checkpoint.agreement import (
     Shapes,
     check_shapes,
@@ -63,8 +68,8 @@ _IN_MEMORY: list["ref[Checkpoint]"] = []
 class Checkpoint:
     """A loaded checkpoint. Many sessions share it; nothing in it changes. Two are equal if their files are equal."""
 
-    name: str  # name of the folder
-    folder: Path  # where it was loaded from
+    name: str  # name of the folder; of a snapshot with its step, such as `reverse@1200`
+    folder: Path  # where it was loaded from; of a snapshot the checkpoint's
     config: ModelConfig  # the features of the model
     # The model in evaluation mode, frozen; float32, except matrices too large for memory (see `warnings`).
     model: Transformer
@@ -146,16 +151,17 @@ def in_memory(content_hash: str) -> Checkpoint | None:
 
 
 def load(folder: Path | str, *, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
-    """Load a checkpoint folder.
+    """Load a checkpoint folder, or a snapshot of its training: `checkpoints/reverse@1200`.
 
     A `CheckpointError` says that a file is missing, damaged, too large for the config or for free memory, does not
-    fit the others, or is outside `inside`, the real path of a folder that no link may leave (None: no such limit).
+    fit the others, or is outside `inside`, the real path of a folder that no link may leave (None: no such limit);
+    or that there is no such snapshot. A folder of the very name of a snapshot comes first.
     """
-    folder = Path(folder)
+    folder, step = snapshots.meant(Path(folder))
     for _ in range(ATTEMPTS):
         files = FolderFiles(folder, inside=inside)
         try:
-            checkpoint = _loaded(folder, files, progress)
+            checkpoint = _loaded(folder, files, progress, step=step, inside=inside)
         except CheckpointError:
             if not files.changed():
                 raise  # else the files may be of two versions, which do not fit each other
@@ -165,24 +171,29 @@ def load(folder: Path | str, *, inside: Path | None = None, progress: Progress =
     raise CheckpointError("{folder}: its files are being replaced; try again in a moment.", folder=files.name)
 
 
-def _loaded(folder: Path, files: FolderFiles, progress: Progress) -> Checkpoint:
+def _loaded(
+    folder: Path, files: FolderFiles, progress: Progress, *, step: int | None, inside: Path | None
+) -> Checkpoint:
     """Read every file once: the small ones whole, that of the tensors a few megabytes at a time."""
-    name, label = folder.resolve().name, files.label(WEIGHTS)
+    name = folder.resolve().name + (f"{snapshots.AT}{step}" if step is not None else "")
     config_file = files.read(CONFIG, limit=MAX_CONFIG)
     config, warnings = read_config(config_file, label=files.label(CONFIG))
     small = {CONFIG: config_file}
     small |= {file: files.read(file, limit=limit) for file, limit in tokenizer_files(files, config).items()}
     card, card_warnings = _card(files)
-    files.check_size(WEIGHTS, limit=most_bytes(config))
-    with files.open(WEIGHTS) as (file, size):
+    label, opening = _weights(folder, files, config, step=step, inside=inside)
+    with opening as (file, size):
         header = tensorfile.read_header(file, size, label=label)
         tokenizers = open_tokenizers(small, config, label=name)
         values = _InFile(file, header, label, ContentHash(small, large=WEIGHTS, size=size))
         check_vocabularies(config, values.shapes, [(file, one.size) for file, one in tokenizers], label=name)
         check_tensors(config, header, label=label)
         filled = fill(config, values, label=label, progress=progress)
-    content_hash, of_weights = values.digest.done()
-    hashes = {file: hashlib.sha256(content).hexdigest() for file, content in small.items()} | {WEIGHTS: of_weights}
+    hashes = {file: hashlib.sha256(content).hexdigest() for file, content in small.items()}
+    if step is None:
+        content_hash, hashes[WEIGHTS] = values.digest.done()
+    else:  # its file also says how long it took to get there, which is another time in each training
+        content_hash = _hash_of_values(small, filled.model)
     return Checkpoint(
         name=name,
         folder=folder,
@@ -200,6 +211,24 @@ def _loaded(folder: Path, files: FolderFiles, progress: Progress) -> Checkpoint:
             *_odd_ids(config, tokenizers),
         ),
     )
+
+
+def _weights(
+    folder: Path, files: FolderFiles, config: ModelConfig, *, step: int | None, inside: Path | None
+) -> tuple[str, AbstractContextManager[tuple[BinaryIO, int]]]:
+    """How messages call the file of the tensors, and the file with its size: the folder's own, or a snapshot's."""
+    if step is None:
+        files.check_size(WEIGHTS, limit=most_bytes(config))
+        return files.label(WEIGHTS), files.open(WEIGHTS)
+    most = most_bytes(config, per_value=2)
+    label = f"{snapshots.folder_of(folder).name}/{step}{snapshots.FILE}"
+    room.check_bytes(most, label=label)  # it is unpacked as a whole
+    return label, snapshots.opened(folder, step, most=most, inside=inside)
+
+
+def _hash_of_values(small: Mapping[str, bytes], model: Transformer) -> str:
+    digests = {tensor: digest_of(parameter) for tensor, parameter in model.named_parameters()}
+    return hash_of({**small, **digests})
 
 
 def _card(files: FolderFiles) -> tuple[Card, Sequence[str]]:
@@ -232,7 +261,6 @@ def assembled(
     check_vocabularies(config, values.shapes, [(file, one.size) for file, one in opened], label=name)
     check_shapes(config, values.shapes, label=name)
     filled = fill(config, values, label=name, progress=progress)
-    digests = {tensor: digest_of(parameter) for tensor, parameter in filled.model.named_parameters()}
     written, card_warnings = read_card(json.dumps(dict(card)).encode())
     return Checkpoint(
         name=name,
@@ -242,7 +270,7 @@ def assembled(
         src_tokenizer=opened[0][1],
         tgt_tokenizer=opened[-1][1],
         card=written,
-        content_hash=hash_of({CONFIG: config.to_json().encode(), **files, **digests}),
+        content_hash=_hash_of_values({CONFIG: config.to_json().encode(), **files}, filled.model),
         warnings=(*card_warnings, *filled.warnings, *_odd_ids(config, opened)),
         inside=inside,
     )

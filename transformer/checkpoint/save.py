@@ -23,6 +23,7 @@ import torch
 
 from transformer.checkpoint import tensorwriter
 from transformer.checkpoint.exchange import exchange
+from transformer.checkpoint.exchange import sync_folder as sync_folder
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.tensorwriter import Held, Reader, State
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, stored_tokenizers
@@ -136,17 +137,6 @@ def _write(path: Path, content: bytes) -> None:
     with path.open("wb") as file:
         file.write(content)
         _flush_file(file)
-
-
-def sync_folder(folder: Path) -> None:
-    """Write a folder's names to the disk, or an `OSError`: renamed files stay renamed when the power fails."""
-    if os.name == "nt":
-        return  # Windows cannot open a folder
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _take_place(new: Path, folder: Path) -> None:

@@ -9,19 +9,23 @@ is the checkpoint's. `reverse@1200` is the name of the checkpoint as it was at s
 import io
 import json
 import lzma
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import BinaryIO
 
 import safetensors.torch
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.save import sync_folder
-from transformer.errors import ClauseError, shown
+from transformer.checkpoint.exchange import sync_folder
+from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
+from words import Sentence
 
 FOLDER = ".snapshots"  # after the name of the checkpoint
 FILE = ".safetensors.xz"  # after the step
@@ -29,7 +33,11 @@ AT = "@"  # between the name of a checkpoint and a step
 MOST = 200  # snapshots of a checkpoint
 MOST_BYTES = 2_000_000_000  # of all snapshots of a checkpoint, before they are compressed
 MAX_STEP = 2**53
+NEAREST = 3  # steps that a message names
 _KEY = "snapshot"  # of the metadata
+_COUNTS = ("step", "epoch", "tokens")  # of a moment
+_CHUNK = 2**16  # bytes of a file that are read at once
+_MEMORY = 2**28  # that unpacking may take beside what is unpacked
 # Two bytes a value: with the position in a value as part of its context, LZMA finds that exponents are alike.
 _FILTERS = ({"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1},)
 
@@ -58,8 +66,16 @@ def folder_of(checkpoint: Path) -> Path:
 def split(name: str) -> tuple[str, int] | None:
     """The checkpoint and the step of a name such as `reverse@1200`; None if it names no step."""
     before, at, step = name.rpartition(AT)
-    whole = bool(at and before) and step.isascii() and step.isdigit() and len(step) <= 16
+    whole = at and before not in ("", ".", "..") and step.isascii() and step.isdigit() and len(step) <= 16
     return (before, int(step)) if whole and str(int(step)) == step and int(step) <= MAX_STEP else None
+
+
+def meant(folder: Path) -> tuple[Path, int | None]:
+    """The checkpoint folder and the step that `reverse@1200` means; no step where a folder has that very name."""
+    named = None if os.path.lexists(folder) else split(folder.name)
+    if named is None or not folder.with_name(named[0]).is_dir():
+        return folder, None
+    return folder.with_name(named[0]), named[1]
 
 
 def write(checkpoint: Path, state: Mapping[str, Tensor], moment: Moment) -> None:
@@ -67,7 +83,8 @@ def write(checkpoint: Path, state: Mapping[str, Tensor], moment: Moment) -> None
     folder = folder_of(checkpoint)
     folder.mkdir(parents=True, exist_ok=True)
     halves = {name: value.detach().to("cpu", torch.bfloat16).contiguous() for name, value in state.items()}
-    content = safetensors.torch.save(halves, metadata={_KEY: json.dumps(asdict(moment))})
+    said = {name: value if value is None or math.isfinite(value) else None for name, value in asdict(moment).items()}
+    content = safetensors.torch.save(halves, metadata={_KEY: json.dumps(said)})
     path = folder / f"{moment.step}{FILE}"
     partial = path.with_suffix(".partial")
     try:
@@ -91,35 +108,110 @@ def steps(checkpoint: Path) -> list[int]:
     return sorted(found[1] for found in there if found)[:MOST]
 
 
+def moments(checkpoint: Path, *, inside: Path | None = None) -> tuple[tuple[Moment, ...], tuple[Sentence, ...]]:
+    """What the snapshots of a checkpoint folder say of themselves, in order, and a note on each that is left out.
+
+    `inside` is the real path of a folder that no link may leave. Only the headers are unpacked.
+    """
+    found: list[Moment] = []
+    odd: list[Sentence] = []
+    there = steps(checkpoint)
+    if not there:
+        return (), ()
+    try:
+        files = FolderFiles(folder_of(checkpoint), inside=inside)
+    except CheckpointError as error:
+        return (), (error.sentence,)
+    for step in there:
+        try:
+            found.append(moment_of(files, step))
+        except CheckpointError as error:
+            odd.append(error.sentence)
+    return tuple(found), tuple(odd)
+
+
 def moment_of(files: FolderFiles, step: int) -> Moment:
-    """What a snapshot says of itself; a `CheckpointError` or `ClauseError` if the file cannot be read.
+    """What a snapshot says of itself; a `CheckpointError` if the file cannot be read.
 
     `files` are those of the folder of snapshots. Only the header is unpacked.
     """
-    with files.open(f"{step}{FILE}") as (packed, _), lzma.LZMAFile(packed) as file:
+    label = files.label(f"{step}{FILE}")
+    with files.open(f"{step}{FILE}") as (packed, _):
+        read = _unpacking(packed)
         try:
-            length = int.from_bytes(file.read(tensorfile.LENGTH_BYTES), "little")
-            header = strictjson.parse(file.read(min(length, tensorfile.MAX_HEADER)), max_depth=4)
+            length = int.from_bytes(read(tensorfile.LENGTH_BYTES), "little")
+            header = strictjson.parse(read(min(length, tensorfile.MAX_HEADER)), max_depth=4)
             record = strictjson.parse(header["__metadata__"][_KEY].encode())
-        except (OSError, EOFError, lzma.LZMAError, KeyError, TypeError, AttributeError, ClauseError):
+        except (lzma.LZMAError, KeyError, TypeError, AttributeError, UnicodeError, ClauseError):
             record = None
     names = {field.name for field in fields(Moment)}
     if not isinstance(record, dict) or not record.keys() <= names or record.get("step") != step:
-        raise ClauseError("is not a snapshot of step {step}", step=step)
+        raise CheckpointError("{label}: is not a snapshot of step {step:,}.", label=label, step=step)
     for name, value in record.items():
-        missing = value is None and name not in ("step", "epoch", "tokens", "seconds")
-        if not missing and type(value) not in (int, float):
-            raise ClauseError("has an invalid {name}: {found}", name=name, found=shown(value))
+        kinds = (int,) if name in _COUNTS else (int, float)
+        missing = value is None and name not in (*_COUNTS, "seconds")
+        if not missing and (type(value) not in kinds or value < 0):
+            raise CheckpointError(
+                "{label}: has an invalid {name}: {found}.", label=label, name=name, found=shown(value)
+            )
     return Moment(**record)
 
 
-def unpacked(packed: bytes, *, most: int) -> io.BytesIO:
-    """The safetensors file of a snapshot, at most `most` bytes of it; a `ClauseError` if it is damaged or longer."""
+@contextmanager
+def opened(checkpoint: Path, step: int, *, most: int, inside: Path | None) -> Iterator[tuple[BinaryIO, int]]:
+    """The safetensors file of a snapshot with its size, of at most `most` bytes, as `FolderFiles.open` gives a file.
+
+    A `CheckpointError` where there is no such step, or its file cannot be read, is damaged or longer.
+    """
+    there = steps(checkpoint)
+    name = f"{checkpoint.name}{AT}{step}"
+    if not there:
+        raise CheckpointError(
+            "{name}: {checkpoint} has no snapshots.", name=shown(name), checkpoint=shown(checkpoint.name)
+        )
+    if step not in there:
+        near = sorted(sorted(there, key=lambda one: abs(one - step))[:NEAREST])
+        raise CheckpointError(
+            "{name}: there is no snapshot of that step; the nearest are {near}.",
+            name=shown(name),
+            near=", ".join(f"{AT}{one}" for one in near),
+        )
+    files = FolderFiles(folder_of(checkpoint), inside=inside)
+    with files.open(f"{step}{FILE}") as (packed, _):
+        content = _whole(packed, most)
+    if content is None:
+        raise CheckpointError(
+            "{label}: is damaged, or longer than its config allows ({most:,} bytes).",
+            label=files.label(f"{step}{FILE}"),
+            most=most,
+        )
+    yield io.BytesIO(content), len(content)
+
+
+def _whole(packed: BinaryIO, most: int) -> bytes | None:
+    """All that is unpacked; None if it is damaged, or longer than `most`."""
+    read = _unpacking(packed)
     try:
-        opened = lzma.LZMADecompressor(memlimit=2**28)
-        content = opened.decompress(packed, max_length=most + 1)
-    except (lzma.LZMAError, EOFError):
-        content = b""
-    if not content or len(content) > most or not opened.eof:
-        raise ClauseError("is damaged, or longer than its config allows")
-    return io.BytesIO(content)
+        content = read(most + 1)
+        ends = len(content) <= most and not packed.read(1)
+    except lzma.LZMAError:
+        return None
+    return content if content and ends else None
+
+
+def _unpacking(packed: BinaryIO) -> Callable[[int], bytes]:
+    """Reads the next bytes of what a file unpacks to, fewer only at its end; an `LZMAError` where it is damaged."""
+    opened = lzma.LZMADecompressor(memlimit=_MEMORY)
+
+    def read(n: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < n and not opened.eof:
+            chunk = packed.read(_CHUNK) if opened.needs_input else b""
+            if opened.needs_input and not chunk:
+                raise lzma.LZMAError("cut off")
+            parts += opened.decompress(chunk, max_length=n - len(parts))
+        if opened.unused_data:
+            raise lzma.LZMAError("something follows")
+        return bytes(parts)
+
+    return read

@@ -60,6 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from transformer.checkpoint.load import load
+    from transformer.checkpoint.snapshots import meant
     from transformer.training.card_scores import read_open_card, record_scores
 
     if not options.pairs and not options.alignments:
@@ -68,6 +69,8 @@ def _run(options: argparse.Namespace) -> None:
     _check_worst(options)
     checkpoint = load(options.checkpoint)
     if options.record:
+        if meant(options.checkpoint)[1] is not None:
+            raise DataError("{name}: a snapshot has no card of its own; leave out --record.", name=checkpoint.name)
         read_open_card(checkpoint.folder)  # now, not after minutes
     records: list[dict[str, object]] = []
     if options.pairs:

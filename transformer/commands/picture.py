@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from transformer.checkpoint.snapshots import meant
 from transformer.errors import DataError, shown
 from transformer.runs.showing import drawing
 
@@ -33,7 +34,7 @@ def _run(options: argparse.Namespace) -> None:
     if form not in ("svg", "png", "html"):
         raise DataError("{file}: a picture must be .svg, .png or .html.", file=shown(options.out.name))
     folder = options.checkpoint
-    if not folder.exists() and (SHIPPED / folder).is_dir():
+    if not meant(folder)[0].exists() and meant(SHIPPED / folder)[0].is_dir():
         folder = SHIPPED / folder
     pairs = [look.partition("=") for look in options.looks]
     for word, equals, _ in pairs:

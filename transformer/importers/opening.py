@@ -1,5 +1,6 @@
 """Open any model: a checkpoint folder, a folder of Hugging Face's transformers, or a file saved by tutorial code.
 
+transformer.load("runs/reverse@1200")                           a snapshot of a training, at its step 1,200
 transformer.load("runs/model.pt")                               opens it, or raises its open questions
 transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
 preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
@@ -14,6 +15,7 @@ from transformer.checkpoint import load as native
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import Checkpoint, assembled
+from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles
 from transformer.importers.answers import as_said, check_names
@@ -41,6 +43,8 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
     Refuses what does not exist, and a damaged config.json. `inside` is the real path of a folder that no link may
     leave.
     """
+    if meant(source)[1] is not None:
+        return "native", source
     if not source.is_file():
         return _of_folder(source, inside), source
     if source.name in OF_A_FOLDER:
@@ -145,7 +149,7 @@ def ranked(
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
         content = _understood(source, {**answers, **more}, given, inside).content
-        return None if content is None else _made(content, Path(source), inside, silent)
+        return None if content is None else made(content, Path(source), inside, silent)
 
     return scored(report, build, samples, progress=progress)
 
@@ -200,10 +204,11 @@ def load(
     imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
         raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
-    return _made(imported.content, place, inside, progress)
+    return made(imported.content, place, inside, progress)
 
 
-def _made(content: Content, source: Path, inside: Path | None, progress: Progress) -> Checkpoint:
+def made(content: Content, source: Path, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
+    """The checkpoint that a model that is understood makes; errors as of `assembled`."""
     with content.values() as values:
         return assembled(
             content.config,

@@ -33,6 +33,7 @@ COMPONENTS = {
     "plotly_view": "plotly/view.js",
     "stepper": "stepper/view.js",
     "rest": "stepper/rest.js",
+    "moments": "moments/view.js",
     "flow_view": "flow/view.js",
     "presenter": "present/view.js",
     "glossary_marks": "glossary/marks.js",

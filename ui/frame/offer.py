@@ -43,10 +43,11 @@ def typed() -> None:
     """Callback: the reader has typed another sentence."""
     session.new_run()
     state, usable = st.session_state, loading.usable()
-    text, model = state.get(session.SOURCE) or "", state.get(session.MODEL)
-    if model not in usable or in_room.current() or lesson.place() is not None:
+    text, model = state.get(session.SOURCE) or "", state.get(session.MODEL) or ""
+    here = loading.found(model)
+    if here is None or in_room.current() or lesson.place() is not None:
         return
-    found = _reader(text, usable[model].examples, usable, model)
+    found = _reader(text, here.examples, usable, model)
     if found is not None:
         _read_with(found, text)
         state[_SWITCHED] = Switched(text, model, found)
@@ -54,6 +55,11 @@ def typed() -> None:
 
 def _read_with(model: str, text: str) -> None:
     session.read_with(model, text)
+    follow_soon()
+
+
+def follow_soon() -> None:
+    """Callback: have `follow_switch` draw the whole page."""
     st.session_state[_TO_FOLLOW] = True
 
 

@@ -9,15 +9,17 @@ from typing import Final, NoReturn, TypeVar
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.snapshots import AT, split
 from transformer.errors import GlassformerError
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
+from ui.frame import training_time
 from ui.frame.foreign_page import open_foreign
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
 from ui.lessons import lesson_questions as lessons
-from ui.runs import foreign_models, handed_in, loading
+from ui.runs import foreign_models, handed_in, loading, own_trainings
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
 from ui.shared import choices, cover, drawing, menu
@@ -87,30 +89,55 @@ def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
 def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
     usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
+    usable |= own_trainings.own()
     if not usable:
         _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
-    asked = st.session_state.get(session.MODEL) or ""
+    asked = _settle_moment(st.session_state.get(session.MODEL) or "")
+    if (trained := own_trainings.at(asked)) is not None:
+        usable[trained.name] = trained
     if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         usable[asked] = typed
+    labels = {name: _labelled(entry) for name, entry in usable.items()}
     settle_defaults(usable)
-    _settle_model(list(usable))
+    if asked not in usable and (snapshot := loading.found(asked)) is not None:
+        whole = split(asked)  # in whose place it stands, under its name
+        labels = {asked if whole and name == whole[0] else name: label for name, label in labels.items()}
+        usable[asked] = snapshot
+    _settle_model(list(labels))
     if not menu.is_there():  # a page alone, as tests run it: nothing stands beside the name
         with st.sidebar:
             language_choice()
     with menu.above():
         name = st.selectbox(
             say("Checkpoint"),
-            list(usable),
+            list(labels),
             key=session.MODEL,
-            format_func=lambda name: _labelled(usable[name]) if name in usable else name,
+            format_func=lambda name: labels.get(name, name),
             on_change=session.change_model,
             persist_state=KEEP,
         )
+        with st.container(key=f"{training_time.SLIDER}_place", gap=None):
+            training_time.slider(name, key=training_time.SLIDER, take=training_time.choose)
+        training_time.follow_growth(name)
     return usable[name]
+
+
+def _settle_moment(asked: str) -> str:
+    """The name; the nearest snapshot, else the checkpoint, in the place of a snapshot that is not there."""
+    named, whole = split(asked), loading.whole(asked)
+    if named is None or whole is None or loading.found(asked) is not None:
+        return asked
+    near = min(loading.moments(whole)[0], key=lambda moment: abs(moment.step - named[1]), default=None)
+    name = whole.name if near is None else f"{whole.name}{AT}{near.step}"
+    session.change_moment(name)
+    session.add_note(say("There is no snapshot “{asked}”; {shown} is shown instead.", asked=asked[:60], shown=name))
+    return name
 
 
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
+    if own_trainings.is_name(entry.name):
+        return say("{title} (trained here)", title=entry.title)
     if handed_in.is_name(entry.name):
         return say("{name} (uploaded)", name=entry.title)
     if entry.holds == "foreign":
@@ -177,6 +204,8 @@ def _settle_model(names: list[str]) -> None:
                 shown=names[0],
             )
         )
+    elif name and own_trainings.is_name(name):
+        session.add_note(own_trainings.GONE)
     elif name:
         asked = name[:60]
         session.add_note(

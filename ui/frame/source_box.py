@@ -11,7 +11,7 @@ from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
-from ui.frame import whatif
+from ui.frame import training_time, whatif
 from ui.frame.offer import follow_switch, offer, typed
 from ui.lessons import leading
 from ui.runs.attempt import attempt
@@ -108,6 +108,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
                 for index, example in enumerate(checkpoint.card.tried()):
                     _example(checkpoint, example, index)
     offer(checkpoint)
+    training_time.on_page(checkpoint)
     leading.arrive(checkpoint)
 
 

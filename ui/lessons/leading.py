@@ -138,7 +138,7 @@ def at_the_step(place: Place) -> bool:
 
 def _open(model: str) -> Checkpoint | None:
     """A checkpoint of this program; None for another model: a page of it asks what it has to ask."""
-    entry = loading.usable().get(model)
+    entry = loading.found(model)
     try:
         return None if entry is None else loading.open_checkpoint(entry)
     except (GlassformerError, OSError):

@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +22,7 @@ from typing import TypeVar
 import numpy as np
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from transformer.checkpoint import snapshots
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Seen, Signature, listing, signature
 from transformer.checkpoint.load import Checkpoint, load
@@ -35,6 +37,7 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
+from ui.runs import own_trainings
 from ui.runs.map_layers import Work
 from ui.server import garbage
 from ui.server.shelf import Open, Opening, Shelf
@@ -42,7 +45,7 @@ from ui.server.switch import values
 from ui.server.work import MAP_BYTES, Runner
 from ui.shared.door import st
 from ui.shared.drawing import plain
-from words import say
+from words import Sentence, say
 
 _Result = TypeVar("_Result")
 
@@ -53,6 +56,7 @@ DEFAULT_NAME = "zh-en"
 LOOK_AGAIN_SECONDS = 10
 PATIENCE_SECONDS = 0.3  # that a visitor waits for a newer list, and for a checkpoint before he sees a bar
 DRAW_AGAIN_SECONDS = 0.2
+MOST_SNAPSHOTS, SNAPSHOT_BYTES = 32, 256_000_000  # that stay in memory
 WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory beside it
 
 
@@ -112,6 +116,33 @@ def usable() -> dict[str, Entry]:
     return found
 
 
+def found(name: str) -> Entry | None:
+    """A checkpoint folder that can be opened, or a snapshot, such as `reverse@1200`; None if it is not there."""
+    entry, named = whole(name), snapshots.split(name)
+    if entry is None or named is None or entry.name == name:
+        return entry
+    if all(moment.step != named[1] for moment in moments(entry)[0]):
+        return None
+    return replace(entry, name=name, folder=entry.folder.with_name(f"{entry.folder.name}{snapshots.AT}{named[1]}"))
+
+
+def whole(name: str) -> Entry | None:
+    """The checkpoint folder of that name, or of whose snapshot it is the name; None if there is none."""
+    there, named = usable(), snapshots.split(name)
+    return there.get(name) or own_trainings.at(name) or (None if named is None else there.get(named[0]))
+
+
+def moments(entry: Entry) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:
+    """The snapshots of a checkpoint folder as of now, and a note on each that cannot be read."""
+    sign = signature(snapshots.folder_of(entry.folder), ("",))
+    return _moments(str(entry.folder), str(entry.root), sign) if any(sign) else ((), ())
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _moments(folder: str, root: str, sign: Signature) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:
+    return snapshots.moments(Path(folder), inside=Path(root))
+
+
 def maps_there() -> dict[str, Entry]:
     """The files of maps that can be opened, by name."""
     return {entry.name: entry for entry in entries() if entry.error is None and entry.holds == "maps"}
@@ -134,18 +165,39 @@ def _open_maps(file: str, root: str, sign: Signature) -> GivenMaps:
 
 def open_checkpoint(entry: Entry) -> Checkpoint:
     """The checkpoint of a folder; loaded once, and again when its files change. Who waits long sees how far it is."""
-    which = str(entry.folder), str(entry.root), signature(entry.folder)
-    return in_memory(which, entry.folder, partial(_load, entry.folder, entry.root))
+    opening = _opening(entry)
+    return opening if isinstance(opening, Checkpoint) else _waited(entry.folder.name, opening)
+
+
+def open_ahead(entry: Entry) -> Checkpoint:
+    """The same where nobody waits for it yet."""
+    opening = _opening(entry)
+    return opening if isinstance(opening, Checkpoint) else opening.result()
+
+
+def _opening(entry: Entry) -> Checkpoint | Opening:
+    folder, step = snapshots.meant(entry.folder)
+    if step is None:
+        which = str(folder), str(entry.root), signature(folder)
+        return _in_memory(_shelf(), which, folder, partial(_load, folder, entry.root))
+    beside = snapshots.folder_of(folder)  # a training changes the checkpoint meanwhile, and not its snapshots
+    which = str(entry.folder), str(entry.root), signature(beside, (f"{step}{snapshots.FILE}",))
+    return _in_memory(_of_snapshots(), which, folder, partial(_load, entry.folder, entry.root))
 
 
 def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
     """A checkpoint that is in memory, or will be when this returns; `which` decides all that `work` opens."""
-    found = _shelf().find(which)
-    if found is not None:
-        return found
-    opening = _shelf().open(which, work, n_bytes=int(WIDENS * _size(source)))
+    opening = _in_memory(_shelf(), which, source, work)
+    return opening if isinstance(opening, Checkpoint) else _waited(source.name, opening)
+
+
+def _in_memory(shelf: Shelf, which: Hashable, source: Path, work: Open) -> Checkpoint | Opening:
+    return shelf.find(which) or shelf.open(which, work, n_bytes=int(WIDENS * _size(source)))
+
+
+def _waited(name: str, opening: Opening) -> Checkpoint:
     if not opening.wait(PATIENCE_SECONDS):
-        _show_progress(source.name, opening)
+        _show_progress(name, opening)
     return opening.result()
 
 
@@ -183,6 +235,12 @@ def _show_progress(name: str, opening: Opening) -> None:
 def _shelf() -> Shelf:
     """The checkpoints in memory."""
     return Shelf()
+
+
+@st.cache_resource(show_spinner=False)
+def _of_snapshots() -> Shelf:
+    """The snapshots in memory: whoever goes through a training takes no other checkpoint away."""
+    return Shelf(MOST_SNAPSHOTS, most_bytes=SNAPSHOT_BYTES)
 
 
 @st.cache_resource(show_spinner=False)
@@ -250,7 +308,10 @@ def trace_again(checkpoint: str, query: Query) -> Trace:
 
     Raises QueryError if the checkpoint of that name is another one now.
     """
-    return runner().trace(open_checkpoint(usable()[checkpoint]), query)
+    entry = found(checkpoint)
+    if entry is None:
+        raise QueryError("The checkpoint {name} is no longer available here.", name=checkpoint)
+    return runner().trace(open_checkpoint(entry), query)
 
 
 def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]:

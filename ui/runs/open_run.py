@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.snapshots import AT
 from transformer.errors import GlassformerError, QueryError
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
@@ -17,7 +18,7 @@ from transformer.runs.interventions import ChangeError
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
-from ui.runs import foreign_models, loading
+from ui.runs import ahead, foreign_models, loading, own_trainings
 from ui.runs.attempt import attempt
 from ui.runs.change_chips import chips
 from ui.runs.seen import Seen
@@ -139,13 +140,17 @@ def open_run(
         partial(_opened, checkpoint, link, last, here, kind, slot)
     )  # of a long run maps are computed now
     session.leave(slot, here if opened is None else replace(here, view=replace(here.view, step=opened.view.step)))
-    return opened if opened is None or trace is not None else replace(opened, earlier=True)
+    if opened is not None and trace is not None:
+        if AT in link.model:
+            ahead.AHEAD.wish((loading.visitor(), slot), ahead.neighbours(link.model), link)
+        return opened
+    return opened if opened is None else replace(opened, earlier=True)
 
 
 def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing]:
     """The link for this version of this checkpoint, with changes that it allows, else with none; says what is not."""
     revision = checkpoint.content_hash[:REVISION_LENGTH]
-    if link.revision and link.revision != revision:
+    if link.revision and link.revision != revision and not own_trainings.is_name(link.model):  # those change on
         note = say(
             "This link was made with a different version of {name}, so the output may have changed.",
             name=checkpoint.name,

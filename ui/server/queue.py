@@ -67,10 +67,17 @@ class FairQueue:
 
     def put(self, request: Request) -> None:
         """Let a request wait."""
-        request.mark = max(self._clock, self._last.get(request.visitor, 0.0)) + request.cost
+        request.mark = self._mark(request)
         if request.visitor is not None:
             self._last[request.visitor] = request.mark
         self._waiting.append(request)
+
+    def hurry(self, waiting: Request, asked: Request) -> None:
+        """Let what waits come no later than the same would that is asked for now."""
+        waiting.mark = min(waiting.mark, self._mark(asked))
+
+    def _mark(self, request: Request) -> float:
+        return max(self._clock, self._last.get(request.visitor, 0.0)) + request.cost
 
     def take(self, *, before: float = math.inf) -> list[Request]:
         """The next request, if its mark is smaller than `before`, and those that are decoded together with it."""

@@ -8,6 +8,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -59,9 +60,11 @@ class Opening:
 class Shelf:
     """What is in memory."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most, self._lock = most, threading.Lock()
+    def __init__(self, most: int = MOST, *, most_bytes: int = sys.maxsize) -> None:
+        """Begin with nothing; so many are kept, and of more than one so many bytes."""
+        self._most, self._most_bytes, self._lock = most, most_bytes, threading.Lock()
         self._open: OrderedDict[Hashable, Checkpoint] = OrderedDict()  # the one used last at the end
+        self._n_bytes: dict[Hashable, int] = {}  # of each, about
         self._under_way: dict[Hashable, Opening] = {}
 
     def find(self, which: Hashable) -> Checkpoint | None:
@@ -95,9 +98,13 @@ class Shelf:
         with self._lock:
             del self._under_way[which]
             if checkpoint is not None:
-                self._open[which] = checkpoint
-            while len(self._open) > self._most:
+                self._open[which], self._n_bytes[which] = checkpoint, n_bytes
+            while len(self._open) > self._most or (len(self._open) > 1 and self._takes() > self._most_bytes):
                 self._open.popitem(last=False)
+            self._n_bytes = {one: self._n_bytes[one] for one in self._open}
+
+    def _takes(self) -> int:
+        return sum(self._n_bytes[one] for one in self._open)
 
     def _make_room(self, n_bytes: int) -> None:
         """Let go of what was used longest ago, until the next one fits; a visitor may still hold it for a moment."""

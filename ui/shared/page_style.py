@@ -82,6 +82,8 @@ _RULES = """
 .st-key-chosen h2 { padding: 0; font-size: 1.25rem; }
 .st-key-chosen > .st-key-language_choice { flex: 1 1 4rem; min-width: 0; }
 .st-key-chosen > .st-key-model { flex: 1 0 100%; padding: 0.25rem 0 0.25rem; }
+.st-key-chosen > :has(> .st-key-training_time_place) { flex: 1 0 100%; padding-bottom: 0.35rem; }
+:root:not(.gf-present) .st-key-training_time_page { display: none; }
 .st-key-chosen [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
 .st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
 .st-key-chosen [role="combobox"] { font-size: 0.875rem; }
@@ -178,6 +180,7 @@ _RULES = """
    foot of the window, and a page's are one row that slides. Who follows a class there has no box to type into. */
 .st-key-page_head > :has(.gf-more) { display: none; }
 @media (max-width: 640px) {
+  :root .st-key-training_time_page.st-key-training_time_page { display: block; }
   [data-testid="stMainBlockContainer"] { padding: 0.4rem 1rem 5rem; }
   .st-key-stepper { --gf-foot: fixed; --gf-side: 0.75rem; position: static; }
   [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }

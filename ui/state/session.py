@@ -41,6 +41,7 @@ WIDGETS: Final = (MODEL, SOURCE, HOW, *(one.key for _, settings in WAYS.values()
 # The address bar.
 URL_WRITTEN, URL_MEANT, URL_OPENED, URL_PAGE = "url_written", "url_meant", "url_opened", "url_page"
 URL_ON_ITS_WAY, WHEN_WRITTEN, URL_LINKED = "url_on_its_way", "when_written", "url_linked"
+PASSING: Final = "passing"  # what is shown now is shown in passing, and has no entry of the browser's history
 STANDING = "standing"  # of a slot
 STEPPER = "stepper"  # of a slot: what its stepper in the browser reports
 
@@ -170,6 +171,8 @@ def publish(link: Link) -> None:
     written = write_link(link)
     in_room.tell(state.get(URL_PAGE, ""), written | covering.in_address() | lesson.in_address())
     state[WHEN_WRITTEN] = _asked()
+    if state.pop(PASSING, False):
+        return
     if not state.pop(URL_OPENED, False) and written != state.get(URL_MEANT):
         before = (*state.get(URL_ON_ITS_WAY, ()), state.get(URL_WRITTEN))
         _wrote({name: (value,) for name, value in written.items()}, before=before)
@@ -343,6 +346,18 @@ def change_model() -> None:
     for slot in SLOTS:
         stand(slot, interventions=())  # of another model's heads
     new_run()
+
+
+def change_moment(model: str) -> None:
+    """Callback: the same checkpoint at another time of its training; all that is looked at stays."""
+    st.session_state[MODEL] = model
+    for slot in SLOTS:
+        stand(slot, revision="", notes=(), branches=(None, standing(slot).branches[1]))
+
+
+def pass_by(passing: bool) -> None:
+    """Callback: whether what is shown next is shown in passing; the address says only where the reader rests."""
+    st.session_state[PASSING] = passing
 
 
 def read_with(model: str, sentence: str) -> None:

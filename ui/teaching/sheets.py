@@ -38,7 +38,9 @@ def _sheet(lesson: Lesson, number: int, checkpoint: Checkpoint, source: str, app
     about: Sentence | None = None
     try:
         if step.on not in ("", checkpoint.name):
-            checkpoint = loading.open_checkpoint(loading.usable()[step.on])
+            if (entry := loading.found(step.on)) is None:
+                raise KeyError(step.on)
+            checkpoint = loading.open_checkpoint(entry)
             source = checkpoint.card.first_example()
             about = say("With the model {name}: {sentence}", name=checkpoint.card.title, sentence=source)
         found = lesson_questions.posed(place, checkpoint, source)

@@ -119,6 +119,14 @@ export interface RestPayload extends Spoken {
   addresses: [string, string] | null;
 }
 
+export interface MomentsPayload extends Spoken {
+  of: string;
+  /** In order; the last is the checkpoint itself, which has no step. */
+  stops: { step: number | null; name: string; told: string }[];
+  at: number;
+  revision: number;
+}
+
 export type Side = "query" | "key";
 
 export interface Pin {

@@ -3,6 +3,6 @@
 /** Dark twins of the charts' colours. */
 export const DARK_COLORS: Record<string, string>;
 /** The text of the style sheets, by the folder they are for. */
-export const STYLES: Record<"bundle" | "common" | "plotly" | "stepper" | "flow" | "present" | "glossary" | "room" | "lessons", string>;
+export const STYLES: Record<"bundle" | "common" | "plotly" | "stepper" | "flow" | "present" | "glossary" | "room" | "lessons" | "moments", string>;
 /** The file name of Plotly's script, which lies beside ours. */
 export const PLOTLY_FILE: string;

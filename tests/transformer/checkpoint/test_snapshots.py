@@ -1,0 +1,239 @@
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from safetensors.torch import load as from_safetensors
+from safetensors.torch import save as to_safetensors
+
+import transformer
+from transformer.__main__ import main
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.listing import listing
+from transformer.checkpoint.load import load
+from transformer.checkpoint.save import is_checkpoint
+from transformer.checkpoint.snapshots import Moment, folder_of, moments, split, write
+from transformer.errors import CheckpointError
+
+STEPS = (0, 10, 219, 1200)
+
+
+@pytest.fixture
+def grown(spoil):
+    """A checkpoint folder with four snapshots, each of other parameters."""
+    folder = spoil()
+    state = load(folder).model.state_dict()
+    for i, step in enumerate(STEPS):
+        values = {name: value + 0.25 * i for name, value in state.items()}
+        write(folder, values, Moment(step=step, epoch=i, loss=4.0 - i, dev_loss=float("nan")))
+    return folder
+
+
+def file_of(folder, step=219):
+    return folder_of(folder) / f"{step}{snapshots.FILE}"
+
+
+def refused(folder, name="spoilt@219", **options):
+    with pytest.raises(CheckpointError) as caught:
+        load(folder.with_name(name), **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert len(text) < 400
+    return text
+
+
+def test_a_snapshot_is_the_checkpoint_with_the_parameters_of_that_time(grown):
+    own, then = load(grown), transformer.load(f"{grown}@219")
+    assert (then.name, then.folder, then.card, then.config) == ("spoilt@219", grown, own.card, own.config)
+    assert then.warnings == ()
+    for name, value in then.model.state_dict().items():
+        assert torch.equal(value, (own.model.state_dict()[name] + 0.5).bfloat16().float()), name
+    assert then.run("ba lo mi").query.checkpoint == then.content_hash
+    hashes = {load(grown.with_name(f"spoilt@{step}")).content_hash for step in STEPS} | {own.content_hash}
+    assert len(hashes) == 1 + len(STEPS)
+
+
+def test_the_hash_is_of_the_parameters_and_not_of_the_time_it_took(grown):
+    before = load(grown.with_name("spoilt@219"))
+    write(grown, before.model.state_dict(), Moment(step=219, seconds=99.0))
+    assert load(grown.with_name("spoilt@219")) == before
+    (grown / "config.json").write_bytes((grown / "config.json").read_bytes() + b"\n")
+    assert load(grown.with_name("spoilt@219")) != before
+
+
+def test_a_folder_of_that_very_name_comes_first(grown):
+    os.rename(grown, grown.with_name("spoilt@219"))
+    assert load(grown.with_name("spoilt@219")).folder == grown.with_name("spoilt@219")
+    assert load(str(grown.with_name("spoilt@219"))).name == "spoilt@219"
+    assert "no such folder" in refused(grown, "spoilt@10")
+
+
+def test_a_step_that_is_not_there_names_the_nearest(grown):
+    assert refused(grown, "spoilt@220") == (
+        "'spoilt@220': there is no snapshot of that step; the nearest are @0, @10, @219."
+    )
+    for file in folder_of(grown).iterdir():
+        file.unlink()
+    assert refused(grown) == "'spoilt@219': 'spoilt' has no snapshots."
+
+
+def test_snapshots_are_no_checkpoints_and_no_obstacle_to_one(grown):
+    assert [entry.name for entry in listing([grown.parent])] == ["spoilt"]
+    assert is_checkpoint(grown)
+    with pytest.raises(CheckpointError, match="neither empty nor a checkpoint"):
+        is_checkpoint(folder_of(grown))
+
+
+def test_moments_are_in_order_and_odd_ones_are_left_out_with_a_note(grown):
+    found, odd = moments(grown)
+    assert [moment.step for moment in found] == list(STEPS)
+    assert found[2] == Moment(step=219, epoch=2, loss=2.0)  # what is not a number is not known
+    assert odd == ()
+    file_of(grown).write_bytes(file_of(grown, 10).read_bytes())
+    file_of(grown, 10).write_bytes(b"nothing")
+    (folder_of(grown) / "7.safetensors.partial").write_bytes(b"of a write that was killed")
+    found, odd = moments(grown)
+    assert [moment.step for moment in found] == [0, 1200]
+    assert [str(note) for note in odd] == [
+        "spoilt.snapshots/10.safetensors.xz: is not a snapshot of step 10.",
+        "spoilt.snapshots/219.safetensors.xz: is not a snapshot of step 219.",
+    ]
+    assert moments(grown.with_name("other")) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("epoch", 1.5), ("loss", -1), ("seconds", None), ("dev_loss", "low"), ("tokens", True)]
+)
+def test_a_moment_of_odd_values_is_left_out(grown, field, value):
+    record = json.dumps({"step": 219, field: value})
+    content = to_safetensors({"a": torch.zeros(1)}, metadata={"snapshot": record})
+    file_of(grown).write_bytes(lzma.compress(content))
+    found, (note,) = moments(grown)
+    assert len(found) == 3
+    assert f"has an invalid {field}" in str(note)
+
+
+def test_a_bomb_is_not_unpacked(grown):
+    content = lzma.compress(bytes(2 * 10**8), preset=0)
+    assert len(content) < 100_000
+    file_of(grown).write_bytes(content)
+    assert "is damaged, or longer than its config allows" in refused(grown)
+    assert len(moments(grown)[1]) == 1
+
+
+def test_what_does_not_fit_the_config_is_refused(grown):
+    state = from_safetensors(lzma.decompress(file_of(grown).read_bytes()))
+    table = state["src_table"]
+    for name, value in {"src_table": table[1:], "encoder.final_norm.bias": torch.zeros(3)}.items():
+        file_of(grown).write_bytes(lzma.compress(to_safetensors({**state, name: value})))
+        text = refused(grown)
+        assert text.startswith(("spoilt@219: ", "spoilt.snapshots/219.safetensors.xz: "))
+        assert name in text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such links")
+def test_no_link_leaves_the_folder_of_checkpoints(grown, tmp_path_factory):
+    outside, inside = tmp_path_factory.mktemp("outside") / "there", grown.parent.resolve()
+    target = outside.with_name("219")
+    os.rename(file_of(grown), target)
+    file_of(grown).symlink_to(target)
+    assert "link that points outside" in refused(grown, inside=inside)
+    os.rename(folder_of(grown), outside)
+    folder_of(grown).symlink_to(outside)
+    assert "outside the folder of checkpoints" in refused(grown, "spoilt@10", inside=inside)
+    assert moments(grown, inside=inside)[0] == ()
+    assert load(grown.with_name("spoilt@10")).name == "spoilt@10"  # who sets no limit may follow
+
+
+def test_scores_of_a_snapshot_have_no_card(grown, tmp_path, capsys):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("ba lo\tthe red fox\n")
+    card = (grown / "card.json").read_bytes()
+    assert main(["evaluate", f"{grown}@219", "--pairs", str(pairs), "--record"]) != 0
+    assert "leave out --record" in capsys.readouterr().err
+    assert main(["translate", f"{grown}@219", "ba lo"]) == 0
+    assert (grown / "card.json").read_bytes() == card
+
+
+@given(some.data())
+@settings(max_examples=60)
+def test_a_damaged_file_is_refused_or_the_same(session_grown, data):
+    folder, original, expected = session_grown
+    place, other = data.draw(some.integers(0, len(original) - 1)), data.draw(some.integers(1, 255))
+    change = data.draw(some.sampled_from(["flip", "cut", "more", "hole"]))
+    changed = {
+        "flip": original[:place] + bytes([original[place] ^ other]) + original[place + 1 :],
+        "cut": original[:place],
+        "more": original + data.draw(some.binary(min_size=1, max_size=20)),
+        "hole": original[:place] + original[place + 1 :],
+    }[change]
+    file_of(folder).write_bytes(changed)
+    found, odd = moments(folder)
+    assert len(found) + len(odd) == len(STEPS)
+    with suppress(CheckpointError):
+        assert load(folder.with_name("spoilt@219")) == expected
+
+
+@given(some.text(max_size=20) | some.from_regex(r"spoilt@[0-9@.]{0,20}", fullmatch=True))
+def test_any_name_is_opened_or_refused(session_grown, name):
+    folder, original, _ = session_grown
+    file_of(folder).write_bytes(original)
+    named = split(name)
+    if named is not None:
+        assert f"{named[0]}@{named[1]}" == name
+    try:
+        assert load(f"{folder.parent}/{name}").name in {name, "spoilt"}
+    except CheckpointError:
+        assert named is None or named[0] != "spoilt" or named[1] not in STEPS
+
+
+@pytest.fixture(scope="session")
+def session_grown(checkpoint_folder, tmp_path_factory):
+    """The same for many examples, which put a file's bytes back themselves."""
+    folder = tmp_path_factory.mktemp("grown") / "spoilt"
+    shutil.copytree(checkpoint_folder, folder)
+    state = load(folder).model.state_dict()
+    for step in STEPS:
+        write(folder, state, Moment(step=step))
+    return folder, file_of(folder).read_bytes(), load(folder.with_name("spoilt@219"))
+
+
+READER = """
+import sys, time
+from pathlib import Path
+from transformer.checkpoint.load import load
+from transformer.checkpoint.snapshots import moments
+folder, end, n = Path(sys.argv[1]), time.monotonic() + 1.5, 0
+while time.monotonic() < end:
+    found, odd = moments(folder)
+    assert not odd, odd
+    newest = found[-1].step
+    assert load(folder.with_name(f"{folder.name}@{newest}")).name.endswith(f"@{newest}")
+    n += 1
+print(n)
+"""
+
+
+def test_two_processes_read_while_a_third_writes(grown):
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", READER, str(grown)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    state, step = load(grown).model.state_dict(), 1200
+    while any(reader.poll() is None for reader in readers):
+        step += 1
+        write(grown, state, replace(Moment(step=step % 40 + 1200), seconds=float(step)))
+    for reader in readers:
+        out, error = reader.communicate()
+        assert reader.returncode == 0, error
+        assert int(out) > 1

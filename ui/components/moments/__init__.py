@@ -1,0 +1,1 @@
+"""The slider over the training of a checkpoint."""
