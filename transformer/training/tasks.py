@@ -76,8 +76,8 @@ def write_task(
 ) -> None:
     """Write train.tsv, dev.tsv and test.tsv of a task: `given TAB target` lines, or texts; nothing is given twice.
 
-    `train` is how many lines to learn from, None for as many as suit the task. The folder is made if it is missing. A `DataError` where it has other files of these names, or cannot be written
-    to.
+    `train` is how many lines to learn from, None for as many as suit the task. The folder is made if it is missing.
+    A `DataError` where it has other files of these names, or cannot be written to.
     """
     task, rng = TASKS[name], random.Random(seed)
     n_lines = (task.train if train is None else train) + dev + test
