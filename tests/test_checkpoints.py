@@ -16,7 +16,9 @@ FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 LEAK = "reverse-leak"  # trained on a leak on purpose: it writes nothing
 FILLS = "palindrome"  # an encoder alone: it writes nothing, and has no target
 SHIPPED = ["addition", "en-fr", FILLS, "reverse", LEAK, "zh-en"]
-FOUND = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("."))
+FOUND = sorted(
+    path.name for path in FOLDER.iterdir() if path.is_dir() and path.suffix != ".snapshots" and path.name[0] != "."
+)
 MEGABYTE = 1_000_000
 MOST_BYTES = 60 * MEGABYTE  # of all, so that a clone stays quick
 MOST_IN_A_FILE = 50 * MEGABYTE  # above it a git host complains

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from charts.training import HOW_TO_READ_LOSSES, HOW_TO_READ_SNAPSHOTS
+from charts.training import HOW_TO_READ_EXACT, HOW_TO_READ_LOSSES, HOW_TO_READ_SNAPSHOTS
 from tests.pages.conftest import TRAINING, check
 from tests.pages.reading import figure, numbers, payload
 from tests.transformer.grown import STEPS, write_grown
@@ -87,6 +87,14 @@ def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
         "Exact (&#37;)",
     ]
     assert training_pictures.BLEU_LEFT_OUT in payload(test, training_pictures.scores.key)["caption"]
+
+
+def test_of_a_model_that_writes_nothing_only_the_share_guessed_is_drawn(open_page):
+    test = open_page(TRAINING, model="palindrome")
+    assert [line["name"] for line in figure(test, training_pictures.scores.key)["data"]] == ["Exact (&#37;)"]
+    said = payload(test, training_pictures.scores.key)["caption"]
+    assert HOW_TO_READ_EXACT in said
+    assert "BLEU" not in said
 
 
 @pytest.mark.parametrize(

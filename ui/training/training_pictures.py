@@ -136,12 +136,13 @@ def scores(scene: Curves) -> Plot | None:
     bleus = [*(bleu or ()), *(one.dev_bleu or 0 for one in scene.moments)]
     left_out = bleu is not None and not any(value > 0 for value in bleus) and bool(chrf or exact)
     bleu = None if left_out else bleu
-    marked = [("dev_bleu", "BLEU")] * (not left_out and any(bleus)) + [("dev_chrf", "chrF")]
+    written = chrf is not None or any(one.dev_chrf for one in scene.moments)  # an encoder alone writes nothing
+    marked = [("dev_bleu", "BLEU")] * (not left_out and any(bleus)) + [("dev_chrf", "chrF")] * written
     drawn = scene.drawn(*marked, ("dev_exact", say("Exact (%)")))
     if bleu is None and chrf is None and exact is None and drawn["snapshots"] is None:
         return None
     spec = charts.dev_scores_spec(scene.curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **drawn)
-    said = [HOW_TO_READ_SCORES, *[HOW_TO_READ_EXACT] * (exact is not None), *[BLEU_LEFT_OUT] * left_out]
+    said = [*[HOW_TO_READ_SCORES] * written, *[HOW_TO_READ_EXACT] * (exact is not None), *[BLEU_LEFT_OUT] * left_out]
     lines: _Columns = {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}
     return _plot(scene, spec, lines, said)
 

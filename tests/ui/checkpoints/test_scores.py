@@ -44,9 +44,8 @@ def test_a_field_of_any_type_is_shown_as_a_text(name, odd):
 
 
 def test_gaps_that_were_filled_are_no_translations():
-    record = {
-        "file": "test.tsv", "measure": "each piece hidden alone", "texts": 9, "pieces": 80, "loss": 0.05, "exact": 0.99
-    }  # fmt: skip
+    counts = {"texts": 9, "pieces": 80, "loss": 0.05, "exact": 0.99}
+    record = {"file": "test.tsv", "measure": "each piece hidden alone", **counts}
     (row,) = other_rows([record])
     assert list(row) == ["File", "Guessed right", "Loss (nats per piece)", "Pieces", "Texts"]
     assert row["Guessed right"] == "99.0%"
