@@ -54,6 +54,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
     say("My model"): [
         st.Page("pages/debug/open.py", title=say("Open a checkpoint"), url_path="open"),
         st.Page("pages/debug/doctor.py", title=say("Doctor"), url_path="doctor"),
+        st.Page("pages/debug/training.py", title=say("Training"), url_path="training"),
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
         st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),
     ],

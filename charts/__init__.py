@@ -30,8 +30,10 @@ from charts.diagram import model_diagram_spec, with_links
 from charts.difference import difference_map_spec
 from charts.draws import draws_spec
 from charts.embedding import embedding_rows_spec, embedding_strengths_spec
+from charts.film import film, film_spec
 from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
+from charts.growing import growing_losses_spec
 from charts.head_effects import head_effects_spec
 from charts.heatmap import heatmap_spec
 from charts.lens import lens_curves_spec, lens_map_spec, lens_table_spec
@@ -72,5 +74,8 @@ from charts.training import dev_scores_spec, learning_rates_spec, losses_spec
 from charts.two_texts import two_texts_spec
 
 for _name, _spec in list(globals().items()):
-    if _name.endswith("_spec") and _name != "grid_spec":  # a grid's figure is unpacked besides
+    if _name.endswith("_spec") and _name not in (
+        "grid_spec",
+        "film_spec",
+    ):  # the figures of these are unpacked besides
         globals()[_name.removesuffix("_spec")] = as_figure(_spec)

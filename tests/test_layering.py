@@ -41,7 +41,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("lessons",), ("frame",),
         (
             "start", "step", "attention", "positions", "masks", "inside", "forcing", "search", "matters", "compare",
-            "wrong", "checkpoints", "open", "doctor", "sentences", "glossary",
+            "wrong", "checkpoints", "training", "open", "doctor", "sentences", "glossary",
         ),
         ("teaching",),  # prints what pages show
         ("notebook",),  # shows it without the app

@@ -2,16 +2,16 @@
 
 from transformer.maps.own_maps import GivenMaps
 from ui.checkpoints import checkpoint_panels, openable, scores
-from ui.checkpoints.checkpoint_pictures import CHECKPOINTS
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.state import session
+from words import say
 
-session.begin(CHECKPOINTS.path)
-head(CHECKPOINTS.title)
+session.begin("checkpoints")
+head(say("Checkpoints"))
 checkpoint_panels.broken()
 chosen = st.container()
 checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there
@@ -26,7 +26,6 @@ with chosen:
         checkpoint_panels.card(found)
         if not cover.stands_for(cover.PART):
             scores.scores(found)
-            checkpoint_panels.training(found)
         checkpoint_panels.features(found)
-        checkpoint_panels.to_parameters(found)
+        checkpoint_panels.further(found)
     publish(found)

@@ -3,6 +3,7 @@ import pytest
 
 import charts
 from charts.theme import DARK_COLORS, literal
+from charts.training import Snapshots
 
 EPOCHS = [1, 2, 3]
 
@@ -96,3 +97,62 @@ def test_no_epochs_are_an_empty_figure():
 def test_one_value_and_one_label_for_each_epoch(values, labels):
     with pytest.raises(ValueError, match="give one for each epoch"):
         charts.losses(EPOCHS, dev=values, labels=labels)
+
+
+SNAPSHOTS = Snapshots(
+    name="Dev loss",
+    steps=[0, 9, 99, 300],
+    epochs=[0.0, 0.09, 0.99, float("nan")],
+    values=[4.0, 3.0, float("nan"), 1.0],
+    labels=["<start>", "nine", "ninety-nine", "the last"],
+    chosen=9,
+)
+
+
+def test_snapshots_are_marks_between_the_epochs_that_a_click_tells_by_their_step():
+    figure = charts.losses(EPOCHS, dev=[3.0, 2.0, 1.0], snapshots=SNAPSHOTS)
+    marks = figure.data[-1]
+    assert (list(marks.x), list(marks.y)) == ([0.0, 0.09], [4.0, 3.0])  # one has no number, one no place
+    assert list(marks.customdata) == [0, 9]
+    assert list(marks.hovertext) == [literal("<start>"), "nine"]
+    assert marks.marker.size[1] > marks.marker.size[0]
+    assert figure.layout.xaxis.range[0] < 0 < 3 < figure.layout.xaxis.range[1]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda **more: charts.losses(EPOCHS, training=[3.0, 2.0, 1.0], **more),
+        lambda **more: charts.dev_scores(EPOCHS, bleu=[1.0, 2.0, 3.0], **more),
+        lambda **more: charts.learning_rates(EPOCHS, [1.0, 2.0, 3.0], **more),
+    ],
+)
+def test_by_step_the_axis_goes_by_the_logarithm_and_has_room_for_step_0(draw):
+    figure = draw(steps=[99, 200, 300], snapshots=SNAPSHOTS, kept=1)
+    np.testing.assert_allclose(figure.data[0].x, np.log10([100, 201, 301]))
+    np.testing.assert_allclose(figure.data[-1].x, [0, 1, np.log10(301)])
+    ticks = dict(zip(figure.layout.xaxis.ticktext, figure.layout.xaxis.tickvals, strict=True))
+    assert ticks["0"] == 0
+    assert ticks["100"] == pytest.approx(np.log10(101))
+    assert figure.layout.xaxis.range[0] < 0
+    assert figure.layout.shapes[0].x0 == 2
+    assert "epoch" not in figure.layout.title.text
+
+
+def test_a_saved_table_has_epochs_steps_and_snapshots():
+    spec = charts.losses_spec(EPOCHS, dev=[3.0, float("nan"), 1.0], steps=[99, 200, 300], snapshots=SNAPSHOTS)
+    table = spec["layout"]["meta"]["table"]
+    assert table["columns"] == ["Series", "Epoch", "Step", "Loss (nats per piece)"]
+    assert table["rows"][:2] == [["Dev loss", 1, 99.0, 3.0], ["Dev loss", 2, 200.0, None]]
+    assert [row[1:] for row in table["rows"][3:]] == [[None, 0, 4.0], [None, 9, 3.0], [None, 300, 1.0]]
+
+
+def test_snapshots_alone_are_drawn_without_epochs():
+    figure = charts.losses([], steps=[], snapshots=SNAPSHOTS)
+    assert [len(trace.x) for trace in figure.data] == [3]
+
+
+def test_a_step_that_is_not_known_has_no_place():
+    figure = charts.losses(EPOCHS, dev=[3.0, 2.0, 1.0], steps=[99, float("nan"), 300], kept=2)
+    assert np.isnan(figure.data[0].x[1])
+    assert not figure.layout.shapes

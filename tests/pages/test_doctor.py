@@ -15,8 +15,8 @@ from tests.pseudo_language import words_of
 from transformer.doctor.findings import Measured, Shown, not_applicable
 from transformer.doctor.patient import Test
 from ui.doctor import doctor_panels
-from ui.doctor.examinations import Asked, Examinations
 from ui.runs import loading, measuring
+from ui.runs.examinations import Asked, Examinations
 from words import say
 
 SECONDS = 300.0

@@ -33,7 +33,7 @@ Form = Literal["choice", "number", "piece"]
 
 PAGES = (
     "start", "step", "attention", "positions", "masks", "inside", "search", "forcing", "glossary", "compare",
-    "matters", "wrong", "checkpoints", "doctor",
+    "matters", "wrong", "training", "checkpoints", "doctor",
 )  # fmt: skip
 """Paths of the pages that a step may open."""
 

@@ -8,16 +8,18 @@ from typing import Final
 
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from ui.attention import flow, head_table, one_weight
+from ui.attention import film, flow, head_table, one_weight
 from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
 from ui.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
 from ui.attention.one_weight_pictures import opening
 from ui.frame.sentence_stepper import Still, encoder_attention, sentence
+from ui.frame.snapshot import whole_page_if_moved
 from ui.frame.whatif import for_head
 from ui.maps.grid import columns, is_long
 from ui.runs.attempt import attempt
 from ui.runs.given_maps import can_roll, has_words
 from ui.runs.groups import mask_reason
+from ui.runs.grown import has_snapshots, hides
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
 from ui.runs.show import choose_part, show
@@ -63,12 +65,16 @@ _MEAN = say("In a map that combines all layers, a cell counts as closed only if 
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the controls, and the chosen part."""
+    whole_page_if_moved()
     sentence(run, compact=True, still=attempt(lambda: _still(run)))
     chosen(run)
 
 
 def chosen(run: AnyRun) -> None:
     """Draw the controls and the chosen part."""
+    if isinstance(run, OpenRun) and run.view.panel == "training":
+        over_training(run)
+        return
     controls(run)
     part = {
         "overview": all_heads,
@@ -88,10 +94,21 @@ def _still(run: OpenRun) -> Still | None:
     """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
     if run.view.kind == "encoder":
         return encoder_attention(run)
-    return Still() if run.view.panel == "table" else None
+    return Still() if run.view.panel in ("table", "training") else None
 
 
 # ------------------------------------------------------------------------------------------------ the controls
+
+
+def over_training(run: OpenRun) -> None:
+    """Draw the part "Over training", whose head the page chooses where nobody has."""
+    found = None if hides(run) or cover.covered(cover.PART) else attempt(lambda: film.open_film(run))
+    with choices.bar(run.slot):
+        _part_and_kind(run)
+        if found is not None:
+            _one_head(run, {"layer": found.layer, "head": found.head})
+    _otherwise(run)
+    cover.part(lambda: film.draw(run, found))
 
 
 def controls(run: AnyRun) -> None:
@@ -106,14 +123,11 @@ def _row(run: AnyRun) -> None:
     """Draw one row: the part, which attention, layer and head, and a menu of what is rarely changed."""
     slot = run.slot
     with choices.bar(slot):
-        panel = choose_part(ATTENTION, slot)
-        kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
-        choices.menu(
-            choices.field(slot, "kind"), say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140
-        )
+        panel = _part_and_kind(run)
         if panel == "walk":
             if isinstance(run, OpenRun):
-                _one_head(run)
+                shown = opening(run.looking)
+                _one_head(run, {"layer": shown.layer, "head": shown.head}, query=shown.query)
             return  # that part says itself how its numbers came to be
         n_layers, n_heads = _sizes(run)
         layer = choices.menu_of_layers(choices.field(slot, "layer"), n_layers)
@@ -125,6 +139,16 @@ def _row(run: AnyRun) -> None:
             _more(run, panel, several=layer is None or head is None)
 
 
+def _part_and_kind(run: AnyRun) -> str:
+    """Draw the choice of a part, which is returned, and of an attention."""
+    grows = isinstance(run, OpenRun) and (has_snapshots(run.checkpoint) or run.view.panel == "training")
+    panel = choose_part(ATTENTION, run.slot, without="" if grows else "training")
+    kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
+    kept = choices.field(run.slot, "kind")
+    choices.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
+    return panel
+
+
 def _sizes(run: AnyRun) -> tuple[int, int]:
     """How many layers and heads there are to choose from; what there is not is let go, as the run has said."""
     n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
@@ -132,14 +156,11 @@ def _sizes(run: AnyRun) -> tuple[int, int]:
     return n_layers, n_heads
 
 
-def _one_head(run: OpenRun) -> None:
+def _one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -> None:
     """Draw the choice of one layer and one head; what the page had chosen by itself stays where it is."""
-    slot, shown = run.slot, opening(run.looking)
-    before = {"layer": shown.layer, "head": shown.head}
-    if shown.query is not None:
-        before["query"] = shown.query
-    layer = choices.Kept(f"{slot}one_layer", shown.layer, partial(_take, slot, before, "layer"))
-    head = choices.Kept(f"{slot}one_head", shown.head, partial(_take, slot, before, "head"))
+    slot, before = run.slot, shown if query is None else shown | {"query": query}
+    layer = choices.Kept(f"{slot}one_layer", shown["layer"], partial(_take, slot, before, "layer"))
+    head = choices.Kept(f"{slot}one_head", shown["head"], partial(_take, slot, before, "head"))
     n_layers, n_heads = _sizes(run)
     choices.menu_of_layers(layer, n_layers, all_together=False)
     choices.menu_of_heads(head, n_heads, all_together=False)

@@ -1,8 +1,7 @@
-"""The parts of the Checkpoints page: the card, the training, the model's features, the list of folders."""
+"""The parts of the Checkpoints page: the card, the model's features, the list of folders."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -10,23 +9,21 @@ import pandas as pd
 
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import CheckpointError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
-from ui.checkpoints import checkpoint_pictures
-from ui.checkpoints.checkpoint_pictures import effort
 from ui.frame.source_box import EXAMPLE_CHARACTERS
 from ui.runs import loading
 from ui.runs.attempt import to_the_doctor
 from ui.runs.open_run import address
-from ui.runs.show import show
 from ui.runs.sides import has_one_stack
 from ui.shared import cover, drawing, menu, page_style
 from ui.shared.door import frame, st
+from ui.shared.effort import effort
 from ui.state import session
 from words import Sentence, joined, say
 
 MOST_EXAMPLES = 8
+TRAINED_FOR = "trained_for"  # in `cover` of a lesson that asks for it
 LONGEST_TITLE = 120
 BROKEN = say("cannot be opened: see the top of the page.")
 
@@ -43,7 +40,7 @@ def card(checkpoint: Checkpoint) -> None:
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
         say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
-        say("Trained for"): "" if cover.covered(cover.PART) else effort(about.training),
+        say("Trained for"): "" if cover.covered(TRAINED_FOR) else effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): about.attribution(),
         say("Licence"): about.licence,
@@ -104,9 +101,11 @@ def features(checkpoint: Checkpoint) -> None:
         st.table(table({name: _shown(value) for name, value in asdict(checkpoint.config).items()}), hide_header=True)
 
 
-def to_parameters(checkpoint: Checkpoint) -> None:
-    """Draw the way to its tensors."""
-    leads_to = address(checkpoint, session.asked(), doctor_panel="parameters")
+def further(checkpoint: Checkpoint) -> None:
+    """Draw the ways to its training and to its tensors."""
+    asked = session.asked()
+    menu.link("training", say("How it was trained"), address(checkpoint, asked), icon=":material/show_chart:")
+    leads_to = address(checkpoint, asked, doctor_panel="parameters")
     menu.link("doctor", say("The model's tensors and their numbers"), leads_to, icon=":material/table_chart:")
 
 
@@ -153,45 +152,3 @@ def _shown(value: object) -> str:
     if isinstance(value, dict):
         return joined(", ", [joined(": ", [name, _shown(one)]) for name, one in value.items() if one is not None])
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-# ------------------------------------------------------------------------------------------------ the training
-
-
-_LINE = 84  # characters
-
-
-def training(checkpoint: Checkpoint) -> None:
-    """Draw how a checkpoint was trained, as far as its folder says."""
-    command = checkpoint.card.training.get("command")
-    st.subheader(say("Training"))
-    _curves(checkpoint)
-    if isinstance(command, str) and command:
-        st.caption(say("The command that trained this checkpoint:"))
-        st.code(in_lines(command), language="shell", wrap_lines=True)
-
-
-def in_lines(command: str) -> str:
-    """A long command on several lines that a shell takes as one, each new one begun by an option."""
-    if any(sign in command for sign in "'\"\\\n"):
-        return command  # what is quoted must stay as it is
-    lines = [""]
-    for option in re.split(r" (?=--)", command):
-        fits = len(lines[-1]) + len(option) < _LINE
-        lines = [*lines[:-1], f"{lines[-1]} {option}".strip()] if fits else [*lines, option]
-    return " \\\n    ".join(filter(None, lines))
-
-
-def _curves(checkpoint: Checkpoint) -> None:
-    try:
-        scene = checkpoint_pictures.curves(checkpoint)
-    except CheckpointError as error:
-        said = joined(" ", [error.sentence, say("No learning curve is shown.")])
-        st.warning(drawing.plain(said), icon=":material/warning:")
-        return
-    if scene is None:
-        st.caption(say("This folder has no training.csv, so there is no learning curve to show."))
-        return
-    drawing.notes(scene.curve.notes)
-    drawing.beside(lambda: show(checkpoint_pictures.losses, scene), lambda: show(checkpoint_pictures.scores, scene))
-    show(checkpoint_pictures.rates, scene)

@@ -10,9 +10,10 @@ from transformer.doctor.whole import Report
 from transformer.errors import DataError
 from transformer.trying.samples import Samples, samples_of
 from ui.doctor import findings
-from ui.doctor.examinations import Asked, Examinations, Progress
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.examinations import Asked, Progress
+from ui.runs.measured import examinations
 from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import address
 from ui.server.jobs import Seen
@@ -37,12 +38,6 @@ class Wanted:
     seed: int = 0  # which draw
     is_asked: bool = False  # whether a button was pressed, or that is left to the page
     is_stopped: bool = False  # whether the last examination was stopped
-
-
-@st.cache_resource(show_spinner=False)
-def examinations() -> Examinations:
-    """The examinations of the server."""
-    return Examinations(is_busy=lambda: loading.runner().is_busy)
 
 
 def wanted(checkpoint: Checkpoint) -> Wanted:

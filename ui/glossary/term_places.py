@@ -49,6 +49,7 @@ PLACES = {
     "forcing": Place("forcing", say("Teacher forcing")),
     "credit": Place("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
     "contributions": Place("matters", say("What matters: logit"), {"matters_panel": "logit"}),
+    "training": Place("training", say("Training")),
     "checkpoints": Place("checkpoints", say("Checkpoints")),
 }  # fmt: skip
 """Every place that a term may name."""

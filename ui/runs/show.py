@@ -104,9 +104,10 @@ def show_beside(
     drawing.beside(*each, widths=widths, gap=gap)
 
 
-def choose_part(page: Page, slot: Slot) -> str:
-    """Draw the choice of a part of a page."""
-    return choices.choose(choices.field(slot, page.panel), say("Part"), page.titles(), bare=True)
+def choose_part(page: Page, slot: Slot, *, without: str = "") -> str:
+    """Draw the choice of a part of a page, one of which may be left out."""
+    titles = {name: title for name, title in page.titles().items() if name != without}
+    return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
 
 
 def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:

@@ -28,7 +28,8 @@ from ui.state.fields import (
 )
 
 Aggregate = Literal["mean", "max", "rollout"]
-AttentionPanel = Literal["overview", "head", "flow", "walk", "table"]
+AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]
+TrainingPanel = Literal["curves", "sentence", "watch"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
 SearchPanel = Literal["tree", "sampling", "draws"]
@@ -125,6 +126,8 @@ class View:
     # The token that an encoder with an MLM head is not shown, from 0; None for the page's own choice.
     hidden: int | None = place("hidden", MAX_PLACE)
     doctor_panel: DoctorPanel = choice("doctor", "findings")  # which part of the Doctor page
+    training_panel: TrainingPanel = choice("training", "curves")  # which part of the Training page
+    by_step: bool | None = either("steps")  # its curves go by the step, not by the epoch; None where that helps
     matters_panel: MattersPanel = choice("matters", "heads")  # which part of the page What matters
     # Which card of the page What goes wrong; "auto" is the first that can be shown.
     mistake: Mistake = choice("mistake", "auto")

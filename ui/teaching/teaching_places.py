@@ -19,6 +19,7 @@ PAGES: Final[Mapping[str, str]] = {
     "compare": say("Compare"),
     "matters": say("What matters"),
     "wrong": say("What goes wrong"),
+    "training": say("Training"),
     "checkpoints": say("Checkpoints"),
     "doctor": say("Doctor"),
 }

@@ -31,6 +31,17 @@ export interface Grid {
   keys: string[];
 }
 
+/** `layout.meta.film`: the tiles of `charts/film.py`, so many in a row. */
+export interface Film {
+  names: string[];
+  queries: string[];
+  keys: string[];
+  columns: number;
+  /** Height of a tile as a share of its width, and its least width in pixels. */
+  share: number;
+  least: number;
+}
+
 /** `layout.meta.follow`: what `charts/following.py` says. */
 export interface Follow {
   rows: (number | null)[];
@@ -94,6 +105,8 @@ export interface View {
   links?: Record<string, string>;
   labelled: string;
   follow?: Follow;
+  /** The film of the figure at hand, by the text of that figure. */
+  film?: { figure: string; film: Film | undefined };
   shapes: Record<string, any>[];
   marked: number | null;
 }

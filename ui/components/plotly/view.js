@@ -11,6 +11,7 @@ import { ask } from "../common/step.js";
 import { say } from "../common/words.js";
 import { makeEdges } from "./edges.js";
 import { enlarge } from "./enlarge.js";
+import { placeInFilm, planned, wrapFilm } from "./film.js";
 import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
 import { markStep, moveMark } from "./follow.js";
 import { restoreGrid } from "./grid.js";
@@ -22,7 +23,7 @@ import { paint, recolour, themeOf } from "./paint.js";
 import { addTools, askedRanges, refreshTools } from "./tools.js";
 
 /** @import { Create, PlotlyPayload, Show } from "../common/payloads.js" */
-/** @import { Figure, Plot, Plotly, Trace, View } from "./types.js" */
+/** @import { Figure, Film, Plot, Plotly, Trace, View } from "./types.js" */
 
 const MOST_GROWN = 1.3;
 const SCROLL_BAR = 14;
@@ -83,6 +84,7 @@ function prepared(view, { data, layout }) {
   enlarge(figure, scale);
   markStep(view, figure.layout);
   Object.assign(figure.layout, { width, height, autosize: false });
+  if (layout.meta?.film) wrapFilm(figure, filmPlan(view, layout.meta.film), height, scale);
   fitTitle(figure.layout, width, view.under.isLarge(), scale);
   fitHeads(figure.layout, width);
   steady(view, figure.layout);
@@ -107,7 +109,7 @@ function report(view, event) {
   const index = point.pointNumber ?? point.pointIndex ?? [];
   view.setTriggerValue("click", {
     curve: point.curveNumber,
-    index: Array.isArray(index) ? index : [index],
+    index: placeInFilm(view.plot.layout, Array.isArray(index) ? index : [index]),
     customdata: typeof point.data.meta === "string" ? null : point.customdata ?? null,
     count: view.clicks,
     step: view.at,
@@ -203,7 +205,9 @@ async function react(view, plotly, figure) {
  * view all there is.
  * @param {View} view
  */
-function heightOf({ data, plot, root, under }) {
+function heightOf(view) {
+  const { data, plot, root, under } = view, film = filmOf(view);
+  if (film && root.clientWidth) return filmPlan(view, film).height;
   const own = Math.round(data.height * typeScale(under.isLarge()));
   if (!under.isLarge()) {
     const fits = { own, least: data.fit, most: Math.round(own * MOST_GROWN) };
@@ -212,6 +216,26 @@ function heightOf({ data, plot, root, under }) {
   // A picture whose parts have a size of their own is not squeezed: it scrolls.
   const least = plot.layout?.meta?.fixed_height ? own : 200;
   return Math.max(least, Math.floor(root.clientHeight));
+}
+
+/**
+ * The film of the figure at hand, which decides its height.
+ * @param {View} view
+ */
+function filmOf(view) {
+  const { figure } = view.data;
+  if (view.film?.figure !== figure) {
+    view.film = { figure, film: figure.includes('"film":') ? JSON.parse(figure).layout.meta?.film : undefined };
+  }
+  return view.film.film;
+}
+
+/**
+ * @param {View} view
+ * @param {Film} film
+ */
+function filmPlan({ root, under }, film) {
+  return planned(film, Math.floor(root.clientWidth), under.isLarge() ? root.clientHeight : 0);
 }
 
 /** @param {View} view */

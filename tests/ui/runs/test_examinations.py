@@ -9,8 +9,8 @@ from tests.ui.waiting import until
 from transformer.doctor.findings import Measured
 from transformer.doctor.patient import Test
 from transformer.trying.samples import Samples
-from ui.doctor import examinations as module
-from ui.doctor.examinations import Asked, Examinations
+from ui.runs import examinations as module
+from ui.runs.examinations import Asked, Examinations
 from ui.server import jobs
 from ui.server.work import BusyError
 from words import say
