@@ -310,7 +310,7 @@ def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
 def test_outputs_that_are_hidden_are_not_compared(compare):
     test = compare(do=ZERO, guess=1)
     assert "A comparison shows whole outputs" in sentences(test)
-    assert not test.get("bidi_component")
+    assert not keys_of(test)
 
 
 def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_path):

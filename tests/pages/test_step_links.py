@@ -10,6 +10,7 @@ from tests.pages.reading import (
     force,
     go_back,
     go_to,
+    keys_of,
     labels,
     numbers,
     output,
@@ -33,7 +34,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def test_an_empty_source_is_asked_for(reverse, source):
     test = type_source(reverse(), source)
     assert "Type some text above, or pick an example." in sentences(test)
-    assert not test.get("bidi_component")
+    assert not keys_of(test)
     assert output(type_source(test, "abc")) == "cba"
 
 
@@ -59,7 +60,7 @@ def test_a_link_with_a_source_that_is_too_long_says_so(reverse):
     test = reverse(src="abcdefghijklmnop", how="sideways")
     assert "17 pieces" in sentences(test)
     assert "unknown decoding method" in sentences(test)
-    assert not test.get("bidi_component")
+    assert not keys_of(test)
 
 
 @pytest.mark.parametrize("source", ["😀🏳️‍🌈", "שלום", "한국어", "ا" * 12, "\u202eabc", "a\0b", "é", "٣"])

@@ -56,9 +56,9 @@ def test_the_slider_has_a_stop_for_each_snapshot_and_the_checkpoint_itself(grown
 
 
 def test_other_checkpoints_have_none(grown):
-    test = grown(model="reverse")
+    test = grown(model="en-fr")
     assert not any(one.type == "unknown" and SLIDER in str(one.proto) for one in test.sidebar)
-    assert loading.found("reverse@219") is None
+    assert loading.found("en-fr@219") is None
 
 
 @pytest.mark.parametrize("page", [STEP, ATTENTION, CHECKPOINTS, DOCTOR, COMPARE, WRONG])

@@ -207,18 +207,16 @@ def session_grown(checkpoint_folder, tmp_path_factory):
 
 
 READER = """
-import sys, time
+import sys
 from pathlib import Path
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import moments
-folder, end, n = Path(sys.argv[1]), time.monotonic() + 1.5, 0
-while time.monotonic() < end:
+folder = Path(sys.argv[1])
+for _ in range(8):
     found, odd = moments(folder)
     assert not odd, odd
     newest = found[-1].step
     assert load(folder.with_name(f"{folder.name}@{newest}")).name.endswith(f"@{newest}")
-    n += 1
-print(n)
 """
 
 
@@ -234,6 +232,5 @@ def test_two_processes_read_while_a_third_writes(grown):
         step += 1
         write(grown, state, replace(Moment(step=step % 40 + 1200), seconds=float(step)))
     for reader in readers:
-        out, error = reader.communicate()
+        _, error = reader.communicate()
         assert reader.returncode == 0, error
-        assert int(out) > 1
