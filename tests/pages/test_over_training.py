@@ -6,13 +6,14 @@ import pytest
 from tests.pages.conftest import ATTENTION
 from tests.pages.reading import figure, numbers, payload, sentences
 from tests.transformer.grown import STEPS, write_grown
+from tests.ui.waiting import WAIT
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import AT
 from transformer.runs.running import run
 from ui.attention import film
 from ui.attention.film_pictures import OWN_CHOICE, READS_THE_FINISHED, strip
 from ui.frame.snapshot import NO_SNAPSHOTS
-from ui.runs import loading
+from ui.runs import growing, loading
 
 KEY = strip.key
 
@@ -27,6 +28,7 @@ def of_grown(tmp_path_factory):
 def page(open_page, of_grown, monkeypatch):
     """A function that opens the part."""
     monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
+    monkeypatch.setattr(growing, "PATIENCE_SECONDS", WAIT)
     return lambda **more: open_page(ATTENTION, **{"model": "grown", "panel": "training", "src": "abcdef"} | more)
 
 
