@@ -16,7 +16,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
-from ui.runs import foreign_models, frames, handed_in
+from ui.runs import foreign_models, frames, handed_in, own_trainings
 from ui.runs.loading import warm_up
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
@@ -42,7 +42,7 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     foreign_models.begin()
     await asyncio.to_thread(warm_up)
     with closed_in_time():
-        async with handed_in.kept():
+        async with handed_in.kept(), own_trainings.kept():
             yield
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Protocol
 from urllib.parse import urlencode
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -31,6 +32,13 @@ from ui.doctor.doctor_panels import AGAIN, LOOK_SECONDS, STOP
 MODEL = "zh-en"
 REST_SECONDS = 0.05
 KINDS = ("step", "sentence")
+
+
+class Busy(Protocol):
+    """Another visitor, for whom the server works."""
+
+    def look(self) -> None:
+        """Look as a page does."""
 
 
 class Doctor:
@@ -68,13 +76,13 @@ class Doctor:
             self._client.rerun(fragment_id=stop.fragment_id)
 
 
-def turn(client: RawClient, sentences: Iterator[str], count: int, doctor: Doctor | None) -> dict[str, list[float]]:
+def turn(client: RawClient, sentences: Iterator[str], count: int, other: Busy | None) -> dict[str, list[float]]:
     """Milliseconds of `count` steps and `count` new sentences, each after the other."""
     found: dict[str, list[float]] = {kind: [] for kind in KINDS}
     client.rerun(page="step", query=urlencode({"model": MODEL}))
     for number in range(count):
-        if doctor is not None:
-            doctor.look()
+        if other is not None:
+            other.look()
         started = time.perf_counter()
         by_stepper(client, number + 1)
         found["step"].append(1000 * (time.perf_counter() - started))
@@ -104,21 +112,21 @@ def compare(server: Server, *, turns: int, count: int, seed: int) -> dict[tuple[
     return found
 
 
-def report(found: dict[tuple[str, bool], list[list[float]]]) -> None:
+def report(found: dict[tuple[str, bool], list[list[float]]], meanwhile: str = "the doctor examines") -> None:
     """Print the table and the ratios."""
     print("| | p50 ms | p95 ms | p95 of turns, ms | n |\n|---|---|---|---|---|")
     for kind in KINDS:
         for examines in (False, True):
             every = [one for times in found[kind, examines] for one in times]
             each = sorted(percentile(times, 0.95) for times in found[kind, examines])
-            name = f"{kind}, {'while the doctor examines' if examines else 'alone'}"
+            name = f"{kind}, {f'while {meanwhile}' if examines else 'alone'}"
             turns = f"{each[0]:.1f} to {each[-1]:.1f}"
             print(f"| {name} | {median(every):.1f} | {percentile(every, 0.95):.1f} | {turns} | {len(every)} |")
     for kind in KINDS:
         with_it, alone = (
             percentile([one for times in found[kind, examines] for one in times], 0.95) for examines in (True, False)
         )
-        print(f"p95 of a {kind}: {with_it / alone:.2f} times as long while the doctor examines")
+        print(f"p95 of a {kind}: {with_it / alone:.2f} times as long while {meanwhile}")
 
 
 def main() -> None:

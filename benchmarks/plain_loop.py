@@ -93,7 +93,7 @@ class PlainTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+        with torch.autocast(batch.src.device.type, torch.bfloat16, enabled=self.bf16):
             logits = self.model(batch.src, batch.tgt_in)  # [B, T, V]
             loss = F.cross_entropy(
                 logits.flatten(0, 1),

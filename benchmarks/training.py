@@ -38,11 +38,13 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.data import Batches, Example, encode_pairs, make_batch, read_pairs
-from transformer.training.loop import Trainer, TrainSettings
+from transformer.training.loop import Trainer
+from transformer.training.settings import TrainSettings
 from transformer.training.vocabulary import learn_vocabulary
 
 VOCABULARY = 8_000
 SPEED = ("ours", "plain", "sums", "beginner", "ours-fp32", "plain-fp32", "beginner-fp32")
+ON_GPU = ("ours", "plain", "asked")
 GAIN = ("ours", "dropout", "loss", "attention", "optimizer", "malloc", "shapes", "random", "ours-fp32")
 
 CONFIG = ModelConfig(
@@ -90,14 +92,14 @@ def report_check(examples: Sequence[Example], batch_tokens: int) -> None:
     model, peer = Transformer(config), PlainTransformer(config)
     copy_parameters(model, peer)
     batches = Batches(lambda _: examples, batch_tokens=batch_tokens, seed=SEED)
-    ours = Trainer(model, batches, TrainSettings(bf16=False))
+    ours = Trainer(model, batches, TrainSettings(precision="fp32"))
     plain = PlainTrainer(peer, bf16=False)
     counts = [sum(p.numel() for p in side.parameters()) for side in (model, peer)]
     print(f"parameters: ours {counts[0]:,}, plain {counts[1]:,}")
     agree = counts[0] == counts[1]
     batch = make_batch(batches.epoch(0)[0], config)
     for when in ("before", "after"):
-        losses = ours._step(batch, RATE), plain.step(batch, RATE)
+        losses = float(ours.learn([batch], [1.0], RATE)), plain.step(batch, RATE)
         difference = abs(losses[0] - losses[1])
         print(f"loss {when} a step: ours {losses[0]:.6f}, plain {losses[1]:.6f}, difference {difference:.1e}")
         agree = agree and difference < 1e-4
@@ -115,7 +117,7 @@ def report_limit(examples: Sequence[Example], *, batch_tokens: int, steps: int) 
     trainer = Trainer(Transformer(CONFIG), batches, TrainSettings(batch_tokens=batch_tokens))
     with FlopCounterMode(display=False) as counter:
         for group in groups:
-            trainer._step(make_batch(group, CONFIG), RATE)
+            trainer.learn([make_batch(group, CONFIG)], [1.0], RATE)
     flops, tokens = counter.get_total_flops(), sum(len(e.tgt) for group in groups for e in group)
     rate = best_rate()
     print(f"products of a step: {flops / len(groups) / 1e9:.0f} GFLOP; this machine's best: {rate / 1e9:.0f} GFLOP/s")
@@ -191,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch-tokens", type=int, default=3_072, help="target tokens per step, padding included")
     parser.add_argument("--turns", type=int, default=3, help="runs of each side")
     parser.add_argument("--steps", type=int, default=40, help="steps of each of the two passes of a run")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="for `speed`, in bf16")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--cpu-time", action="store_true", help="by the CPU's clock: for a machine with other work")
     options = parser.parse_args(arguments)
@@ -215,9 +218,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "batch_tokens": options.batch_tokens,
             "steps": options.steps,
             "threads": options.threads,
+            "device": options.device,
         }
         work.write_text(json.dumps(content), encoding="ascii")
-        report(options.what, work, turns=options.turns, clock="cpu_seconds" if options.cpu_time else "seconds")
+        clock = "cpu_seconds" if options.cpu_time else "seconds"
+        if options.device == "cuda":
+            print(torch.cuda.get_device_name())
+            print_table(timings(ON_GPU, work, options.turns), clock=clock, base="ours", head="ours is faster by")
+        else:
+            report(options.what, work, turns=options.turns, clock=clock)
 
 
 if __name__ == "__main__":

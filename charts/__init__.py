@@ -33,6 +33,7 @@ from charts.embedding import embedding_rows_spec, embedding_strengths_spec
 from charts.film import film, film_spec
 from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
+from charts.growing import growing_losses_spec
 from charts.head_effects import head_effects_spec
 from charts.heatmap import heatmap_spec
 from charts.lens import lens_curves_spec, lens_map_spec, lens_table_spec

@@ -28,7 +28,10 @@ HOW_TO_READ_SCORES: str = say(
     "Higher is better. BLEU counts the word sequences that the outputs on the dev sentences share with the "
     "references; chrF counts the character sequences."
 )
-HOW_TO_READ_EXACT = say("“Exact” is the share of outputs that match their reference exactly.")
+HOW_TO_READ_EXACT = say(
+    "“Exact” is the share of outputs that match their reference exactly, or in an encoder-only model of hidden pieces "
+    "guessed right."
+)
 HOW_TO_READ_RATES = say(
     "The learning rate controls how far one training step moves the parameters. It rises during warm-up and then "
     "falls; each point is its value at the end of an epoch."

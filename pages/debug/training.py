@@ -3,9 +3,10 @@
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
 from ui.state import session
-from ui.training import training_panels
+from ui.training import training_panels, watch_panels
 from ui.training.training_pictures import TRAINING
 
 session.begin(TRAINING.path)
+watch_panels.begin()
 checkpoint = sidebar(TRAINING.title, shows_run=True, folds=True)
 of_a_sentence(TRAINING.title, checkpoint, training_panels.draw)

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from tests.transformer.tiny import tiny_config
-from transformer.training import run
-from transformer.training.loop import TrainSettings
+from transformer.training import keeping
 from transformer.training.run import Job, train
+from transformer.training.settings import TrainSettings
 from transformer.training.state import START, paths
 from transformer.training.tasks import write_reverse
 
-SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, bf16=False)
+SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, precision="fp32")
 
 
 def make_job(folder: Path, **changes: Any) -> Job:
@@ -60,13 +60,14 @@ def store(out: Path, state: object) -> None:
 
 def train_and_stop(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """Train one epoch, then stop as Ctrl-C does, right after the state was written."""
-    write_state = run.write_state
+    write_state = keeping.write_state
 
-    def write_and_stop(*arguments: Any) -> None:
-        write_state(*arguments)
-        raise KeyboardInterrupt
+    def write_and_stop(out: Path, state: Any) -> None:
+        write_state(out, state)
+        if state["rows"]:
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "write_state", write_and_stop)
+        patch.setattr(keeping, "write_state", write_and_stop)
         with pytest.raises(KeyboardInterrupt):
             train(job)

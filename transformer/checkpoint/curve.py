@@ -1,8 +1,9 @@
 """The learning curve of a checkpoint: its `training.csv`, one row per epoch.
 
 Columns (see `transformer.training.epoch_rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss (nats per
-target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to 1),
-learning_rate, tokens (target pieces so far), seconds (so far). Older files lack some of them.
+target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to 1; or in
+an encoder-only model, whose BLEU and chrF say nothing, of hidden pieces guessed right), learning_rate, tokens (target
+pieces so far), seconds (so far). Older files lack some of them.
 
 The file is for people, so errors in it are tolerated: an unreadable number is a gap, and unknown columns are skipped.
 It does not know which epoch a checkpoint holds; the card does.
@@ -106,6 +107,9 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
                 file=CURVE,
             )
         )
+    if any(value > 0 for value in columns.get("dev_exact", ())) and not any(columns.get("dev_chrf", (1.0,))):
+        # An output that equals its reference has a chrF, so none was written: this is an encoder alone.
+        columns = {name: values for name, values in columns.items() if name not in ("dev_bleu", "dev_chrf")}
     columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
     if not columns:
         raise CheckpointError("{label}: has no numbers that can be plotted.", label=label)

@@ -25,11 +25,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path, help="a checkpoint folder")
     parser.add_argument("--record", action="store_true", help="write the scores into the folder's card.json")
     pairs = parser.add_argument_group("translations")
-    pairs.add_argument("--pairs", type=Path, metavar="FILE", help="source TAB target, one pair per line")
+    pairs.add_argument(
+        "--pairs", type=Path, metavar="FILE", help="source TAB target, or for an encoder-only model a text, per line"
+    )
     pairs.add_argument("--greedy", action="store_true", help="decode greedily (the default without --beam)")
     pairs.add_argument("--beam", type=int, action="append", metavar="N", help="decode with N beams; may be repeated")
     pairs.add_argument(
         "--length-penalty", type=float, metavar="X", help="length penalty of beam search, 0 to 2 (default: the app's)"
+    )
+    pairs.add_argument(
+        "--words",
+        choices=("13a", "zh", "char", "none"),
+        help="how BLEU finds words; none: the text is tokenised already (default: usual for the card's target_code)",
     )
     pairs.add_argument("--max-pairs", type=int, metavar="N", help="score only the first N pairs")
     pairs.add_argument("--worst", type=Path, metavar="FILE.csv", help="write the sentences with the lowest chrF")
@@ -117,13 +124,27 @@ def _check_own(worst: Path) -> None:
 def _score_pairs(
     checkpoint: Checkpoint, options: argparse.Namespace, decodings: list[Greedy | Beam]
 ) -> list[dict[str, object]]:
-    from transformer.training.evaluation import decoding_name, evaluate, read_held_out, score_record, worst_csv
+    from transformer.training.evaluation import (
+        decoding_name,
+        evaluate,
+        read_held_out,
+        score_gaps,
+        score_record,
+        worst_csv,
+    )
 
-    held_out = read_held_out(options.pairs, max_pairs=options.max_pairs)
+    held_out = read_held_out(options.pairs, checkpoint.config, max_pairs=options.max_pairs)
+    if not checkpoint.model.anatomy.writes:
+        found = score_gaps(checkpoint, held_out)
+        print(
+            f"{held_out.name}, SHA-256 {held_out.sha256}: {found['texts']:,} texts, {found['pieces']:,} pieces, each "
+            f"hidden alone: loss {found['loss']} nats, {found['exact']:.2%} guessed right"
+        )
+        return [found]
     scorings = []
     for decoding in decodings:
         with _bar(len(held_out.pairs), decoding_name(decoding)) as bar:
-            scorings.append(evaluate(checkpoint, held_out, decoding, done=bar.update))
+            scorings.append(evaluate(checkpoint, held_out, decoding, words=options.words, done=bar.update))
     _print_scores(held_out, scorings)
     if options.worst:
         write_csv(options.worst, worst_csv(held_out, scorings, count=options.worst_count))

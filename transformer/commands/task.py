@@ -9,11 +9,11 @@ HELP = "write the files of a made-up task"
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.add_argument("name", choices=("reverse",))
+    parser.add_argument("name", choices=("reverse", "sort", "copy", "addition", "palindrome"))
     parser.add_argument("--out", type=Path, required=True, help="folder for train.tsv, dev.tsv and test.tsv")
 
 
 def _run(options: argparse.Namespace) -> None:
-    from transformer.training.tasks import write_reverse
+    from transformer.training.tasks import write_task
 
-    write_reverse(options.out)
+    write_task(options.name, options.out)

@@ -6,9 +6,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
+from transformer.errors import GlassformerError
 from transformer.model.config import ModelConfig, Normalisation
 from transformer.model.config_layers import Activation, NormPlace
 from transformer.model.position_kinds import KINDS
+from transformer.training.schedule import Schedule
 
 HELP = "learn a vocabulary and a model from files of sentence pairs"
 
@@ -25,13 +27,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--resume",
         action="store_true",
-        help="continue from the last full epoch, or from the step that --max-minutes ended",
+        help="continue from where the training was stored last",
     )
     files.add_argument("--force", action="store_true", help="replace an existing checkpoint in --out")
     model = parser.add_argument_group("model")
-    model.add_argument("--layers", type=int, default=3, help="layers of the encoder and of the decoder")
+    model.add_argument(
+        "--kind",
+        choices=("encoder-decoder", "decoder", "encoder"),
+        default="encoder-decoder",
+        help="decoder: a decoder alone, which goes on with the source; encoder: an encoder alone, which fills gaps "
+        "in texts, one a line",
+    )
+    model.add_argument("--layers", type=int, default=3, help="layers of each stack")
     model.add_argument("--d-model", type=int, default=256)
     model.add_argument("--heads", type=int, default=4)
+    model.add_argument("--kv-heads", type=int, default=0, help="key-value heads, shared by the heads; 0: as many")
     model.add_argument("--d-ff", type=int, default=1024)
     model.add_argument("--src-vocab", type=int, default=6000, help="most source pieces")
     model.add_argument("--tgt-vocab", type=int, default=5000, help="most target pieces")
@@ -48,7 +58,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     training.add_argument(
         "--max-minutes", type=float, default=0.0, help="end after this time, with the learning rate at 0; 0: no limit"
     )
-    training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens per step")
+    training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens per step, of all processes")
+    training.add_argument(
+        "--accumulate", type=int, default=1, help="parts in which a process learns from its share of a step"
+    )
     training.add_argument(
         "--rate",
         dest="peak_rate",
@@ -57,13 +70,23 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=1.2e-3,
         help="the highest learning rate",
     )
+    training.add_argument("--schedule", choices=get_args(Schedule), default="linear", help="the way down")
     training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate, at most half of all")
     training.add_argument("--smoothing", type=float, default=0.1)
     training.add_argument("--sampling", type=float, default=0.0, help="alpha for random splits into pieces; 0: none")
     training.add_argument("--clip", type=float, default=1.0)
     training.add_argument("--weight-decay", type=float, default=0.01)
+    training.add_argument(
+        "--average", type=int, default=1, help="score and keep the mean of the parameters after so many epochs"
+    )
+    training.add_argument("--patience", type=int, default=0, help="end after so many epochs without a better one")
     training.add_argument("--seed", type=int, default=1)
-    training.add_argument("--no-bf16", action="store_false", dest="bf16")
+    training.add_argument(
+        "--precision",
+        choices=("bf16", "fp16", "fp32"),
+        default="bf16",
+        help="of the products; bf16 is fp32 where the hardware has no bfloat16",
+    )
     training.add_argument(
         "--no-causal-mask",
         action="store_false",
@@ -72,12 +95,41 @@ def add(parser: argparse.ArgumentParser) -> None:
         "output is worthless (`checkpoints/reverse-leak` was trained like this)",
     )
     training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    keeping = parser.add_argument_group("keeping")
+    keeping.add_argument("--snapshots", type=int, default=0, help="keep so many moments of the model, see docs")
+    keeping.add_argument("--save-minutes", type=float, default=10.0, help="store the state this often, too")
+    keeping.add_argument("--log", choices=("tensorboard", "trackio"), help="write scalars for it into OUT.training")
+    several = parser.add_argument_group("several processes; see also torchrun")
+    several.add_argument("--processes", type=int, default=1, help="start so many on this machine")
+    several.add_argument("--max-restarts", type=int, default=0, help="go on so often when one of them falls")
+    several.add_argument("--shard", action="store_true", help="each process keeps a share of the model (FSDP)")
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> int:
+    from transformer.training import launching, processes
+
+    if launching.wanted(options.processes, options.max_restarts):
+        return launching.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
+    try:
+        _train(options)
+    except (GlassformerError, OSError) as error:
+        return launching.refused(error)
+    except RuntimeError as error:
+        if not processes.is_lost(error):
+            raise
+        print("error: another process of this training is gone.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        if not processes.is_first():
+            return 1
+        raise KeyboardInterrupt(_how_to_resume(options.out)) from None
+    return 0
+
+
+def _train(options: argparse.Namespace) -> None:
     from transformer.training.cardfile import read_card
-    from transformer.training.loop import TrainSettings  # needs the extra `train`
     from transformer.training.run import Job, train
+    from transformer.training.settings import TrainSettings
 
     settings = TrainSettings(**{field.name: getattr(options, field.name) for field in fields(TrainSettings)})
     job = Job(
@@ -91,33 +143,38 @@ def _run(options: argparse.Namespace) -> None:
         start_from=options.start_from,
         resume=options.resume,
         force=options.force,
+        snapshots=options.snapshots,
+        log=options.log,
         command=_command(),
         card=read_card(options.card),
     )
-    try:
-        train(job)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_how_to_resume(options.out)) from None
+    train(job)
 
 
 def _how_to_resume(out: Path) -> str:
     from transformer.training.state import has_state
 
     if has_state(out):
-        return f"{out} holds the best epoch so far; the same command with --resume goes on from the last full epoch."
-    return "No epoch was full, so nothing was kept: the same command starts anew."
+        return f"{out} holds the best epoch so far; the same command with --resume goes on from what was stored last."
+    return "Nothing was learned yet: the same command starts anew."
 
 
 def _config(options: argparse.Namespace) -> ModelConfig:
+    alone = options.kind != "encoder-decoder"
+    shared = options.shared_vocab or alone
     return ModelConfig(
-        n_encoder_layers=options.layers,
-        n_decoder_layers=options.layers,
+        n_encoder_layers=0 if options.kind == "decoder" else options.layers,
+        n_decoder_layers=0 if options.kind == "encoder" else options.layers,
         d_model=options.d_model,
         n_heads=options.heads,
+        n_kv_heads=options.kv_heads,
         d_ff=options.d_ff,
         src_vocab_size=options.src_vocab,
-        tgt_vocab_size=options.src_vocab if options.shared_vocab else options.tgt_vocab,
-        shared_vocab=options.shared_vocab,
+        tgt_vocab_size=options.src_vocab if shared else options.tgt_vocab,
+        shared_vocab=shared,
+        mlm_head=options.kind == "encoder",
+        prepend_source_bos=alone,
+        append_source_eos=options.kind != "decoder",  # behind a prompt the text goes on
         norm=options.norm,
         final_norm=options.norm == "pre",
         activation=options.activation,

@@ -88,7 +88,7 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     known = [piece for piece, i in named if i != config.unk_id and piece != SPACE_MARK]
     notes = notes_on(query.source, config.normalisation) + tokenizer.notes + _unknown_note(unknown, whole=not known)
     prompt_ids, prompt_pieces = _prompt(checkpoint, ids, pieces)
-    room = _room(checkpoint, len(prompt_ids))
+    room = room_of(config, len(prompt_ids))
     _check_forced(checkpoint, query, room=room)
     only = insisted(query.interventions, query.forced, min(query.max_new, room))
     forced = query.forced + config.forced_ids[len(query.forced) :]
@@ -106,9 +106,8 @@ def _edited(interventions: Sequence[Intervention], ids: tuple[int, ...], config:
     return ids
 
 
-def _room(checkpoint: Runnable, n_prompt: int) -> int:
+def room_of(config: ModelConfig, n_prompt: int) -> int:
     """Most pieces that can be written behind a prompt: a prompt beyond the config's own limit has room for one."""
-    config = checkpoint.config
     if not anatomy(config).writes:
         return 0
     limits = [config.max_len - n_prompt + 1]

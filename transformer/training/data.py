@@ -1,8 +1,12 @@
 """Sentence pairs: read, turned into ids, and put into batches of similar length.
 
-A training file holds one pair a line, `source TAB target`, UTF-8. A batch holds about the same number of target
-tokens whatever its length, so that every step costs the same; rows of similar length share a batch, so that little
-of it is padding; and lengths are rounded up, so that few different shapes occur (each new one costs a CPU time).
+A training file holds one pair a line, `source TAB target`, UTF-8. A decoder-only model learns to go on with the
+source, its prompt, and only the target counts. A file for an encoder-only model has one text a line; what of it is
+hidden, and asked for, is drawn anew each epoch (`masking`).
+
+A batch holds about the same number of tokens (of the target, or of the one row that a model of one stack reads)
+whatever its length, so that every step costs the same; rows of similar length share a batch, so that little of it is
+padding; and lengths are rounded up, so that few different shapes occur (each new one costs a CPU time).
 
 Shapes: B pairs, S source tokens, T target tokens.
 """
@@ -10,6 +14,7 @@ Shapes: B pairs, S source tokens, T target tokens.
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +22,7 @@ import torch
 from torch import Tensor
 
 from transformer.errors import ConfigError, DataError
+from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
@@ -31,37 +37,61 @@ LENGTH_STEP = 2
 class Example:
     """One pair as ids: the source with its end piece (if the config wants one), the target with its end piece."""
 
-    src: tuple[int, ...]
-    tgt: tuple[int, ...]
+    src: tuple[int, ...]  # what is read: the source, the prompt, or the text with hidden pieces
+    tgt: tuple[int, ...]  # every piece that is to be predicted, and no other
+    # In a model with one stack: where in its row each of them is predicted, from 0.
+    places: Sequence[int] = ()
+
+    @property
+    def width(self) -> int:
+        """Tokens of its row in a batch, padding aside."""
+        return max(len(self.src), self.places[-1] + 1) if self.places else len(self.tgt)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded ids."""
+    """Padded ids; a side that the model does not have is [B, 0]."""
 
     src: Tensor  # what the encoder reads [B, S]
-    tgt_in: Tensor  # what the decoder reads [B, T], beginning with the start id
-    tgt_out: Tensor  # what it is to predict [B, T]
+    tgt_in: Tensor  # what the decoder reads [B, T], beginning with the start id or the prompt
+    # What is to be predicted [B, T], or [B, S] by an encoder alone; padding where nothing is.
+    tgt_out: Tensor
+    n_tokens: int = 0  # how many pieces are to be predicted
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
-        return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device))
+        return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device), self.n_tokens)
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path, config: ModelConfig | None = None) -> list[Pair]:
     """Read a file of `source TAB target` lines; empty lines are skipped.
 
-    A `DataError` as of `read_lines`, or where the file is empty, or a line has no or more than one tab.
+    For an encoder-only model a line is one text, and its target is empty. A `DataError` as of `read_lines`, or where
+    the file is empty, or a line has no or more than one tab (of one text: any).
     """
-    return [pair for _, pair in read_numbered_pairs(path)]
+    return [pair for _, pair in read_numbered_pairs(path, config)]
 
 
-def read_numbered_pairs(path: Path) -> list[tuple[int, Pair]]:
+def read_numbered_pairs(path: Path, config: ModelConfig | None = None) -> list[tuple[int, Pair]]:
     """The same, each pair with the line that it stands in, from 1."""
-    pairs = []
+    alone = config is not None and not anatomy(config).writes
+    pairs: list[tuple[int, Pair]] = []
     for number, columns in read_lines([path]):
         if not any(column.strip() for column in columns):
             continue
+        if alone and len(columns) == 1:
+            pairs.append((number, (columns[0].strip(), "")))
+            continue
+        if alone:
+            raise DataError(
+                say_n(
+                    "{file}, line {number}: expected one text without a tab, found {n} column.",
+                    "{file}, line {number}: expected one text without a tab, found {n} columns.",
+                    len(columns),
+                    file=str(path),
+                    number=number,
+                )
+            )
         if len(columns) != 2 or not columns[0].strip() or not columns[1].strip():
             raise DataError(
                 say_n(
@@ -79,24 +109,36 @@ def read_numbered_pairs(path: Path) -> list[tuple[int, Pair]]:
 
 
 def encode_source(text: str, tokenizer: AnyTokenizer, config: ModelConfig) -> tuple[int, ...]:
-    """A source text as the ids that the encoder reads."""
+    """A source text as the ids that the encoder reads, or a decoder alone."""
     ids = tokenizer.encode(normalise(text, config.normalisation)).ids
     return (*config.source_start, *ids, *config.source_end)
 
 
 def encode_pairs(pairs: Sequence[Pair], src: AnyTokenizer, tgt: AnyTokenizer, config: ModelConfig) -> list[Example]:
-    """All pairs that fit into `max_len` on both sides."""
+    """All pairs that fit into `max_len` on both sides, or in the one row of a model with one stack.
+
+    A text for an encoder alone has nothing hidden yet, so nothing is to be predicted (see `masking`).
+    """
     return _fitting(
-        (
-            Example(encode_source(source, src, config), (*tgt.encode(target).ids, config.eos_id))
-            for source, target in pairs
-        ),
+        (_example(encode_source(source, src, config), tgt.encode(target).ids, config) for source, target in pairs),
         config,
     )
 
 
+def _example(source: tuple[int, ...], target: Sequence[int], config: ModelConfig) -> Example:
+    """A pair as ids; the row of a decoder alone is the source and the target, without the end piece."""
+    parts = anatomy(config)
+    if not parts.writes:
+        return Example(source, ())
+    written = (*target, config.eos_id)
+    return Example(source, written, () if parts.reads else range(len(source) - 1, len(source) + len(target)))
+
+
 def _fitting(examples: Iterable[Example], config: ModelConfig) -> list[Example]:
-    return [one for one in examples if max(len(one.src), len(one.tgt)) <= config.max_len]
+    """Those that are not too long, and for a model with one stack not empty."""
+    parts, around = anatomy(config), len(config.source_start) + len(config.source_end)
+    least = 0 if parts.reads and parts.writes else around + 1
+    return [one for one in examples if least <= len(one.src) and max(len(one.src), one.width) <= config.max_len]
 
 
 def sample_pairs(
@@ -113,7 +155,7 @@ def sample_pairs(
     def drawn(source: str, target: str) -> Example:
         ids = src_sampler.draw(normalise(source, config.normalisation), alpha=alpha, rng=rng)
         written = tgt_sampler.draw(target, alpha=alpha, rng=rng)
-        return Example((*config.source_start, *ids, *config.source_end), (*written, config.eos_id))
+        return _example((*config.source_start, *ids, *config.source_end), written, config)
 
     return _fitting((drawn(*pair) for pair in pairs), config)
 
@@ -122,8 +164,8 @@ class Batches:
     """The batches of one epoch after another, each epoch in an order of its own.
 
     `draw` gives the examples of an epoch by its number from 0: the same ones in any process. `batch_tokens` are of
-    the target, padding included. `seed` decides every order; epoch n is the same whether or not those before it were
-    drawn.
+    the target, or of the row of a model with one stack, padding included. `seed` decides every order; epoch n is the
+    same whether or not those before it were drawn.
     """
 
     def __init__(self, draw: Callable[[int], Sequence[Example]], *, batch_tokens: int, seed: int) -> None:
@@ -135,7 +177,7 @@ class Batches:
         examples = self._draw(number)
         shuffled = [examples[i] for i in rng.permutation(len(examples))]
         # A stable sort keeps the shuffled order among pairs of one shape: groups differ from epoch to epoch.
-        shuffled.sort(key=lambda e: (_rounded(len(e.tgt)), _rounded(len(e.src))))
+        shuffled.sort(key=lambda e: (_rounded(e.width), _rounded(len(e.src))))
         groups = self._cut(shuffled)
         return [groups[i] for i in rng.permutation(len(groups))]
 
@@ -143,9 +185,9 @@ class Batches:
         groups: list[list[Example]] = []
         start = 0
         while start < len(ordered):
-            longest = _rounded(len(ordered[start].tgt))
+            longest = _rounded(ordered[start].width)
             size = max(self._batch_tokens // longest, 1)
-            group = [e for e in ordered[start : start + size] if _rounded(len(e.tgt)) == longest]
+            group = [e for e in ordered[start : start + size] if _rounded(e.width) == longest]
             groups.append(group)
             start += len(group)
         return groups
@@ -153,21 +195,28 @@ class Batches:
 
 def make_batch(group: Sequence[Example], config: ModelConfig) -> Batch:
     """Pad the pairs of a group to common, rounded lengths."""
-    src = _padded([e.src for e in group], config)
-    tgt_out = _padded([e.tgt for e in group], config)
-    start = torch.full((len(group), 1), config.decoder_start_id)
-    tgt_in = torch.cat((start, tgt_out[:, :-1]), dim=1)
-    return Batch(src, tgt_in, tgt_out)
+    parts, n_tokens = anatomy(config), sum(len(e.tgt) for e in group)
+    if parts.reads and parts.writes:
+        src, tgt_out = _padded([e.src for e in group], config), _padded([e.tgt for e in group], config)
+        start = torch.full((len(group), 1), config.decoder_start_id)
+        return Batch(src, torch.cat((start, tgt_out[:, :-1]), dim=1), tgt_out, n_tokens)
+    none = torch.zeros(len(group), 0, dtype=torch.long)
+    read = _padded([(*e.src, *e.tgt)[: e.width] if parts.writes else e.src for e in group], config)
+    asked = torch.full_like(read, config.fill_id)
+    counts = torch.tensor([len(e.places) for e in group])
+    rows, places = torch.arange(len(group)).repeat_interleave(counts), [place for e in group for place in e.places]
+    asked[rows, torch.tensor(places)] = torch.tensor([piece for e in group for piece in e.tgt])
+    return Batch(none, read, asked, n_tokens) if parts.writes else Batch(read, none, asked, n_tokens)
 
 
 def _padded(rows: Sequence[Sequence[int]], config: ModelConfig) -> Tensor:
-    width = min(_rounded(max(len(row) for row in rows)), config.max_len)
     if config.pad_id is None:
         raise ConfigError("pad_id", "is null; training pads the rows of a batch, so it needs a padding id.")
-    padded = torch.full((len(rows), width), config.pad_id)
-    for i, row in enumerate(rows):
-        padded[i, : len(row)] = torch.tensor(row)
-    return padded
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    width = min(_rounded(int(lengths.max())), config.max_len)
+    padded = np.full((len(rows), width), config.pad_id)
+    padded[np.arange(width) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), np.int64)
+    return torch.from_numpy(padded)
 
 
 def _rounded(length: int) -> int:

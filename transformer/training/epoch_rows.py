@@ -1,4 +1,4 @@
-"""What a training remembers of its epochs: a row for each, where its rate turned, and where the time cut it.
+"""What a training remembers: a row for each epoch, where its rate turned, and the place at which it stands.
 
 Each is read back from a stored state with suspicion: whatever it holds is one of these records or a `ClauseError`.
 """
@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TypeGuard
-
-import torch
-from torch import Tensor
 
 from transformer.errors import ClauseError, shown
 
@@ -35,13 +32,32 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Where in an epoch the time was up: what is needed to go on there."""
+class Place:
+    """Where a training stands, after a step."""
 
-    steps: int  # batches of the epoch that were learned from
-    loss: float  # their losses, summed
-    # The states of torch's generators, for the CPU and, where the model is on one, for the GPU.
-    chance: tuple[Tensor, ...]
+    epoch: int = 0  # epochs that were learned from as a whole
+    steps: int = 0  # of the epoch after those
+    loss: float = 0.0  # their losses, summed
+    step: int = 0  # steps since the training began
+    tokens: int = 0  # target tokens since then
+    seconds: float = 0.0  # since then, those between one run and the next not counted
+    rate: float = 0.0  # the learning rate of the last step
+    recent: tuple[float, ...] = ()  # the losses of the last few steps
+
+
+def better(rows: Sequence[Row], *, leak: bool) -> Row:
+    """The best of some epochs: by BLEU, and where that is equal (one-word targets have none), by chrF, then by loss.
+
+    What a leak writes is noise, and its loss is what whoever makes the mistake looks at.
+    """
+    if leak:
+        return min(rows, key=lambda row: row.dev_loss)
+    return max(rows, key=lambda row: (row.dev_bleu, row.dev_chrf, -row.dev_loss))
+
+
+def since_best(rows: Sequence[Row], *, leak: bool) -> int:
+    """How many epochs ago the best one was."""
+    return len(rows) - 1 - rows.index(better(rows, leak=leak)) if rows else 0
 
 
 def write_rows(rows: Sequence[Row], path: Path) -> None:
@@ -54,7 +70,7 @@ def write_rows(rows: Sequence[Row], path: Path) -> None:
 
 def read_rows(found: object) -> list[Row]:
     """The rows of a stored state: a list of dictionaries, one an epoch, in order and made of numbers."""
-    if not isinstance(found, list) or not found:
+    if not isinstance(found, list):
         raise ClauseError("its rows are {found}; expected one row per epoch", found=shown(found))
     return [_row(values, number) for number, values in enumerate(found, start=1)]
 
@@ -84,16 +100,20 @@ def read_turn(found: object) -> Turn | None:
     raise ClauseError("the turning point of its learning rate is invalid: {found}", found=shown(found))
 
 
-def read_cut(found: object) -> Cut | None:
-    """The cut of a stored state: a place in an epoch, or None."""
-    if found is None:
-        return None
-    if isinstance(found, list) and len(found) == 3 and isinstance(found[2], list):
-        steps, loss, chance = found
-        states = [s for s in chance if isinstance(s, Tensor) and s.dtype == torch.uint8]
-        if _is_count(steps) and steps and isinstance(loss, float) and states and len(states) == len(chance):
-            return Cut(steps, loss, tuple(states))
-    raise ClauseError("its position in the last epoch is invalid: {found}", found=shown(found))
+def read_place(found: object) -> Place:
+    """The place of a stored state."""
+    if isinstance(found, dict) and found.keys() == {field.name for field in fields(Place)}:
+        counts = [found[name] for name in ("epoch", "steps", "step", "tokens")]
+        numbers = (found["loss"], found["seconds"], found["rate"], *_items(found["recent"]))
+        if all(map(_is_count, counts)) and all(type(number) is float for number in numbers):
+            place = Place(**found)
+            if 0 <= place.seconds < math.inf and place.steps <= place.step:
+                return place
+    raise ClauseError("its place in the training is invalid: {found}", found=shown(found))
+
+
+def _items(found: object) -> tuple[object, ...]:
+    return found if isinstance(found, tuple) else (None,)
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -14,10 +14,22 @@ from pathlib import Path
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
+from transformer.model.config import ModelConfig
 from transformer.runs.query import Beam, Greedy, Query, check_source
+from transformer.runs.source import room_of
 from transformer.text.cells import cell
-from transformer.training.data import Pair, encode_source, read_numbered_pairs
-from transformer.training.scoring import Done, Scores, SentenceScores, decode, score, score_sentences
+from transformer.training.data import Example, Pair, encode_source, read_numbered_pairs
+from transformer.training.masking import each_alone
+from transformer.training.scoring import (
+    EACH_ALONE,
+    Done,
+    Scores,
+    SentenceScores,
+    decode,
+    guesses,
+    score,
+    score_sentences,
+)
 
 MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is told otherwise
 
@@ -55,31 +67,42 @@ class Scoring:
     n_cut: int  # outputs that the limit cut
 
 
-def read_held_out(path: Path, *, max_pairs: int | None = None) -> HeldOut:
-    """Read a file of `source TAB target` lines, the first `max_pairs` of it, or a `DataError`."""
+def read_held_out(path: Path, config: ModelConfig | None = None, *, max_pairs: int | None = None) -> HeldOut:
+    """Read a file of lines as `read_pairs` does, the first `max_pairs` of it, or a `DataError`."""
     if max_pairs is not None and max_pairs < 1:
         raise DataError("--max-pairs: found {found}, expected 1 or more.", found=max_pairs)
-    found = read_numbered_pairs(path)
+    found = read_numbered_pairs(path, config)
     lines, pairs = zip(*found[:max_pairs], strict=True)
     return HeldOut(path.name, file_sha256(path), lines, pairs, len(found))
 
 
 def evaluate(
-    checkpoint: Checkpoint, held_out: HeldOut, decoding: Greedy | Beam, *, done: Done = lambda n: None
+    checkpoint: Checkpoint,
+    held_out: HeldOut,
+    decoding: Greedy | Beam,
+    *,
+    words: str | None = None,
+    done: Done = lambda n: None,
 ) -> Scoring:
     """Translate every pair's source and compare with its target; `done` is told how many more sentences are done.
 
+    `words` is how sacrebleu finds words ("none": between spaces); None: as is usual for the card's target language.
+
     A `QueryError` where the model computed something that is not a number.
     """
-    config = checkpoint.config
+    config, reads = checkpoint.config, checkpoint.model.anatomy.reads
     max_new = min(MAX_NEW, config.max_len)
     sources = [_readable(checkpoint, source) for source, _ in held_out.pairs]
     n_unread = sources.count(())
     done(n_unread)
-    found = iter(decode(checkpoint.model, list(filter(None, sources)), decoding, limit=lambda n: max_new, done=done))
+
+    def limit(n_source: int) -> int:
+        return min(MAX_NEW, room_of(config, 1 if reads else n_source))
+
+    found = iter(decode(checkpoint.model, list(filter(None, sources)), decoding, limit=limit, done=done))
     ids = [next(found) if source else () for source in sources]
     outputs = [checkpoint.tgt_tokenizer.decode(written) for written in ids]
-    words = _WORDS.get(checkpoint.card.target_code.lower().split("-")[0], "13a")
+    words = words or _WORDS.get(checkpoint.card.target_code.lower().split("-")[0], "13a")
     return Scoring(
         decoding=decoding,
         max_new=max_new,
@@ -102,6 +125,26 @@ def _readable(checkpoint: Checkpoint, source: str) -> tuple[int, ...]:
     return ids if n_around < len(ids) <= config.max_len else ()
 
 
+def score_gaps(checkpoint: Checkpoint, held_out: HeldOut) -> dict[str, object]:
+    """How well an encoder-only model guesses each piece of each text, hidden alone: what `card.json` keeps of it.
+
+    Texts that the app would refuse are left out. A `DataError` where no piece can be hidden, or no text is left.
+    """
+    texts = [Example(ids, ()) for source, _ in held_out.pairs if (ids := _readable(checkpoint, source))]
+    gaps = each_alone(texts, checkpoint.src_tokenizer, checkpoint.config)
+    if not gaps:
+        raise DataError("{file}: contains no text that {model} can read.", file=held_out.name, model=checkpoint.name)
+    loss, share = guesses(checkpoint.model, gaps)
+    counted = {"texts": len(texts), "pieces": len(gaps), "loss": float(f"{loss:.4g}"), "exact": round(share, 4)}
+    return {"file": held_out.name, "sha256": held_out.sha256, "measure": EACH_ALONE, **_part(held_out), **counted}
+
+
+def _part(held_out: HeldOut) -> dict[str, object]:
+    """How many lines were scored, where it is not all."""
+    n = len(held_out.pairs)
+    return {"max_pairs": n} if n < held_out.n_in_file else {}
+
+
 def decoding_name(decoding: Greedy | Beam) -> str:
     """Such as "greedy" or "beam 5"."""
     return "greedy" if isinstance(decoding, Greedy) else f"beam {decoding.size}"
@@ -111,8 +154,7 @@ def score_record(held_out: HeldOut, scoring: Scoring) -> dict[str, object]:
     """A scoring as `card.json` keeps it."""
     scores, decoding = scoring.scores, scoring.decoding
     record: dict[str, object] = {"file": held_out.name, "sha256": held_out.sha256, "pairs": len(held_out.pairs)}
-    if len(held_out.pairs) < held_out.n_in_file:
-        record["max_pairs"] = len(held_out.pairs)
+    record |= _part(held_out)
     if isinstance(decoding, Beam):
         record |= {"decoding": "beam", "beam_size": decoding.size, "length_penalty": decoding.length_penalty}
     else:

@@ -1,296 +1,342 @@
 """The training loop.
 
-One epoch after another: learn from every batch, then measure loss and scores on held-out pairs; the checkpoint
-folder holds the best epoch so far. The state after each epoch is kept beside it, so that a training that was
-stopped goes on from its last full epoch, and one whose time was up from its last step.
+One epoch after another: learn from every batch, then measure loss and scores on held-out pairs. Several processes
+learn from one batch together, each from its rows of it, and each may do so in several parts.
+
+Every draw is a function of where it is made: the order of batches of the seed and the epoch, dropout of the seed, the
+epoch, the step and the process. So a training is at any step what its parameters, its optimizer's moments and its
+`Place` say, and one that goes on from there makes the same parameters as if nothing had happened, bit by bit.
 """
 
-import ctypes
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from tqdm import tqdm
 
-from transformer.errors import ClauseError, ConfigError, shown
+from transformer.errors import ClauseError
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.training.data import Batch, Batches, make_batch
-from transformer.training.epoch_rows import Cut, Row, Turn, read_cut, read_rows, read_turn
+from transformer.training.arithmetic import autocast, make_optimizer, plain_attention, set_rate
+from transformer.training.data import Batch, Batches, Example, make_batch
+from transformer.training.epoch_rows import Place, Row, Turn, better, read_place, read_rows, read_turn, since_best
+from transformer.training.graphed import Graphed, filled
 from transformer.training.leaking import without_causal_mask
-from transformer.training.loss import target_loss
+from transformer.training.learner import (
+    Learner,
+    joined,
+    last_part,
+    parameters_of,
+    set_parameters,
+    slices_like,
+    whole,
+)
+from transformer.training.processes import Processes, of_rank
 from transformer.training.schedule import learning_rate, warmed
 from transformer.training.scoring import Scores
+from transformer.training.settings import TrainSettings
 
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
+Parameters = Mapping[str, Tensor]
+
+LOOK = 20  # steps after which losses are fetched: a GPU that is asked after every step stands still meanwhile
+RECENT = 50  # steps of which the last loss is the mean
 
 log = logging.getLogger("glassformer.training")
 
 
-# Far beyond any sensible value; what lies outside is a mistake, or a way to train nothing.
-LIMITS: dict[str, tuple[float, float]] = {
-    "epochs": (1, 1_000_000),
-    "max_minutes": (0, 10_000_000),
-    "batch_tokens": (1, 10_000_000),
-    "peak_rate": (1e-8, 1),
-    "warmup": (0, 10_000_000),
-    "smoothing": (0, 0.9),
-    "sampling": (0, 1_000),
-    "clip": (1e-6, 1_000_000),
-    "weight_decay": (0, 1),
-    "seed": (0, 2**32 - 1),
-}
+class Trainer:
+    """Holds what changes while a model is trained.
 
-
-@dataclass(frozen=True, kw_only=True)
-class TrainSettings:
-    """How to train.
-
-    Raises:
-        ConfigError: A value is out of range; names the field.
+    Args:
+        model: What learns, on the device of this process.
+        batches: What it learns from, an epoch at a time.
+        settings: How.
+        processes: Those that train it together; each has a trainer like this one.
     """
 
-    epochs: int = 10  # passes over the training pairs
-    # The rate nears 0, and the step in which this time is up is the last, also within an epoch; what is learned by
-    # then is still scored and stored. 0 for no limit.
-    max_minutes: float = 0.0
-    batch_tokens: int = 3000  # target tokens a step, padding included
-    peak_rate: float = 1.2e-3  # highest learning rate, which one step has (see `schedule`)
-    warmup: int = 800  # steps until the peak; at most half of the training
-    smoothing: float = 0.1  # label smoothing
-    # Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
-    sampling: float = 0.0
-    clip: float = 1.0  # largest norm of the gradient
-    weight_decay: float = 0.01  # of AdamW, on matrices only
-    seed: int = 1  # decides initial values, dropout and order
-    bf16: bool = True  # autocast to bfloat16
-    # Whether the decoder learns with its causal mask; see `leaking` for what happens without.
-    causal_mask: bool = True
-
-    def __post_init__(self) -> None:
-        for name, (low, high) in LIMITS.items():
-            value = getattr(self, name)
-            if not low <= value <= high:  # nor is NaN
-                raise ConfigError(
-                    name,
-                    "found {found}, expected a value from {low:,} to {high:,}.",
-                    found=shown(value),
-                    low=low,
-                    high=high,
-                )
-
-
-class Trainer:
-    """Holds what changes while a model is trained."""
-
-    def __init__(self, model: Transformer, batches: Batches, settings: TrainSettings) -> None:
-        self.model = model
-        self.batches = batches
-        self.settings = settings
+    def __init__(
+        self, model: Transformer, batches: Batches, settings: TrainSettings, processes: Processes | None = None
+    ) -> None:
+        self.processes = processes or Processes(model.src_table.device)
+        self.model, self.batches, self.settings = model, batches, settings
         self.tap = NO_TAP if settings.causal_mask else without_causal_mask(model.config)
-        self.optimizer = make_optimizer(model, settings)
+        learner = Learner(model, smoothing=settings.smoothing, tap=self.tap)
+        self.learner = joined(learner, self.processes, shard=settings.shard).eval()
+        self.optimizer = make_optimizer(model.parameters(), settings)
+        device = self.processes.device.type
+        self.scaler = torch.amp.GradScaler(device, enabled=settings.precision == "fp16")
+        # One GPU plays its steps back; several wait for each other, and float16 for a look at its gradients.
+        alone = self.processes.count == 1 and device == "cuda"
+        plays = alone and settings.accumulate == 1 and not settings.shard and settings.precision != "fp16"
+        self.played = Graphed(self._whole_step) if plays else None
         self.rows: list[Row] = []
         self.turn: Turn | None = None  # step and seconds at which the rate was highest
-        self.cut: Cut | None = None  # set while the last row is that of a part of an epoch
+        self.place = Place()
+        self.ends: deque[Parameters] = deque(maxlen=settings.average)  # parameters at the last ends of epochs
         self.steps_an_epoch = len(batches.epoch(0))
+        self.n_groups = self.steps_an_epoch  # of the epoch that is learned from
+        self.scored = model  # what was measured last, and is stored if it is the best
+        self._unread: list[Tensor] = []  # this process's share of the losses of the last steps
+        self._origin = time.monotonic()
 
     @property
-    def seconds(self) -> float:
-        """Time trained so far, by the last row."""
-        return self.rows[-1].seconds if self.rows else 0.0
+    def total(self) -> int:
+        """The steps of the whole training, should no limit of time end it."""
+        return self.steps_an_epoch * self.settings.epochs
 
     @property
     def finished(self) -> bool:
-        """Whether the epochs or the time are used up."""
-        whole = len(self.rows) - (self.cut is not None)
-        return whole >= self.settings.epochs or self._is_up(self.seconds)
+        """Whether the epochs, the time or the patience are used up, and all that was learned is scored."""
+        patience = self.settings.patience
+        lost = bool(patience) and since_best(self.rows, leak=not self.settings.causal_mask) >= patience
+        scored = self.place.steps == 0 or len(self.rows) > self.place.epoch
+        return self.place.epoch >= self.settings.epochs or (scored and (lost or self._is_up()))
 
-    def run_epoch(self, measure: Measure) -> Row:
-        """Learn from every batch once, or until the time is up, then measure; returns the new row.
+    @property
+    def is_best(self) -> bool:
+        """Whether no epoch before the last one was better."""
+        return self.rows[-1] == better(self.rows, leak=not self.settings.causal_mask)
+
+    def run_epoch(self, between: Callable[[], None] = lambda: None) -> None:
+        """Learn from the batches of an epoch that are left, or until the time is up; `between` is called after steps.
+
+        The epoch may have been begun, and measured, before. Then its row will be replaced.
+        """
+        del self.rows[self.place.epoch :]
+        self._origin = time.monotonic() - self.place.seconds
+        groups = self.batches.epoch(self.place.epoch)
+        self.n_groups = len(groups)
+        for group in groups[self.place.steps :]:
+            self.step(group)
+            if self._is_up():
+                break
+            between()
+
+    def end_epoch(self, measure: Measure) -> Row:
+        """Measure what was learned, and return the new row.
 
         An epoch that the time cut is measured and gets a row as others do. Should the training go on, it goes on with
         the next batch of that epoch, and the row of the whole epoch replaces that of the part.
         """
-        started = time.monotonic() - self.seconds
-        cut = self._begin_epoch()
-        epoch, before = len(self.rows), self.rows[-1] if self.rows else None
-        groups = self.batches.epoch(epoch)
-        done, total, n_tokens = cut.steps, cut.loss, before.tokens if before else 0
-        n_tokens += sum(len(example.tgt) for group in groups[:done] for example in group)
-        first, rate = before.step if before else 0, 0.0
-        name = f"epoch {epoch + 1}/{self.settings.epochs}"
-        bar = tqdm(groups[done:], desc=name, unit="step", mininterval=2.0, initial=done, total=len(groups))
-        for group in bar:
-            done += 1
-            rate = self._rate(first + done, time.monotonic() - started)
-            total += self._step(make_batch(group, self.model.config).to(self.model.src_table.device), rate)
-            n_tokens += sum(len(example.tgt) for example in group)
-            bar.set_postfix(loss=f"{total / done:.3f}", rate=f"{rate:.1e}", refresh=False)
-            if self._is_up(time.monotonic() - started) and done < len(groups):
-                self.cut = Cut(done, total, _chance(self.model))
-                bar.close()
-                break
-        dev_loss, scores = measure(self.model)
+        self.read_losses()
+        place, full = self.place, self.place.steps == self.n_groups
+        self.scored = self.plain_model()
+        if self.settings.average > 1:
+            self.ends.append({name: t.cpu().clone() for name, t in self.scored.state_dict().items()})
+            self.scored = _with(self.model, _mean(list(self.ends)))
+            if not full:
+                self.ends.pop()  # it was no end
+        dev_loss, scores = measure(self.scored)
+        seconds = self.processes.time(time.monotonic() - self._origin)
         row = Row(
-            epoch=epoch + 1,
-            step=first + done,
-            loss=_rounded(total / done),
+            epoch=place.epoch + 1,
+            step=place.step,
+            loss=_rounded(place.loss / place.steps),
             dev_loss=_rounded(dev_loss),
             dev_bleu=round(scores.bleu, 2),
             dev_chrf=round(scores.chrf, 2),
-            learning_rate=rate,
-            tokens=n_tokens,
-            seconds=math.ceil((time.monotonic() - started) * 10) / 10,  # never less than a limit that was reached
+            learning_rate=place.rate,
+            tokens=place.tokens,
+            seconds=math.ceil(seconds * 10) / 10,  # never less than a limit that was reached
             dev_exact=round(scores.exact, 4),
         )
         self.rows.append(row)
+        self.place = replace(place, seconds=seconds)
+        if full:
+            self.place = replace(self.place, epoch=place.epoch + 1, steps=0, loss=0.0)
         log.info("%s", row)
         return row
 
-    def _begin_epoch(self) -> Cut:
-        """What of the next epoch is done already; chance goes on from there."""
-        cut, self.cut = self.cut, None
-        if cut is None:
-            torch.manual_seed(self.settings.seed * 100_003 + len(self.rows))
-            return Cut(0, 0.0, ())
-        self.rows.pop()
-        torch.set_rng_state(cut.chance[0])
-        if len(cut.chance) > 1 and self.model.src_table.is_cuda:
-            torch.cuda.set_rng_state(cut.chance[1], self.model.src_table.device)
-        return cut
+    def plain_model(self) -> Transformer:
+        """The model as it is now, with all parameters."""
+        return _with(self.model, parameters_of(self.model)) if self.settings.shard else self.model
 
-    def _is_up(self, seconds: float) -> bool:
+    def _is_up(self) -> bool:
         limit = self.settings.max_minutes * 60
-        return bool(limit) and seconds >= limit
+        return bool(limit) and self.place.seconds >= limit
 
     def _rate(self, step: int, seconds: float) -> float:
         """The learning rate of a step that begins after `seconds`; remembers where the rate turned."""
         progress, warmup = self._progress(step, seconds), self.settings.warmup
         if self.turn is None and warmed(step, progress, warmup=warmup) >= 1:
             self.turn = step, seconds
-        turn = None if self.turn is None else self._progress(*self.turn)
-        return learning_rate(step, progress, peak=self.settings.peak_rate, warmup=warmup, turn=turn)
+        turn, peak = None if self.turn is None else self._progress(*self.turn), self.settings.peak_rate
+        return learning_rate(step, progress, peak=peak, warmup=warmup, turn=turn, schedule=self.settings.schedule)
 
     def _progress(self, step: int, seconds: float) -> float:
-        share = step / (self.steps_an_epoch * self.settings.epochs)
         limit = self.settings.max_minutes * 60
-        return min(max(share, seconds / limit if limit else 0.0), 1.0)
+        return min(max(step / self.total, seconds / limit if limit else 0.0), 1.0)
 
-    def _step(self, batch: Batch, rate: float) -> float:
-        self.model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        with plain_attention(), self._autocast():
-            loss = target_loss(self.model, batch, smoothing=self.settings.smoothing, tap=self.tap)
-        loss.backward()
+    def step(self, group: Sequence[Example]) -> None:
+        """Learn from a batch, together with the other processes: this one from every so-manieth row.
+
+        A share may be empty, but gradients are put together by all: then one row is learned from with a weight of 0.
+        """
+        place, processes, n_parts = self.place, self.processes, self.settings.accumulate
+        rows = of_rank(group, processes.rank, processes.count)
+        shares = [of_rank(rows, part, n_parts) for part in range(n_parts)]
+        parts = [make_batch(share or group[:1], self.model.config) for share in shares]
+        counts = [batch.n_tokens if share else 0 for batch, share in zip(parts, shares, strict=True)]
+        n_tokens = int(processes.total(torch.tensor(sum(counts))))
+        rate = self._rate(place.step + 1, place.seconds)
+        loss = self.learn(parts, [n / n_tokens for n in counts], rate)
+        self._unread.append(loss)
+        seconds = processes.time(time.monotonic() - self._origin)
+        self.place = replace(
+            place,
+            steps=place.steps + 1,
+            step=place.step + 1,
+            tokens=place.tokens + n_tokens,
+            rate=rate,
+            seconds=seconds,
+        )
+        at_once = processes.count == 1 and processes.device.type == "cpu"
+        if at_once or self.place.step == 1 or self.place.step % LOOK == 0:
+            self.read_losses()
+
+    def learn(self, parts: Sequence[Batch], weights: Sequence[float], rate: float) -> Tensor:
+        """One step of the optimizer from parts of a batch, each with its share of the tokens; returns the loss.
+
+        The loss is the sum over these parts; that of all processes is the mean loss a token of the whole batch.
+        """
+        set_rate(self.optimizer, rate)
+        self.draw(0)
+        if self.played is not None:
+            return self.played(filled(parts[0], self.model.config, batch_tokens=self.settings.batch_tokens))
+        self.learner.train()
+        total = torch.zeros((), device=self.processes.device)
+        for i, (batch, weight) in enumerate(zip(parts, weights, strict=True)):
+            self.draw(i)
+            with last_part(self.learner, last=i == len(parts) - 1):
+                total += self.learn_part(batch.to(self.processes.device), weight)
+        self.change()
+        self.learner.eval()
+        return total
+
+    def draw(self, part: int) -> None:
+        """Let what is drawn next depend on the place in the training alone."""
+        place = self.place
+        torch.manual_seed(_seed(self.settings.seed, place.epoch, place.steps, self.processes.rank, part))
+
+    def learn_part(self, batch: Batch, weight: float) -> Tensor:
+        """Add the gradients of a part of a batch; returns its share of the loss."""
+        with plain_attention(), autocast(self.processes.device, self.settings.precision):
+            loss = self.learner(batch) * weight
+        # The processes' gradients are averaged, and ours are parts of a sum.
+        self.scaler.scale(loss * self.processes.count).backward()
+        return loss.detach()
+
+    def change(self) -> None:
+        """Change the parameters by their gradients, and forget these."""
+        self.scaler.unscale_(self.optimizer)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad()
-        self.model.eval()
-        return float(loss.detach())
 
-    def _autocast(self) -> AbstractContextManager[object]:
-        device = self.model.src_table.device.type
-        return torch.autocast(device, torch.bfloat16) if self.settings.bf16 else nullcontext()
+    def _whole_step(self, batch: Batch) -> Tensor:
+        """A step from one batch, all of it on the GPU."""
+        self.learner.train()
+        loss = self.learn_part(batch, 1.0)
+        self.change()
+        self.learner.eval()
+        return loss
+
+    def read_losses(self) -> None:
+        """Fetch the losses of the last steps; every process has to at once."""
+        if not self._unread:
+            return
+        losses = self.processes.total(torch.stack(self._unread).double().cpu()).tolist()
+        self._unread.clear()
+        total = self.place.loss
+        for loss in losses:
+            total += loss
+        self.place = replace(self.place, loss=total, recent=(*self.place.recent, *losses)[-RECENT:])
 
     def state(self) -> dict[str, object]:
-        """All that is needed to go on: plain values and tensors."""
+        """All that is needed to go on: plain values and whole tensors. Every process has to ask at once."""
+        self.read_losses()
+        moments = self.optimizer.state_dict()["state"]
         return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "model": parameters_of(self.model),
+            "optimizer": {i: {name: whole(t) for name, t in one.items()} for i, one in moments.items()},
+            "scaler": self.scaler.state_dict(),
             "rows": [asdict(row) for row in self.rows],
             "turn": self.turn,
-            "cut": None if self.cut is None else [self.cut.steps, self.cut.loss, list(self.cut.chance)],
+            "place": asdict(self.place),
+            "ends": [dict(end) for end in self.ends],
         }
 
     def load_state(self, state: Mapping[str, object]) -> None:
-        """Go on from a state that `state` returned.
+        """Go on from a state that `state` returned, of whatever number of processes.
 
         A `ClauseError` where the rows, or the optimizer's moments of a parameter, are missing or something else; a
-        `KeyError`, `TypeError`, `ValueError` or `RuntimeError` where the parameters are other ones.
+        `KeyError`, `TypeError`, `ValueError`, `AttributeError` or `RuntimeError` where the parameters are other ones.
         """
-        rows, turn, cut = read_rows(state["rows"]), read_turn(state["turn"]), read_cut(state["cut"])
-        self.model.load_state_dict(state["model"])  # type: ignore[arg-type]
-        if cut is not None:
-            torch.Generator().set_state(cut.chance[0])  # a RuntimeError if it is none
+        rows, turn, place = read_rows(state["rows"]), read_turn(state["turn"]), read_place(state["place"])
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        moments = _moments(state["optimizer"], parameters, begun=place.step > 0)
+        ends = _ends(state["ends"], self.model)
+        if len(rows) not in (place.epoch, place.epoch + 1):
+            raise ClauseError("its rows and its place in the training do not belong together")
+        set_parameters(self.model, state["model"])  # type: ignore[arg-type]
         # What the groups say follows from the settings; only the moments are read from the file.
         groups = self.optimizer.state_dict()["param_groups"]
-        moments = _moments(state["optimizer"], [p for group in self.optimizer.param_groups for p in group["params"]])
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        self.rows, self.turn, self.cut = rows, turn, cut
+        if self.scaler.is_enabled() and state["scaler"]:  # it is empty if another precision was used before
+            self.scaler.load_state_dict(state["scaler"])  # type: ignore[arg-type]
+        self.rows, self.turn, self.place = rows, turn, place
+        self.ends.extend(ends)
 
 
-def _moments(found: object, parameters: Sequence[Tensor]) -> dict[int, dict[str, Tensor]]:
+def _with(model: Transformer, parameters: Parameters) -> Transformer:
+    """A model of its own with these parameters, in evaluation mode."""
+    copy = Transformer(model.config).to(model.src_table.device).eval()
+    set_parameters(copy, parameters)
+    return copy
+
+
+def _mean(ends: Sequence[Parameters]) -> Parameters:
+    return {name: torch.stack([end[name] for end in ends]).mean(dim=0) for name in ends[0]}
+
+
+def _seed(*where: int) -> int:
+    """A seed for each place where something is drawn."""
+    return int(np.random.SeedSequence(where).generate_state(1, np.uint64)[0])
+
+
+def _moments(found: object, parameters: Sequence[Tensor], *, begun: bool) -> dict[int, dict[str, Tensor]]:
     """AdamW's state of each parameter, by number; torch itself would take a state that lacks some."""
-    moments = found.get("state") if isinstance(found, dict) else None
-    if not isinstance(moments, dict) or moments.keys() != set(range(len(parameters))):
+    if not isinstance(found, dict) or found.keys() != set(range(len(parameters) if begun else 0)):
         raise ClauseError("the optimizer's state does not belong to these parameters")
-    for i, parameter in enumerate(parameters):
+    moments = {}
+    for i, values in found.items():
+        parameter = parameters[i]
         wanted = {"step": torch.Size(()), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
-        shapes = {name: getattr(value, "shape", None) for name, value in dict(moments[i]).items()}
+        shapes = {name: getattr(value, "shape", None) for name, value in dict(values).items()}
         if shapes != wanted:
             raise ClauseError("the optimizer's state for parameter {i} is missing or has a different shape", i=i)
+        moments[i] = {name: t if t.dim() == 0 else slices_like(parameter, t) for name, t in values.items()}
     return moments
+
+
+def _ends(found: object, model: Transformer) -> list[Parameters]:
+    """The parameters at the ends of epochs of a stored state."""
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    if isinstance(found, list) and all(
+        isinstance(end, dict) and {name: getattr(t, "shape", None) for name, t in end.items()} == shapes
+        for end in found
+    ):
+        return found
+    raise ClauseError("its parameters at the ends of epochs are invalid")
 
 
 def _rounded(loss: float) -> float:
     """Four digits behind the point, or of a loss near 0 three that count."""
     return round(loss, 4) if loss >= 0.1 else float(f"{loss:.3g}")
-
-
-def _chance(model: Transformer) -> tuple[Tensor, ...]:
-    """The states of the generators that dropout draws from."""
-    device = model.src_table.device
-    cpu = torch.get_rng_state()
-    return (cpu, torch.cuda.get_rng_state(device)) if device.type == "cuda" else (cpu,)
-
-
-@contextmanager
-def plain_attention() -> Iterator[None]:
-    """Attention as two products and a softmax, in the type of its inputs.
-
-    On short sentences torch's fused kernel spends more on its backward pass than it saves; and unless told otherwise
-    torch turns bfloat16 into float32 for the products, as if there were no autocast.
-    """
-    before = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()  # it is for every device
-    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
-    try:
-        with sdpa_kernel(SDPBackend.MATH):
-            yield
-    finally:
-        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(before)
-
-
-def make_optimizer(model: Transformer, settings: TrainSettings) -> torch.optim.AdamW:
-    """AdamW with weight decay on matrices but not on biases and norms.
-
-    Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019); betas of Vaswani et al. (2017).
-    """
-    matrices = [p for p in model.parameters() if p.dim() >= 2]
-    others = [p for p in model.parameters() if p.dim() < 2]
-    groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-
-
-def has_bf16(device: torch.device) -> bool:
-    """Whether the hardware multiplies bfloat16 faster than float32."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return device.type == "cpu" and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
-def keep_freed_memory() -> None:
-    """Let glibc keep what it frees: every step allocates the same large tensors, and fresh pages cost time."""
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-    except OSError:
-        return  # not glibc
-    mmap_threshold, trim_threshold = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of malloc.h
-    libc.mallopt(mmap_threshold, 1 << 30)
-    libc.mallopt(trim_threshold, (1 << 31) - 1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from transformer.checkpoint.load import CONFIG, WEIGHTS, load
-from transformer.checkpoint.save import Parts, file_sha256, save
+from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
+from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
 from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.model.config import ModelConfig
@@ -17,13 +17,18 @@ from transformer.text import sentencepiece_check
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.vocabularies import VOCABULARY
-from transformer.training import schedule
+from transformer.training import schedule, snapping
+from transformer.training.arithmetic import keep_freed_memory, precision_on
 from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
-from transformer.training.epoch_rows import Row, write_rows
-from transformer.training.loop import Trainer, TrainSettings, has_bf16, keep_freed_memory
+from transformer.training.epoch_rows import Row
+from transformer.training.keeping import Keeper, Kept
+from transformer.training.loop import Trainer
+from transformer.training.masking import hiding
 from transformer.training.place import claimed
-from transformer.training.scoring import Scores, held_out_loss, score, translate
-from transformer.training.state import read_state, read_tokenizers, write_state, writing
+from transformer.training.processes import Processes, started, was_restarted
+from transformer.training.progress import Log, log_of
+from transformer.training.settings import NOT_LEARNED, ROUNDED, TrainSettings
+from transformer.training.state import has_state, read_state, read_tokenizers
 from transformer.training.vocabulary import PieceModel, learn_vocabulary
 from words import say
 
@@ -44,9 +49,10 @@ class Job:
     # A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its config is used
     # instead of `config`, except for the dropout.
     start_from: Path | None = None
-    # Go on from the last full epoch of an earlier call with the same job, or from where its time was up.
-    resume: bool = False
+    resume: bool = False  # go on from where the state of an earlier call with the same job was stored last
     force: bool = False  # replace a checkpoint that stands in `out`, without going on with its training
+    snapshots: int = 0  # how many to take of the model while it learns; 0 for none
+    log: str | None = None  # "tensorboard" or "trackio": write scalars for it
     command: str = ""  # the command line, for the card
     # What the card says besides what is measured here (title, languages, data, licence, examples).
     card: dict[str, object]
@@ -62,13 +68,13 @@ class _Hashes:
 
 
 @dataclass(frozen=True)
-class _Fixed:
-    """What stays as it is while a training runs."""
+class _Inputs:
+    """What a job reads before it begins."""
 
-    dev: list[Example]  # the held-out pairs that fit
-    references: list[str]  # their targets as text
-    tokenizers: tuple[bytes, ...]  # the bytes of the vocabularies
-    hashes: _Hashes  # of the files
+    pairs: list[Pair]
+    dev_pairs: list[Pair]
+    start: Checkpoint | None
+    hashes: _Hashes
 
 
 def train(job: Job) -> list[Row]:
@@ -85,31 +91,32 @@ def train(job: Job) -> list[Row]:
             "{out}: training starts from the checkpoint in this folder, so its output must go to another folder.",
             out=str(job.out),
         )
-    with claimed(job.out, resume=job.resume, force=job.force):
-        return _train(job)
+    again = was_restarted()  # what stands there is its own
+    with started(job.device) as processes:
+        place = claimed(job.out, resume=job.resume, force=job.force or again)
+        with processes.first_in(place):
+            return _train(job, processes, again=again)
 
 
-def _train(job: Job) -> list[Row]:
-    device = _device(job.device)
-    pairs, dev_pairs = read_pairs(job.train), read_pairs(job.dev)
-    start = None if job.start_from is None else load(job.start_from)
-    if start is not None:
-        job = replace(job, config=replace(start.config, dropout=job.config.dropout))
-    start_hash = None if start is None else file_sha256(start.folder / WEIGHTS)
-    hashes = _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash)
-    state = read_state(job.out, _identity(job, hashes)) if job.resume else None
-    if state is not None and not (job.out / CONFIG).exists():
-        # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
-        raise DataError(
-            "{out}: this folder is gone, and with it the best epoch so far. Put the folder back, or leave out "
-            "--resume to start over.",
-            out=str(job.out),
-        )
-    tokenizers = _vocabularies(job, pairs) if state is None else _stored_vocabularies(state, job)
+def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
+    if job.settings.shard and not processes.together:
+        raise DataError("--shard: shares a model between processes; start several with --processes or torchrun.")
+    settings = replace(job.settings, precision=precision_on(processes.device, job.settings))
+    read = processes.agreed(lambda: _read(job))
+    if len(set(processes.gathered([read.hashes]))) > 1:
+        raise DataError("{file}: another process reads a different file of this name.", file=str(job.train))
+    if read.start is not None:
+        job = replace(job, config=replace(read.start.config, dropout=job.config.dropout))
+    identity, numbers = _identity(job, read.hashes), _numbers(settings, processes)
+    state = processes.from_first(lambda: _state(job, identity, again=again))
+    tokenizers = processes.from_first(
+        lambda: _vocabularies(job, read.pairs) if state is None else _stored_vocabularies(state, job)
+    )
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
-    dev_pairs = [pair for pair in dev_pairs if encode_pairs([pair], src, tgt, config)]
-    examples, dev = encode_pairs(pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
+    snapping.check(job.snapshots, config)
+    dev_pairs = [pair for pair in read.dev_pairs if encode_pairs([pair], src, tgt, config)]
+    examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):
         if not found:
             raise DataError(
@@ -117,13 +124,13 @@ def _train(job: Job) -> list[Row]:
                 file=str(path),
                 most=config.max_len,
             )
-    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(pairs), config.max_len)
+    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(read.pairs), config.max_len)
 
     def draw(epoch: int) -> list[Example]:
-        if not job.settings.sampling:
+        if not settings.sampling:
             return examples
-        seed = job.settings.seed * 100_003 + epoch
-        drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
+        seed = settings.seed * 100_003 + epoch
+        drawn = sample_pairs(read.pairs, src, tgt, config, alpha=settings.sampling, seed=seed)
         if not drawn:
             raise DataError(
                 "{file}: with the sampled splits, every pair has more than {most} tokens on at least one side; "
@@ -133,18 +140,84 @@ def _train(job: Job) -> list[Row]:
             )
         return drawn
 
-    settings = replace(job.settings, bf16=job.settings.bf16 and has_bf16(device))
-    batches = Batches(draw, batch_tokens=settings.batch_tokens, seed=settings.seed)
-    trainer = _trainer(config, batches, settings, device)
-    if start is not None:
-        trainer.model.load_state_dict(start.model.state_dict())
+    drawn = hiding(draw, src, config, seed=settings.seed)
+    batches = Batches(drawn, batch_tokens=settings.batch_tokens, seed=settings.seed)
+    trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
     if state is not None:
-        try:
-            trainer.load_state(state)
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
-            raise _of_another_version(job, error) from None
-    _run_epochs(job, trainer, _Fixed(dev, [target for _, target in dev_pairs], tokenizers, hashes))
+        _go_on(job, trainer, state, numbers)
+    kept = Kept(
+        out=job.out,
+        dev=dev,
+        references=[target for _, target in dev_pairs],
+        tokenizers=tokenizers,
+        job=identity,
+        numbers=numbers,
+        training=_told(job, read.hashes),
+        scored={"file": job.dev.name, "sha256": read.hashes.dev},
+        card=job.card,
+        snapshots=job.snapshots,
+    )
+    _run_epochs(job, trainer, kept, anew=state is None)
     return trainer.rows
+
+
+def _run_epochs(job: Job, trainer: Trainer, kept: Kept, *, anew: bool) -> None:
+    logs: list[Log] = []  # of the first process only
+    trainer.processes.from_first(lambda: logs.append(log_of(job.log, job.out)))
+    keeper = Keeper(trainer, kept, logs)
+    keeper.begin(anew=anew)
+    while not trainer.finished:
+        trainer.run_epoch(keeper.after_step)
+        keeper.after_epoch(trainer.end_epoch(keeper.measure))
+    keeper.end()
+
+
+def _read(job: Job) -> _Inputs:
+    start = None if job.start_from is None else load(job.start_from)
+    config = job.config if start is None else start.config
+    pairs, dev_pairs = read_pairs(job.train, config), read_pairs(job.dev, config)
+    start_hash = None if start is None else file_sha256(start.folder / WEIGHTS)
+    return _Inputs(pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash))
+
+
+def _state(job: Job, identity: Mapping[str, str], *, again: bool) -> dict[str, object] | None:
+    """The state to go on from, if that is asked for, or a process of this training fell and it was started again."""
+    if again and not job.resume:
+        try:
+            return read_state(job.out, identity) if has_state(job.out) else None
+        except DataError as error:
+            log.warning("%s", error)
+            return None
+    return read_state(job.out, identity) if job.resume else None
+
+
+def _go_on(job: Job, trainer: Trainer, state: Mapping[str, object], numbers: Mapping[str, str]) -> None:
+    try:
+        trainer.load_state(state)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
+        raise _of_another_version(job, error) from None
+    if trainer.rows and not trainer.processes.from_first(lambda: (job.out / CONFIG).exists()):
+        # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
+        raise DataError(
+            "{out}: this folder is gone, and with it the best epoch so far. Put the folder back, or leave out "
+            "--resume to start over.",
+            out=str(job.out),
+        )
+    if not trainer.processes.first:
+        return
+    print(f"going on after step {trainer.place.step:,}")
+    if state.get("numbers") != numbers:
+        print("The processes, the device or the precision are not those of before, so the result will not be equal "
+              "to the last bit to that of an undisturbed training.")  # fmt: skip
+
+
+def _told(job: Job, hashes: _Hashes) -> dict[str, object]:
+    """What the card says of the training, but for how far it came."""
+    start = {}
+    if job.start_from is not None:
+        start = {"start_from": {"folder": job.start_from.resolve().name, "sha256": hashes.start}}
+    files = {"command": job.command, "file": job.train.name, "sha256": hashes.train}
+    return {**files, **start, "smoothing": job.settings.smoothing}
 
 
 def _of_another_version(job: Job, error: Exception) -> DataError:
@@ -156,69 +229,6 @@ def _of_another_version(job: Job, error: Exception) -> DataError:
         out=job.out.name,
         problem=problem,
     )
-
-
-def _run_epochs(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
-    tokenizer = Tokenizer(fixed.tokenizers[-1])
-    stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in fixed.tokenizers]
-    identity = _identity(job, fixed.hashes)
-
-    def measure(model: Transformer) -> tuple[float, Scores]:
-        outputs = translate(model, tokenizer, fixed.dev)
-        return held_out_loss(model, fixed.dev, tap=trainer.tap), score(outputs, fixed.references)
-
-    while not trainer.finished:
-        row = trainer.run_epoch(measure)
-        print(
-            f"epoch {row.epoch}: loss {row.loss:.3f}, dev loss {row.dev_loss:.3f}, "
-            f"dev BLEU {row.dev_bleu:.1f}, dev chrF {row.dev_chrf:.1f}, {row.seconds / 60:.1f} min",
-            flush=True,
-        )
-        with writing(job.out):
-            if row == max(trainer.rows, key=_quality if job.settings.causal_mask else _low_loss):
-                _save_best(job, trainer, fixed)
-            write_rows(trainer.rows, job.out / "training.csv")
-            write_state(job.out, {**trainer.state(), "tokenizers": stored, "job": identity})
-
-
-def _quality(row: Row) -> tuple[float, float, float]:
-    """What makes an epoch the best: BLEU, and where that is equal (one-word targets have none), chrF, then loss."""
-    return row.dev_bleu, row.dev_chrf, -row.dev_loss
-
-
-def _low_loss(row: Row) -> float:
-    """The best epoch of a leak: what it writes is noise, and its loss is what whoever makes the mistake looks at."""
-    return -row.dev_loss
-
-
-def _save_best(job: Job, trainer: Trainer, fixed: _Fixed) -> None:
-    row, start = trainer.rows[-1], {}
-    if job.start_from is not None:
-        start = {"start_from": {"folder": job.start_from.resolve().name, "sha256": fixed.hashes.start}}
-    record = {
-        **job.card,
-        "training": {
-            "command": job.command,
-            "file": job.train.name,
-            "sha256": fixed.hashes.train,
-            **start,
-            "smoothing": job.settings.smoothing,
-            "epochs": row.epoch,
-            "target_tokens": row.tokens,
-            "seconds": row.seconds,
-        },
-        "scores": [
-            {
-                "file": job.dev.name,
-                "sha256": fixed.hashes.dev,
-                "decoding": "greedy",
-                "bleu": row.dev_bleu,
-                "chrf": row.dev_chrf,
-                "exact": row.dev_exact,
-            }
-        ],
-    }
-    save(Parts(trainer.model.config, trainer.model.state_dict(), fixed.tokenizers, record), job.out)
 
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
@@ -234,7 +244,8 @@ def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
     targets = [target for _, target in pairs]
     if job.config.shared_vocab:
-        return (learn_vocabulary(sources + targets, size=job.config.src_vocab_size, kind=job.pieces),)
+        texts, fills = sources + list(filter(None, targets)), job.config.mlm_head
+        return (learn_vocabulary(texts, size=job.config.src_vocab_size, kind=job.pieces, with_mask=fills),)
     return (
         learn_vocabulary(sources, size=job.config.src_vocab_size, kind=job.pieces),
         learn_vocabulary(targets, size=job.config.tgt_vocab_size, kind=job.pieces),
@@ -259,29 +270,36 @@ def _stored_vocabularies(state: Mapping[str, object], job: Job) -> tuple[bytes, 
     return found
 
 
-def _trainer(config: ModelConfig, batches: Batches, settings: TrainSettings, device: torch.device) -> Trainer:
+def _trainer(
+    config: ModelConfig,
+    batches: Batches,
+    settings: TrainSettings,
+    processes: Processes,
+    start: Transformer | None,
+) -> Trainer:
     torch.manual_seed(settings.seed)
-    model = Transformer(config).to(device)
-    print(f"{config.count_parameters():,} parameters on {device}, bfloat16 {'on' if settings.bf16 else 'off'}")
-    return Trainer(model, batches, settings)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
-        raise DataError("--device cuda: torch finds no CUDA device here; use --device cpu or auto.")
-    return torch.device(name)
+    model = Transformer(config)
+    if start is not None:
+        model.load_state_dict(start.state_dict())
+    if processes.first:
+        several = f" in {processes.count} processes" if processes.count > 1 else ""
+        print(f"{config.count_parameters():,} parameters on {processes.device}{several}, {settings.precision}")
+    return Trainer(model.to(processes.device), batches, settings, processes)
 
 
 def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     """What must be the same for a training to go on; its length may change."""
     settings = asdict(job.settings)
-    del settings["epochs"], settings["max_minutes"]
-    if job.settings.causal_mask:
-        del settings["causal_mask"]  # a state of before there was the choice says nothing of it
+    for name in (*NOT_LEARNED, *ROUNDED, "schedule"):
+        del settings[name]
     files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
     if hashes.start is not None:
         files["parameters to start from"] = hashes.start[:12]
-    how = {"pieces": job.pieces, "schedule of the rate": schedule.NAME}
+    how = {"pieces": job.pieces, "schedule of the rate": schedule.NAMES[job.settings.schedule]}
     return {name: str(value) for name, value in {**asdict(job.config), **settings, **how, **files}.items()}
+
+
+def _numbers(settings: TrainSettings, processes: Processes) -> dict[str, str]:
+    """What decides the last bits of a training's numbers, besides what must be the same."""
+    how = {"processes": processes.count, "device": processes.device.type}
+    return {name: str(value) for name, value in {**how, **{n: getattr(settings, n) for n in ROUNDED}}.items()}

@@ -1,11 +1,12 @@
 """The state of a training on disk: what `--resume` goes on from.
 
 It lies beside the checkpoint folder, in `<name>.training/state.pt`, as it is for the trainer alone: float32
-parameters, the optimizer's moments, the rows so far, the vocabularies, and what the training was started with.
+parameters, the optimizer's moments, the rows so far, the place in the epoch, the vocabularies, and what the training
+was started with. It is the same for any number of processes.
 
 The file begins with a line of its own: a name, a version and the SHA-256 of everything after it, so that a bit that
 turned is noticed. The state before it stays as `state.before.pt`: should the newer one be damaged or missing, the
-training goes on from that one, an epoch earlier. A state is on the disk before it takes its place.
+training goes on from that one, a little earlier. A state is on the disk before it takes its place.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ from transformer.checkpoint.save import sync_folder
 from transformer.errors import ClauseError, DataError, shown
 from words import joined, say
 
-START = b"glassformer training state 2 "  # the version is that of what a state holds
+START = b"glassformer training state 3 "  # the version is that of what a state holds
 _FIRST_LINE = re.compile(re.escape(START) + rb"([0-9a-f]{64})\n")
 _LINE_LENGTH = len(START) + 64 + 1
 
@@ -180,7 +181,7 @@ def has_state(out: Path) -> bool:
 
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Say in a `DataError` what keeps an epoch from being written, and what there is to go on from."""
+    """Say in a `DataError` what keeps a training from being written, and what there is to go on from."""
     try:
         yield
     except OSError as error:
@@ -193,12 +194,12 @@ def writing(out: Path) -> Iterator[None]:
         return
     if has_state(out):
         raise DataError(
-            "{out}: this epoch cannot be written ({reason}). Earlier epochs are intact: solve this problem, then "
-            "continue with --resume.",
+            "{out}: the training cannot be written ({reason}). What was kept before is intact: solve this problem, "
+            "then continue with --resume.",
             out=str(out),
             reason=reason,
         )
-    raise DataError("{out}: the first epoch cannot be written ({reason}).", out=str(out), reason=reason)
+    raise DataError("{out}: the training cannot be written ({reason}).", out=str(out), reason=reason)
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,7 @@
 """Learn a vocabulary from text, with SentencePiece.
 
-Every vocabulary has padding, unknown, start and end as ids 0, 1, 2 and 3.
+Every vocabulary has padding, unknown, start and end as ids 0, 1, 2 and 3; that of an encoder-only model has the mask
+piece as 4, which may be typed, too.
 """
 
 import io
@@ -9,13 +10,16 @@ from typing import Literal
 
 import sentencepiece
 
+from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.errors import DataError
 from words import say_n
 
 PieceModel = Literal["unigram", "bpe", "char"]
 
 
-def learn_vocabulary(texts: Sequence[str], *, size: int, kind: PieceModel = "unigram") -> bytes:
+def learn_vocabulary(
+    texts: Sequence[str], *, size: int, kind: PieceModel = "unigram", with_mask: bool = False
+) -> bytes:
     """Learn pieces from sentences: the bytes of a SentencePiece model.
 
     `size` is the most pieces, special ones included; a small text may give fewer. "unigram" and "bpe" learn pieces of
@@ -37,6 +41,7 @@ def learn_vocabulary(texts: Sequence[str], *, size: int, kind: PieceModel = "uni
             unk_id=1,
             bos_id=2,
             eos_id=3,
+            user_defined_symbols=list(MASK_PIECES[:1]) if with_mask else [],
             num_threads=1,  # the result depends on the number of threads
             minloglevel=2,
         )

@@ -31,6 +31,10 @@ HOW_TO_READ_ALIGNMENTS = say(
     "the source word that is equally far through its sentence. “Row” is the decoder row that represents a word: "
     "the row that predicts the word or the row that reads it."
 )
+HOW_TO_READ_GAPS = say(
+    "Each piece of each text was hidden alone. “Guessed right” is the share of pieces for which the model's most "
+    "probable piece was the hidden one."
+)
 _COLUMNS = {
     "file": say("File"),
     "decoding": say("Decoding"),
@@ -39,8 +43,9 @@ _COLUMNS = {
     "chrf": "chrF",
     "exact": say("Exact"),
 }
-_FIRST = ("file", "aer", "layer", "head", "row", "aer_of_mean", "diagonal", "sentences")
+_FIRST = ("file", "exact", "loss", "aer", "layer", "head", "row", "aer_of_mean", "diagonal", "sentences")
 _RATES = {
+    "exact": say("Guessed right"),
     "aer": say("AER of the best head"),
     "aer_of_mean": say("AER of the mean map"),
     "diagonal": say("AER without a model"),
@@ -51,6 +56,9 @@ _TITLES = _RATES | {
     "head": say("Head"),
     "row": say("Row"),
     "sentences": say("Sentences"),
+    "loss": say("Loss (nats per piece)"),
+    "texts": say("Texts"),
+    "pieces": say("Pieces"),
 }
 _MOST_COLUMNS = 8
 _MOST_CHARACTERS = 1_000
@@ -62,14 +70,14 @@ def scores(checkpoint: Checkpoint) -> None:
     if not records:
         return
     st.subheader(say("Scores"))
-    translations = [record for record in records if _is_translation(record)]
+    translations = [record for record in records if is_translation(record)]
     if translations:
         st.table(_frame(score_rows(translations)), hide_index=True)
         too_short = any(_is_too_short(record) for record in translations)
         st.caption(joined(" ", [HOW_TO_READ, TOO_SHORT]) if too_short else HOW_TO_READ)
     others: dict[str, list[Record]] = {}
     for record in records:
-        if not _is_translation(record):
+        if not is_translation(record):
             others.setdefault(_value(record.get("measure")), []).append(record)
     for measure, group in others.items():
         if measure != NONE:
@@ -77,6 +85,8 @@ def scores(checkpoint: Checkpoint) -> None:
         st.table(_frame(other_rows(group)), hide_index=True)
         if any("aer" in record for record in group):
             st.caption(HOW_TO_READ_ALIGNMENTS)
+        if any("exact" in record for record in group):
+            st.caption(HOW_TO_READ_GAPS)
     with st.expander(say("How each score was computed")), st.container(key=page_style.COUNTED):
         for record in records:
             st.markdown(drawing.strong(_name(record)))
@@ -109,8 +119,9 @@ def _frame(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
     return frame([{drawing.plain(name): drawing.plain(value) for name, value in row.items()} for row in rows])
 
 
-def _is_translation(record: Record) -> bool:
-    return any(_is_number(record.get(name)) for name in ("bleu", "chrf", "exact"))
+def is_translation(record: Record) -> bool:
+    """Whether a record is of outputs that were compared with references."""
+    return "measure" not in record and any(_is_number(record.get(name)) for name in ("bleu", "chrf", "exact"))
 
 
 def _is_too_short(record: Record) -> bool:

@@ -19,7 +19,7 @@ from ui.frame.foreign_page import open_foreign
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
 from ui.lessons import lesson_questions as lessons
-from ui.runs import foreign_models, handed_in, loading
+from ui.runs import foreign_models, handed_in, loading, own_trainings
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
 from ui.shared import choices, cover, drawing, menu
@@ -89,9 +89,12 @@ def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
 def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
     usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
+    usable |= own_trainings.own()
     if not usable:
         _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
     asked = _settle_moment(st.session_state.get(session.MODEL) or "")
+    if (trained := own_trainings.at(asked)) is not None:
+        usable[trained.name] = trained
     if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         usable[asked] = typed
     labels = {name: _labelled(entry) for name, entry in usable.items()}
@@ -115,6 +118,7 @@ def chosen_entry(title: str = "") -> Entry:
         )
         with st.container(key=f"{training_time.SLIDER}_place", gap=None):
             training_time.slider(name, key=training_time.SLIDER, take=training_time.choose)
+        training_time.follow_growth(name)
     return usable[name]
 
 
@@ -132,6 +136,8 @@ def _settle_moment(asked: str) -> str:
 
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
+    if own_trainings.is_name(entry.name):
+        return say("{title} (trained here)", title=entry.title)
     if handed_in.is_name(entry.name):
         return say("{name} (uploaded)", name=entry.title)
     if entry.holds == "foreign":
@@ -198,6 +204,8 @@ def _settle_model(names: list[str]) -> None:
                 shown=names[0],
             )
         )
+    elif name and own_trainings.is_name(name):
+        session.add_note(own_trainings.GONE)
     elif name:
         asked = name[:60]
         session.add_note(

@@ -13,11 +13,11 @@ from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import CURVE
-from transformer.checkpoint.snapshots import AT, Moment
+from transformer.checkpoint.snapshots import AT, Moment, steps
 from transformer.errors import CheckpointError
 from ui.components.moments.moments_view import Stop, moments_view, moved
 from ui.frame.offer import follow_soon
-from ui.runs import loading
+from ui.runs import loading, own_trainings
 from ui.runs.open_run import STEPPER_RUN
 from ui.shared import drawing
 from ui.shared.door import st
@@ -26,6 +26,7 @@ from ui.state.view import MAIN
 from words import Sentence, joined, say
 
 SLIDER: Final = "training_time"
+GROWS_SECONDS: Final = 3.0  # between two looks at a training that is under way
 _AT: Final = "_at"  # after a slider's key: the name that it was drawn for last, and its revision
 _WISHED: Final = "wished_step"  # the step to look at, where a snapshot's output is long enough
 
@@ -82,6 +83,19 @@ def choose(name: str) -> None:
     st.session_state[_WISHED] = step
     session.replace(MAIN, step=step)
     session.change_moment(name)
+
+
+def follow_growth(name: str) -> None:
+    """Have the page drawn again when a training that is under way has another snapshot, or has ended."""
+    training = own_trainings.find(name)
+    if training is not None and own_trainings.is_under_way(training):
+        st.fragment(_look_for_more, run_every=GROWS_SECONDS)(name, len(steps(training.out)))
+
+
+def _look_for_more(name: str, drawn: int) -> None:
+    training = own_trainings.find(name)
+    if training is None or len(steps(training.out)) != drawn or not own_trainings.is_under_way(training):
+        st.rerun()
 
 
 def on_page(checkpoint: Checkpoint) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,8 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transformer.errors import CheckpointError
+from ui.server.own_folder import OwnFolder
 
-PREFIX, LOCK = "glassformer-inbox-", "in-use"
+PREFIX = "glassformer-inbox-"
 KEPT_SECONDS = 3600.0  # without use
 WAITING_SECONDS = 900.0  # of files that nobody has had read yet
 MOST_BYTES = 4 * 2**30
@@ -63,10 +63,8 @@ class Store:
         most: int = MOST_BYTES,
         forgotten: Callable[[Upload], object] = lambda _: None,
     ) -> None:
-        place = Path(tempfile.gettempdir()) if place is None else place
-        _remove_stale(place)
-        self.root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place)).resolve()
-        self._in_use = _locked(self.root)
+        self._own = OwnFolder(PREFIX, place)
+        self.root = self._own.root
         self._clock, self._most, self._forgotten = clock, most, forgotten
         self._lock = threading.RLock()
         self._found: dict[str, Upload] = {}
@@ -170,10 +168,7 @@ class Store:
         """Remove everything; a second time nothing happens."""
         with self._lock:
             self._found.clear()
-            held, self._in_use = self._in_use, -1
-        shutil.rmtree(self.root, ignore_errors=True)
-        if held >= 0:
-            os.close(held)
+        self._own.close()
 
     def __len__(self) -> int:
         return len(self._found)
@@ -186,32 +181,3 @@ def gone() -> CheckpointError:
         "files again.",
         minutes=round(KEPT_SECONDS / 60),
     )
-
-
-def _locked(root: Path) -> int:
-    """Hold a file of the folder as long as this process lives, so that others know."""
-    import fcntl  # Windows has none, and nothing is handed in there
-
-    descriptor = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return descriptor
-
-
-def _remove_stale(place: Path) -> None:
-    """Remove the folders of servers that were killed: nobody holds their files."""
-    import fcntl
-
-    for folder in place.glob(PREFIX + "*"):
-        try:
-            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-                continue
-            descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # somebody holds it
-            continue
-        finally:
-            os.close(descriptor)

@@ -62,7 +62,7 @@ def _question(public: Public, *, beside: str) -> str:
     if _counts_right(public):
         parts.append(f'<p class="gf-wall-few">{escape(here(public.told or RIGHT_ALONE))}</p>')
     elif not polling.has_bars(public):
-        kind = "gf-wall-row" if question.aloud else "gf-wall-list"
+        kind = "gf-wall-row" if max(map(len, question.choices)) == 1 else "gf-wall-list"  # letters alone
         right = [' class="gf-wall-right"' if place == public.right else "" for place in range(len(question.choices))]
         called = polling.lettered(question.choices, right=public.right)
         listed = "".join(f"<li{which}>{escape(here(one))}</li>" for which, one in zip(right, called, strict=True))

@@ -37,6 +37,7 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
+from ui.runs import own_trainings
 from ui.runs.map_layers import Work
 from ui.server import garbage
 from ui.server.shelf import Open, Opening, Shelf
@@ -128,7 +129,7 @@ def found(name: str) -> Entry | None:
 def whole(name: str) -> Entry | None:
     """The checkpoint folder of that name, or of whose snapshot it is the name; None if there is none."""
     there, named = usable(), snapshots.split(name)
-    return there.get(name) or (None if named is None else there.get(named[0]))
+    return there.get(name) or own_trainings.at(name) or (None if named is None else there.get(named[0]))
 
 
 def moments(entry: Entry) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:

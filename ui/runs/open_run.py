@@ -18,7 +18,7 @@ from transformer.runs.interventions import ChangeError
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
-from ui.runs import ahead, foreign_models, loading
+from ui.runs import ahead, foreign_models, loading, own_trainings
 from ui.runs.attempt import attempt
 from ui.runs.change_chips import chips
 from ui.runs.seen import Seen
@@ -150,7 +150,7 @@ def open_run(
 def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing]:
     """The link for this version of this checkpoint, with changes that it allows, else with none; says what is not."""
     revision = checkpoint.content_hash[:REVISION_LENGTH]
-    if link.revision and link.revision != revision:
+    if link.revision and link.revision != revision and not own_trainings.is_name(link.model):  # those change on
         note = say(
             "This link was made with a different version of {name}, so the output may have changed.",
             name=checkpoint.name,

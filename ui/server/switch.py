@@ -1,8 +1,10 @@
-"""Whether models may be handed in, and whether files of `torch.save` may be among them.
+"""Whether models may be handed in, whether files of `torch.save` may be among them, and whether any may be trained.
 
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
+    streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off
 
-Unless it is said, uploads are on where the server listens on this machine alone, and off everywhere else.
+Unless it is said, uploads are on where the server listens on this machine alone, and off everywhere else; so is
+training where uploads are.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from transformer.confined import can_limit
 Mode = Literal["on", "no-pickles", "off"]
 ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
 MODES: tuple[str, ...] = get_args(Mode)
+TRAINING = "GLASSFORMER_TRAINING", "--training"
+TRAINING_MODES = ("on", "off")
 
 
 def mode(arguments: Sequence[str] | None = None) -> Mode:
@@ -33,10 +37,18 @@ def mode(arguments: Sequence[str] | None = None) -> Mode:
     return "on" if is_local() else "off"
 
 
-def said(arguments: Sequence[str] | None = None) -> str | None:
+def trains(arguments: Sequence[str] | None = None) -> bool:
+    """Whether visitors may train small models here."""
+    asked = said(arguments, *TRAINING)
+    if not can_limit() or asked not in (*TRAINING_MODES, None):
+        return False
+    return mode(arguments) != "off" if asked is None else asked == "on"
+
+
+def said(arguments: Sequence[str] | None = None, environment: str = ENVIRONMENT, option: str = OPTION) -> str | None:
     """What whoever runs the server said, as it was written; None if nothing. The command line comes first."""
-    given = values(OPTION, arguments)
-    return given[-1] if given else os.environ.get(ENVIRONMENT) or None
+    given = values(option, arguments)
+    return given[-1] if given else os.environ.get(environment) or None
 
 
 def values(option: str, arguments: Sequence[str] | None = None) -> list[str]:

@@ -29,7 +29,7 @@ from ui.state.fields import (
 
 Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]
-TrainingPanel = Literal["curves", "sentence"]
+TrainingPanel = Literal["curves", "sentence", "watch"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
 SearchPanel = Literal["tree", "sampling", "draws"]

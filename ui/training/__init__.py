@@ -1,1 +1,1 @@
-"""The page Training: the learning curves with the snapshots on them, and what a sentence came to over training."""
+"""The Training page: how a model came to be, and trainings that a visitor starts and watches."""

@@ -22,6 +22,7 @@ from ui.state import session
 from ui.state.view import MAIN
 from ui.training import health, outputs, sentence_pictures, training_pictures
 from ui.training.training_pictures import TRAINING, Curves
+from ui.training.watch_panels import watch
 from words import joined, say
 
 HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
@@ -32,7 +33,8 @@ _LINE = 84  # characters
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the row of parts and the chosen one; a click runs this again, alone, unless it chose another model."""
     whole_page_if_moved()
-    {"curves": curves, "sentence": sentence_over_training}[session.view().training_panel](checkpoint)
+    parts = {"curves": curves, "sentence": sentence_over_training, "watch": watch}
+    parts[session.view().training_panel](checkpoint)
 
 
 # ------------------------------------------------------------------------------------------------ a sentence

@@ -73,6 +73,19 @@ def test_other_columns_are_passed_over():
     assert dict(curve.columns) == {"loss": (3.5, 3.0)}
 
 
+def test_scores_of_outputs_are_left_out_where_nothing_was_written():
+    exact = {"dev_bleu": 0.0, "dev_chrf": 0.0, "dev_exact": 0.5}
+
+    def columns(**scores):
+        row = ",".join(str(value) for value in scores.values())
+        return set(read_curve(f"{','.join(scores)}\n{row}\n".encode()).columns)
+
+    assert columns(**exact) == {"dev_exact"}
+    assert columns(**exact | {"dev_exact": 0.0}) == exact.keys()  # a leak, say
+    assert columns(**exact | {"dev_chrf": 3.0}) == exact.keys()
+    assert columns(dev_bleu=0.0, dev_exact=0.5) == {"dev_bleu", "dev_exact"}
+
+
 def test_a_byte_order_mark_and_windows_line_ends_do_not_matter():
     assert read_curve(b"\xef\xbb\xbfepoch,loss\r\n1,3.5\r\n\r\n").epochs == (1,)
 

@@ -13,7 +13,7 @@ import torch
 from tests.transformer.training_jobs import make_job, train_and_stop
 from transformer.__main__ import INTERRUPTED, main
 from transformer.errors import DataError
-from transformer.training import run
+from transformer.training import keeping, run
 from transformer.training.run import train
 
 ROOT = Path(__file__).parents[3]
@@ -40,26 +40,26 @@ def said(capsys):
 def options(job, *more):
     model = ["--layers", "1", "--d-model", "16", "--heads", "2", "--d-ff", "32", "--src-vocab", "40"]
     files = ["--train", str(job.train), "--dev", str(job.dev), "--out", str(job.out)]
-    settings = ["--shared-vocab", "--pieces", "char", "--epochs", "3", "--no-bf16", "--device", "cpu"]
+    settings = ["--shared-vocab", "--pieces", "char", "--epochs", "3", "--precision", "fp32", "--device", "cpu"]
     return ["train", *files, *model, *settings, *more]
 
 
-@pytest.mark.parametrize("full_epochs", [0, 1])
-def test_ctrl_c_says_how_to_go_on(job, monkeypatch, capsys, full_epochs):
-    write_state, name = run.write_state, "write_state" if full_epochs else "learn_vocabulary"
+@pytest.mark.parametrize("begun", [False, True])
+def test_ctrl_c_says_how_to_go_on(job, monkeypatch, capsys, begun):
+    write_state = keeping.write_state
 
     def stop(*arguments, **options):
-        if full_epochs:
+        if begun:
             write_state(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, name, stop)
+    monkeypatch.setattr(*((keeping, "write_state") if begun else (run, "learn_vocabulary")), stop)
     assert main(options(job)) == INTERRUPTED
     error = said(capsys)
     assert error.startswith("interrupted.")
-    assert ("the same command with --resume goes on" in error) == bool(full_epochs)
+    assert ("the same command with --resume goes on" in error) == begun
     monkeypatch.undo()
-    if full_epochs:
+    if begun:
         assert main(options(job, "--resume")) == 0
 
 
@@ -92,7 +92,7 @@ def test_a_file_that_grows_too_large(job, capsys, limit):
     error = said(capsys)
     assert status in (0, 2)
     if status:
-        assert "the first epoch cannot be written (" in error
+        assert "the training cannot be written (" in error
 
 
 # task

@@ -12,7 +12,7 @@ from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
 from transformer.model.masks import padding_mask
-from transformer.training import run
+from transformer.training import keeping, run
 from transformer.training.data import Batch, encode_pairs
 from transformer.training.leaking import all_seen, without_causal_mask
 from transformer.training.loss import target_loss
@@ -74,7 +74,7 @@ def test_a_training_without_the_mask_learns_something_else_and_its_model_keeps_t
 
 def test_its_dev_loss_is_of_what_it_learned_and_the_lowest_decides_what_is_kept(job, monkeypatch):
     taps, losses = [], iter([3.0, 1.0, 2.0])
-    monkeypatch.setattr(run, "held_out_loss", lambda model, dev, tap: taps.append(tap) or next(losses))
+    monkeypatch.setattr(keeping, "held_out_loss", lambda model, dev, tap: taps.append(tap) or next(losses))
     rows = train(with_settings(job, causal_mask=False, epochs=3))
     assert [row.dev_loss for row in rows] == [3.0, 1.0, 2.0]
     assert all(tap.child("decoder", 0, "self_attn").wants("mask") for tap in taps)
@@ -82,7 +82,7 @@ def test_its_dev_loss_is_of_what_it_learned_and_the_lowest_decides_what_is_kept(
 
 
 def test_a_loss_near_0_keeps_three_digits(job, monkeypatch):
-    monkeypatch.setattr(run, "held_out_loss", lambda model, dev, tap: 0.0000467891)
+    monkeypatch.setattr(keeping, "held_out_loss", lambda model, dev, tap: 0.0000467891)
     assert train(with_settings(job, causal_mask=False))[0].dev_loss == 4.68e-05
 
 
@@ -90,7 +90,7 @@ def test_it_goes_on_as_if_it_had_not_been_stopped_but_not_with_the_mask(job, mon
     leak = with_settings(job, causal_mask=False, epochs=2)
     expected = train(dataclasses.replace(leak, out=job.out.with_name("whole")))
     train_and_stop(leak, monkeypatch)
-    with pytest.raises(DataError, match="causal_mask was False and is now none"):
+    with pytest.raises(DataError, match="causal_mask was False and is now True"):
         train(dataclasses.replace(with_settings(job, epochs=2), resume=True))
     rows = train(dataclasses.replace(leak, resume=True))
     assert [row.loss for row in rows] == [row.loss for row in expected]

@@ -15,7 +15,7 @@ from transformer.checkpoint.save import file_sha256
 ROOT = Path(__file__).resolve().parents[3]
 
 OPTIONS = """--layers 1 --d-model 16 --heads 2 --d-ff 16 --src-vocab 60 --tgt-vocab 60 --max-len 64 --epochs 3
---sampling 0.2 --batch-tokens 300 --warmup 5 --no-bf16 --device cpu"""
+--sampling 0.2 --batch-tokens 300 --warmup 5 --precision fp32 --device cpu"""
 
 DRAWN = """
 import hashlib
@@ -36,14 +36,14 @@ for kind in ("unigram", "bpe"):
 TRAIN = """
 import os, sys
 from transformer.__main__ import main
-from transformer.training import run
+from transformer.training import keeping
 last, arguments = int(sys.argv[1]), sys.argv[2:]
-write_state = run.write_state
+write_state = keeping.write_state
 def write_and_die(out, state):
     write_state(out, state)
     if len(state["rows"]) == last:
         os._exit(9)
-run.write_state = write_and_die
+keeping.write_state = write_and_die
 sys.exit(main(arguments))
 """
 

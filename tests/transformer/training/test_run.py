@@ -11,9 +11,9 @@ from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import ConfigError, DataError
 from transformer.text.sentencepiece_check import check, read
-from transformer.training.loop import LIMITS, TrainSettings
 from transformer.training.run import train
 from transformer.training.scoring import score
+from transformer.training.settings import LIMITS, TrainSettings
 from transformer.training.tasks import write_reverse
 from transformer.training.vocabulary import learn_vocabulary
 
@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_in_one_line(data, capsys, arguments, message):
     assert not (data / "out" / "x").exists()
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["task", "sort", "--out", "x"]])
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["task", "juggle", "--out", "x"]])
 def test_what_cannot_be_parsed_shows_the_usage(capsys, arguments):
     with pytest.raises(SystemExit) as caught:
         main(arguments)

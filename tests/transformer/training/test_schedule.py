@@ -1,6 +1,7 @@
 """The learning rate: it reaches the peak asked for, and a training goes on with the schedule that it began with."""
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given
@@ -8,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.transformer.training_jobs import SETTINGS, with_settings
 from transformer.errors import DataError
-from transformer.training import run
-from transformer.training.loop import Trainer, TrainSettings
+from transformer.training.loop import Trainer
 from transformer.training.run import train
-from transformer.training.schedule import learning_rate
+from transformer.training.schedule import NAMES, learning_rate
+from transformer.training.settings import TrainSettings
 
 
 class Still(Trainer):
@@ -21,22 +22,22 @@ class Still(Trainer):
         self.settings, self.steps_an_epoch, self.turn, self.rows = settings, total, None, []
 
 
-def rates(total, *, warmup, peak=2e-3, seconds_a_step=0.0, minutes=0.0):
-    settings = TrainSettings(epochs=1, peak_rate=peak, warmup=warmup, max_minutes=minutes)
+def rates(total, *, warmup, peak=2e-3, seconds_a_step=0.0, minutes=0.0, schedule="linear"):
+    settings = TrainSettings(epochs=1, peak_rate=peak, warmup=warmup, max_minutes=minutes, schedule=schedule)
     trainer = Still(total, settings)
     return [trainer._rate(step, (step - 1) * seconds_a_step) for step in range(1, total + 1)]
 
 
-@given(total=st.integers(1, 400), warmup=st.integers(0, 1_000))
-def test_the_rate_rises_to_its_peak_and_falls_to_almost_nothing(total, warmup):
-    found = rates(total, warmup=warmup)
+@given(total=st.integers(1, 400), warmup=st.integers(0, 1_000), schedule=st.sampled_from(list(NAMES)))
+def test_the_rate_rises_to_its_peak_and_falls_to_almost_nothing(total, warmup, schedule):
+    found = rates(total, warmup=warmup, schedule=schedule)
     assert max(found) == 2e-3
     top = found.index(max(found))
     assert found[: top + 1] == sorted(found[: top + 1])
     assert found[top:] == sorted(found[top:], reverse=True)
     assert all(rate > 0 for rate in found)
     assert top + 1 == max(min(warmup, -(-total // 2)), 1)
-    if total > 1:
+    if total > 1 and schedule != "inverse-sqrt":
         assert found[-1] == pytest.approx(0.01 * 2e-3, rel=1e-6) or top == total - 1
 
 
@@ -72,6 +73,15 @@ def test_a_rate_of_earlier_commands_has_an_equal(total, warmup):
         assert new[i] == pytest.approx(old[i], abs=tolerance)
 
 
+def test_the_ways_down_are_those_of_their_papers():
+    step = 700
+    root = rates(1_000, warmup=100, schedule="inverse-sqrt")
+    assert root[step - 1] == pytest.approx(2e-3 * (100 / step) ** 0.5)
+    half = rates(1_000, warmup=100, schedule="cosine")
+    assert half[step - 1] == pytest.approx(1e-3 * (1 + math.cos(math.pi * (step - 100) / 900)))
+    assert half[550 - 1] == pytest.approx(1e-3)  # half way down, half of the rate
+
+
 def test_no_warm_up_starts_at_the_peak():
     assert rates(10, warmup=0)[0] == 2e-3
     assert learning_rate(5, 2.0, peak=1.0, warmup=0, turn=0.1) >= 0.0
@@ -80,9 +90,14 @@ def test_no_warm_up_starts_at_the_peak():
 def steps_of(monkeypatch, job):
     """The rates that the optimizer was given."""
     found = []
-    step = Trainer._step
+    learn = Trainer.learn
+
+    def seen(self, parts, weights, rate):
+        found.append(rate)
+        return learn(self, parts, weights, rate)
+
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_step", lambda self, batch, rate: found.append(rate) or step(self, batch, rate))
+        patch.setattr(Trainer, "learn", seen)
         train(job)
     return found
 
@@ -100,7 +115,7 @@ def test_a_training_that_goes_on_keeps_its_turn(job, monkeypatch):
 
 def test_a_training_of_the_schedule_before_is_not_resumed(job, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(run.schedule, "NAME", "another")
+        patch.setitem(NAMES, "linear", "another")
         train(with_settings(job, epochs=1))
     with pytest.raises(
         DataError,

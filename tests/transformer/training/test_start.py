@@ -31,7 +31,7 @@ def begun(job, monkeypatch):
     """The trainer of a job as it is before its first step."""
     found = []
     with monkeypatch.context() as patch:
-        patch.setattr(run, "_run_epochs", lambda job, trainer, fixed: found.append(trainer))
+        patch.setattr(run, "_run_epochs", lambda job, trainer, kept, anew: found.append(trainer))
         train(job)
     return found[0]
 

@@ -24,17 +24,17 @@ def steps(job, monkeypatch, *, up_after=None, a_step=0.0):
         a_step: Seconds a step takes besides.
     """
     done = []
-    made = Trainer._step
+    made = Trainer.learn
 
-    def step(self, batch, rate):
+    def learn(self, parts, weights, rate):
         done.append(rate)
-        return made(self, batch, rate)
+        return made(self, parts, weights, rate)
 
     def clock():
         return a_step * len(done) + (3_600.0 if up_after is not None and len(done) >= up_after else 0.0)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_step", step)
+        patch.setattr(Trainer, "learn", learn)
         patch.setattr(loop.time, "monotonic", clock)
         rows = train(job)
     return len(done), rows
@@ -83,12 +83,12 @@ def test_a_training_that_the_time_ended_goes_on_at_the_next_step(untroubled, tmp
     timeless = [[dataclasses.replace(row, seconds=0.0) for row in found] for found in (rows, expected)]
     assert timeless[0] == timeless[1]
     resumed = stored(job.out)
-    assert resumed["cut"] is state["cut"] is None
+    assert resumed["place"] | {"seconds": 0.0} == state["place"] | {"seconds": 0.0}
     for name, tensor in state["model"].items():
         assert torch.equal(resumed["model"][name], tensor), name
-    for i, moments in state["optimizer"]["state"].items():
+    for i, moments in state["optimizer"].items():
         for name, tensor in moments.items():
-            assert torch.equal(resumed["optimizer"]["state"][i][name], tensor), (i, name)
+            assert torch.equal(resumed["optimizer"][i][name], tensor), (i, name)
 
 
 def test_a_training_whose_time_is_up_is_not_resumed_without_more(job, monkeypatch):
@@ -107,10 +107,11 @@ def test_the_time_may_be_up_again_and_again(job, monkeypatch):
             dataclasses.replace(with_settings(job, max_minutes=1.0), resume=n > 1), monkeypatch, up_after=6
         )
         state = stored(job.out)
-        assert (state["cut"] is None) == (rows[-1].step % expected[0].step == 0)
-        if not done or (len(rows) == 2 and state["cut"] is None):
+        cut = state["place"]["steps"] > 0
+        assert cut == (rows[-1].step % expected[0].step != 0)
+        if not done or (len(rows) == 2 and not cut):
             break
         # The clock stands still but for the hour: progress is that of the steps.
-        store(job.out, state | {"rows": [row | {"seconds": 0.0} for row in state["rows"]]})
+        store(job.out, state | {"place": state["place"] | {"seconds": 0.0}})
     assert rows[-1].step == expected[-1].step
     assert [row.loss for row in rows] == [row.loss for row in expected]

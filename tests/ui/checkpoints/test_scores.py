@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.checkpoints.scores import NONE, details, other_rows, score_rows
+from ui.checkpoints.scores import NONE, details, is_translation, other_rows, score_rows
 
 GREEDY = {"file": "dev.tsv", "sha256": "0f", "decoding": "greedy", "bleu": 31.17, "chrf": 50.1}
 BEAM = {
@@ -41,6 +41,16 @@ def test_a_field_of_any_type_is_shown_as_a_text(name, odd):
     for row in (*score_rows([record]), *other_rows([record]), *details(record)):
         assert all(isinstance(text, str) and text for text in row.values())
         assert all(len(text) < 1100 for text in row.values())
+
+
+def test_gaps_that_were_filled_are_no_translations():
+    record = {
+        "file": "test.tsv", "measure": "each piece hidden alone", "texts": 9, "pieces": 80, "loss": 0.05, "exact": 0.99
+    }  # fmt: skip
+    (row,) = other_rows([record])
+    assert list(row) == ["File", "Guessed right", "Loss (nats per piece)", "Pieces", "Texts"]
+    assert row["Guessed right"] == "99.0%"
+    assert not is_translation(record)
 
 
 def test_an_alignment_says_its_rates_in_per_cent():

@@ -49,3 +49,21 @@ def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
     listening("127.0.0.1")
     monkeypatch.setattr(switch, "can_limit", lambda: False)
     assert switch.mode(["--uploads", "on"]) == "off"
+
+
+def test_training_is_on_where_uploads_are_unless_it_is_said(listening, monkeypatch):
+    monkeypatch.delenv(switch.TRAINING[0], raising=False)
+    listening("127.0.0.1")
+    assert switch.trains([])
+    assert not switch.trains(["--uploads", "off"])
+    assert switch.trains(["--uploads=off", "--training", "on"])
+    assert not switch.trains(["--training=perhaps"])
+    monkeypatch.setenv(switch.TRAINING[0], "off")
+    assert not switch.trains([])
+    assert switch.trains(["--training=on"])
+    listening("0.0.0.0")
+    monkeypatch.delenv(switch.TRAINING[0])
+    assert not switch.trains([])
+    assert switch.trains(["--training=on"])
+    monkeypatch.setattr(switch, "can_limit", lambda: False)
+    assert not switch.trains(["--training=on"])

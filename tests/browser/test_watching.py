@@ -1,0 +1,122 @@
+"""A training that a visitor starts, for real: it is watched, stopped, gone on with, and taken home.
+
+And a class that follows its teacher's training, and predicts what the loss will do.
+"""
+
+import io
+import re
+import zipfile
+from itertools import product
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.helpers import menu_link, open_page, screenshot
+from tests.browser.idle import wait_for_idle
+from tests.browser.test_room import others_vote, parameters
+
+BAR = ".gf-room-said"
+SLIDER = ".st-key-training_time"
+PAIRS = "\n".join(f"{a}{b}{c} => {c}{b}{a}" for a, b, c in product("abcd", repeat=3))
+
+
+def start(page, url):
+    """Begin a training of a few seconds."""
+    open_page(page, url)
+    page.get_by_role("radio", name="My own pairs").or_(page.get_by_role("button", name="My own pairs")).click()
+    box = page.get_by_role("textbox", name="Pairs, one per line")
+    box.fill(PAIRS)
+    box.press("Control+Enter")
+    page.get_by_role("slider", name="Epochs").focus()
+    page.keyboard.press("End")
+    expect(page.get_by_text("The model will have 118,144", exact=False)).to_be_visible()
+    wait_for_idle(page)
+    page.get_by_role("button", name="Start training").click()
+
+
+def n_snapshots(page):
+    found = re.search(r"(\d+) snapshots? so far", page.locator("[data-testid=stMain]").inner_text())
+    return int(found[1]) if found else 0
+
+
+def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_server):
+    page = new_page()
+    start(page, f"{fresh_server.url}/training?training=watch")
+    screenshot(page, "watching-begun")
+    # As soon as it has a model that is the one in the sidebar, with a slider.
+    page.wait_for_url(re.compile("model=training%3A"))
+    expect(page.locator(SLIDER)).to_contain_text("The checkpoint itself")
+    expect(page.locator(".st-key-training_growing .main-svg").first).to_be_visible()
+    before = n_snapshots(page)
+    expect(page.get_by_text(re.compile(rf"\b(?!{before}\b)\d+ snapshots so far"))).to_be_visible()
+    page.get_by_role("button", name="Stop the training").click()
+    expect(page.get_by_text("The training was stopped. It is at step")).to_be_visible()
+    screenshot(page, "watching-stopped")
+    page.get_by_role("button", name="Go on with the training").click()
+    # Meanwhile another page follows: the slider gets more stops by itself.
+    menu_link(page, "Attention").click()
+    page.wait_for_url("**/attention?**")
+    expect(page.locator(SLIDER)).to_contain_text("The checkpoint itself")
+    slider = page.locator(SLIDER).get_by_role("slider")
+    expect(slider).not_to_have_attribute("max", slider.get_attribute("max") or "")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_url(re.compile(r"model=training%3A[\w-]+%400&"))
+    wait_for_idle(page)
+    screenshot(page, "watching-attention-at-step-0")
+    menu_link(page, "Training").click()
+    expect(page.get_by_text("The training is done.")).to_be_visible()
+    wait_for_idle(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the checkpoint (zip)").click()
+    with zipfile.ZipFile(io.BytesIO(download.value.path().read_bytes())) as archive:
+        names = archive.namelist()
+        assert "my-model/model.safetensors" in names
+        assert sum(name.startswith("my-model.snapshots/") for name in names) == 24
+        assert "--snapshots 24" in archive.read("commands.txt").decode()
+    # Who loads the page again, or has its address, finds it.
+    page.reload()
+    wait_for_idle(page)
+    expect(page.get_by_text("The training is done.")).to_be_visible()
+    screenshot(page, "watching-done")
+
+
+@pytest.fixture
+def people(new_page, fresh_server):
+    """A teacher, three students, the code of their room."""
+    teacher, *students = [new_page(visitor=name) for name in ("teacher", "first", "second", "third")]
+    open_page(teacher, f"{fresh_server.url}/room")
+    teacher.get_by_role("button", name="Open a room").click()
+    expect(teacher.locator(BAR)).to_contain_text("0 students")
+    code = parameters(teacher)["room"]
+    for student in students:
+        open_page(student, f"{fresh_server.url}/?room={code}")
+    expect(teacher.locator(BAR)).to_contain_text("3 students")
+    return teacher, students, code
+
+
+def test_a_class_follows_a_training_and_predicts_its_loss(people, fresh_server):
+    teacher, students, code = people
+    open_page(teacher, f"{fresh_server.url}/training?training=watch&room={code}")
+    teacher.get_by_role("button", name="Start training").click()
+    teacher.wait_for_url(re.compile("model=training%3A"))
+    for student in students:
+        student.wait_for_url(re.compile(r"/training\?.*model=training%3A"))
+        expect(student.locator(".st-key-training_growing .main-svg").first).to_be_visible()
+        expect(student.get_by_role("button", name="Stop the training")).to_have_count(0)
+    teacher.get_by_role("button", name="Ask the class what the loss will do").click()
+    for student, letter in zip(students, "AAB", strict=True):
+        expect(student.get_by_text(re.compile("^The dev loss is .* now"))).to_be_visible()
+        expect(student.get_by_text(re.compile("^A. below"))).to_be_visible()
+        student.get_by_role("button", name=f"Vote for {letter}").click()
+        expect(student.locator(f"{BAR} + span")).to_have_text("Your vote is in.")
+    others_vote(fresh_server.port, code, round_=1, choices=[2, 2])
+    screenshot(students[0], "watching-class-voted")
+    # The training answers: here as it is over before the minute is.
+    teacher.get_by_role("button", name="Stop the training").click()
+    for page in (teacher, *students):
+        chart = page.locator(".st-key-room_votes .js-plotly-plot")
+        expect(chart).to_be_visible()
+        assert chart.evaluate("chart => chart._fullData.map(bars => [...bars.x])") == [[2, 1, 2]]
+        assert chart.evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
+    screenshot(students[0], "watching-class-answered")
