@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.helpers import PHONE, comes_to, open_page, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
-from tests.browser.story import SETTLED_MS, address, expect_address, wait_for_charts
+from tests.browser.story import SETTLED_MS, address, expect_address
 from tests.transformer.grown import STEPS, write_grown
 from tools.serve import serve
 
@@ -40,6 +40,12 @@ def open_training(page, server, model="reverse"):
     turn_to(page, f"{server.url}/training?model={model}")
     page.locator(f"{LOSSES} .main-svg").first.wait_for(timeout=SETTLED_MS)
     return page
+
+
+def wait_for_picture(page):
+    """Until charts are drawn and nothing more comes."""
+    expect(page.locator(".main-svg").first).to_be_visible(timeout=SETTLED_MS)
+    wait_for_idle(page)
 
 
 def press(page, chart, script, what):
@@ -89,7 +95,7 @@ def test_the_curves_are_drawn_and_hover_names_the_epoch(own_server, tab):
 def test_a_mark_on_a_curve_opens_its_snapshot(grown, new_page):
     page = new_page(fresh=True)
     open_page(page, f"{grown.url}/training?model=grown&src=abcdef&step=3")
-    wait_for_charts(page)
+    wait_for_picture(page)
     press(page, LOSSES, MARK, 219)
     expect_address(page, model="grown@219", src="abcdef", step="3")
     expect(page.locator(".st-key-training_time .gf-moment")).to_contain_text("Step 219")
@@ -102,7 +108,7 @@ def test_a_mark_on_a_curve_opens_its_snapshot(grown, new_page):
 def test_a_tile_of_the_strip_opens_its_snapshot_at_the_same_head(grown, new_page):
     page = new_page(fresh=True)
     open_page(page, f"{grown.url}/attention{HEAD}&step=2")
-    wait_for_charts(page)
+    wait_for_picture(page)
     expect(page.locator(f"{STRIP} .annotation")).to_have_count(len(STEPS))
     assert framed(page) == -1
     press(page, STRIP, TILE, 2)
@@ -116,7 +122,7 @@ def test_a_tile_of_the_strip_opens_its_snapshot_at_the_same_head(grown, new_page
 def test_hover_names_the_snapshot_and_both_pieces(grown, new_page):
     page = new_page(fresh=True)
     open_page(page, f"{grown.url}/attention{HEAD}")
-    wait_for_charts(page)
+    wait_for_picture(page)
     plot = page.locator(f"{STRIP} .js-plotly-plot")
     wait_for_rest(page)
     page.mouse.move(*plot.evaluate(TILE, 4))
@@ -130,7 +136,7 @@ def test_hover_names_the_snapshot_and_both_pieces(grown, new_page):
 def test_the_strip_wraps_on_a_phone(grown, new_page, scheme):
     page = new_page(**PHONE, color_scheme=scheme)
     open_page(page, f"{grown.url}/attention{HEAD}")
-    wait_for_charts(page)
+    wait_for_picture(page)
     assert columns(page) in (2, 3)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     bottoms = page.locator(STRIP).evaluate(
@@ -143,7 +149,7 @@ def test_the_strip_wraps_on_a_phone(grown, new_page, scheme):
 def test_a_row_and_a_cell_of_the_sentence_lead_to_their_snapshots(grown, new_page):
     page = new_page(fresh=True)
     open_page(page, f"{grown.url}/training?model=grown&src=abcdef&training=sentence")
-    wait_for_charts(page)
+    wait_for_picture(page)
     table = page.locator(".gf-grown tbody tr")
     expect(table).to_have_count(len(STEPS))
     expect(table.last.locator("b")).to_have_count(7)
