@@ -29,8 +29,8 @@ HOW_TO_READ_SCORES: str = say(
     "references; chrF counts the character sequences."
 )
 HOW_TO_READ_EXACT = say(
-    "“Exact” is the share of outputs that match their reference exactly, or in an encoder-only model of hidden pieces "
-    "guessed right."
+    "“Exact” is the share of outputs that match their reference exactly, or in an encoder-only model of hidden "
+    "pieces guessed right."
 )
 HOW_TO_READ_RATES = say(
     "The learning rate controls how far one training step moves the parameters. It rises during warm-up and then "

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.helpers import PHONE, comes_to, open_page, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
+from tests.browser.made_up import IMAGE, NAME
 from tests.browser.story import SETTLED_MS, address, expect_address
 from tests.transformer.grown import STEPS, write_grown
 from tools.serve import serve
@@ -92,6 +93,12 @@ def test_the_curves_are_drawn_and_hover_names_the_epoch(own_server, tab):
     expect(hover).to_contain_text("target pieces")
 
 
+def test_a_command_of_markup_is_shown_letter_by_letter(own_server, tab):
+    main = open_training(tab, own_server, NAME).get_by_test_id("stMain")
+    expect(main).to_contain_text(f"train {IMAGE}")
+    assert main.locator("pre img, pre script").count() == 0
+
+
 def test_a_mark_on_a_curve_opens_its_snapshot(grown, new_page):
     page = new_page(fresh=True)
     open_page(page, f"{grown.url}/training?model=grown&src=abcdef&step=3")
@@ -134,7 +141,7 @@ def test_hover_names_the_snapshot_and_both_pieces(grown, new_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_strip_wraps_on_a_phone(grown, new_page, scheme):
-    page = new_page(**PHONE, color_scheme=scheme)
+    page = new_page(viewport=PHONE, visitor="mobile", color_scheme=scheme, has_touch=True, is_mobile=True)
     open_page(page, f"{grown.url}/attention{HEAD}")
     wait_for_picture(page)
     assert columns(page) in (2, 3)
