@@ -78,8 +78,8 @@ def draw(found: Growth, verdicts: Mapping[int, str]) -> None:
         for moment, one in zip(found.moments, found.found, strict=True)
     ]
     heads = "".join(f"<th{_wide(place)}>{escape(here(name))}</th>" for place, name in enumerate(head))
-    table = f'<table class="gf-grown gf-at-step"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    st.html(f"{_RULES}{table}")
+    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    st.html(f'{_RULES}<table class="gf-grown gf-at-step">{body}</table>')
     st.caption(_how_to_read(right))
     _save(found, right)
 
