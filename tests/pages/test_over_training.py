@@ -1,18 +1,26 @@
 """The part "Over training" of the Attention page: one head at all snapshots."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ATTENTION
+from charts.theme import figure_in
+from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import figure, numbers, payload, sentences
 from tests.transformer.grown import STEPS, write_grown
+from tests.ui.waiting import WAIT
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import AT
+from transformer.errors import QueryError
 from transformer.runs.running import run
 from ui.attention import film
-from ui.attention.film_pictures import OWN_CHOICE, READS_THE_FINISHED, strip
+from ui.attention.film_pictures import OWN_CHOICE, READS_THE_FINISHED, film_of, strip
 from ui.frame.snapshot import NO_SNAPSHOTS
-from ui.runs import loading
+from ui.runs import growing, grown, loading
+from ui.runs.open_run import seen
+from ui.state.link import Link
+from ui.state.view import View
 
 KEY = strip.key
 
@@ -27,6 +35,7 @@ def of_grown(tmp_path_factory):
 def page(open_page, of_grown, monkeypatch):
     """A function that opens the part."""
     monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
+    monkeypatch.setattr(growing, "PATIENCE_SECONDS", WAIT)
     return lambda **more: open_page(ATTENTION, **{"model": "grown", "panel": "training", "src": "abcdef"} | more)
 
 
@@ -90,3 +99,33 @@ def test_guess_mode_hides_maps_with_rows_of_the_output(page):
     assert film.HIDDEN in sentences(test)
     assert KEY not in [one.key for one in test.get("bidi_component")]
     assert payload(page(kind="encoder", guess=1), KEY)["figure"]
+
+
+def test_tiles_of_snapshots_that_have_not_been_run_are_empty(of_grown):
+    checkpoint = load(of_grown / "grown")
+    link = Link(model="grown", source="abc", view=View(kind="cross", layer=0, head=0))
+    trace = loading.run(checkpoint, link.query(checkpoint.content_hash))
+    found = grown.growth(seen(checkpoint, link, trace)[0])
+    film_spec = {
+        n: strip.plot(film_of(replace(found, found=(*found.found[:n], *[None] * (len(STEPS) - n))))) for n in (2, 5)
+    }
+    drawn = {n: figure_in(plot.spec, "en").data[0].z for n, plot in film_spec.items()}
+    assert np.isfinite(drawn[5]).sum() == len(STEPS) * 4 * 4
+    assert np.isfinite(drawn[2]).sum() == 2 * 4 * 4
+    assert film_spec[2].spec["layout"]["meta"] == film_spec[5].spec["layout"]["meta"], "nothing moves as more comes"
+
+
+def test_a_job_that_fails_is_not_begun_again_by_itself(page, monkeypatch):
+    begun = []
+
+    def fail(*_):
+        begun.append(1)
+        raise QueryError("it fails.")
+
+    monkeypatch.setattr(growing, "_at", fail)
+    test = page(kind="cross", src="failing")
+    assert "it fails." in sentences(test)
+    check(test.run())
+    assert len(begun) == 1
+    check(test.button(key="growth_begin").click().run())
+    assert len(begun) == 2

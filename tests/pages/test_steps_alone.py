@@ -50,7 +50,7 @@ def payload(element):
 
 def seen(element):
     if sent := payload(element):
-        return "" if {"figure", "asks"} & set(sent) else json.dumps(sent)
+        return "" if {"figure", "asks", "stops"} & set(sent) else json.dumps(sent)
     if element.type == "progress":
         return ""  # of work that goes on by itself
     return re.sub(r'gf-at-step.*|(id|form_id|fragment_id|element_id|url|hash)\s*:\s*"[^"]*"', "", str(element.proto))

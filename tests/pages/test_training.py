@@ -9,11 +9,11 @@ from charts.training import HOW_TO_READ_EXACT, HOW_TO_READ_LOSSES, HOW_TO_READ_S
 from tests.pages.conftest import TRAINING, check
 from tests.pages.reading import figure, numbers, payload
 from tests.transformer.grown import STEPS, write_grown
-from tests.ui.waiting import until
+from tests.ui.waiting import WAIT, until
 from transformer.checkpoint import snapshots
 from transformer.doctor.checklist import TESTS
 from ui.frame.snapshot import NO_SNAPSHOTS
-from ui.runs import loading
+from ui.runs import growing, loading
 from ui.runs.examinations import Examinations
 from ui.state import session
 from ui.training import health, sentence_pictures, training_panels, training_pictures
@@ -31,6 +31,7 @@ def of_grown(tmp_path_factory):
 def grown_there(of_grown, monkeypatch):
     """The same among the app's."""
     monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
+    monkeypatch.setattr(growing, "PATIENCE_SECONDS", WAIT)
 
 
 def unescaped(markdown):
@@ -82,7 +83,7 @@ def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch
 
 def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
     test = open_page(TRAINING, model="reverse")
-    assert [line["name"] for line in figure(test, training_pictures.scores.key)["data"]] == [
+    assert [line["name"] for line in figure(test, training_pictures.scores.key)["data"]][:2] == [
         "chrF",
         "Exact (&#37;)",
     ]
@@ -211,7 +212,7 @@ def test_the_entropies_of_all_heads_are_a_map(open_page, grown_there):
     shares = numbers(drawn["data"][0]["z"])
     assert shares.shape == (8, len(STEPS))
     assert ((shares >= 0) & (shares <= 1)).all()
-    assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"] == [str(step) for step in STEPS]
+    assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"] == [f"{step:,}" for step in STEPS]
     assert "Encoder self-attention" in drawn["layout"]["title"]["text"]
 
 
@@ -245,3 +246,20 @@ def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkey
     until(lambda: html_of(check(test.run())).count(f"{len(few.tests)} well") == len(STEPS))
     assert "<th>Doctor</th>" in html_of(test)
     assert "examine_snapshots" not in [one.key for one in test.button]
+
+
+def test_what_comes_later_is_drawn_later(open_page, grown_there, monkeypatch):
+    monkeypatch.setattr(growing, "PATIENCE_SECONDS", 0.0)
+    test = open_page(TRAINING, model="grown", training="sentence", src="later")
+    assert html_of(test).count("<tr>") == len(STEPS) + 1  # the head, too
+    until(lambda: "…" not in html_of(check(test.run())))
+    assert "5 of 6" in html_of(test) or "6 of 6" in html_of(test)
+
+
+def test_who_stops_it_may_begin_again(open_page, grown_there, monkeypatch):
+    monkeypatch.setattr(growing, "begins_by_itself", lambda checkpoint: False)
+    test = open_page(TRAINING, model="grown", training="sentence", src="begun")
+    assert html_of(test).count("…") == len(STEPS)
+    check(test.button(key="growth_begin").click().run())
+    until(lambda: "…" not in html_of(check(test.run())))
+    assert "growth_begin" not in [one.key for one in test.button]

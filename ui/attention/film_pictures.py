@@ -7,6 +7,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -81,20 +82,21 @@ OVER_TRAINING = ATTENTION.part("training", say("Over training"), _scene)
 
 @OVER_TRAINING.picture("over_training", say("One head over training"), follows="still")
 def strip(film: Film) -> Plot | None:
-    """The head at each snapshot."""
-    found, kind = film.growth, film.run.view.kind
-    known = found.known()
+    """The head at each snapshot; an empty tile where a snapshot could not be run, or has not been yet."""
+    found, kind, moments = film.growth, film.run.view.kind, film.growth.moments
+    known = {moment.step: one.maps[kind][film.layer, film.head] for moment, one in found.known()}
     if not known:
         return None
+    empty = np.full_like(next(iter(known.values())), np.nan)
     axes, trace = sides(found.finished, kind), found.finished.trace
     size = (len(axes.queries), len(axes.keys))
     allowed = trace.mask(kind, film.layer)[: size[0], : size[1]]
     block = block_of(*size)
     head = say("layer {layer}, head {head}", layer=film.layer + 1, head=film.head + 1)
-    steps = [moment.step for moment, _ in known]
+    steps = [moment.step for moment in moments]
     spec = charts.film_spec(
-        np.stack([one.maps[kind][film.layer, film.head] for _, one in known]),
-        names=[named(moment) for moment, _ in known],
+        np.stack([known.get(step, empty) for step in steps]),
+        names=[named(moment) for moment in moments],
         queries=axes.queries[::block],
         keys=axes.keys[::block],
         title=say("{attention} over training, {head}", attention=KIND_NAMES[kind], head=head),
@@ -108,7 +110,7 @@ def strip(film: Film) -> Plot | None:
     )
     return Plot(
         spec=spec,
-        alt=_alt(film, head, [moment for moment, _ in known]),
+        alt=_alt(film, head, moments),
         how_to_read=_how_to_read(film, closed=not allowed.all()),
         clicked=partial(_step_of, steps, len(axes.queries[::block])),
     )
@@ -135,7 +137,7 @@ def _how_to_read(film: Film, *, closed: bool) -> str:
     return joined(" ", [*said, CLICK])
 
 
-def _alt(film: Film, head: Sentence, moments: list[Moment]) -> str:
+def _alt(film: Film, head: Sentence, moments: Sequence[Moment]) -> str:
     return say(
         "{attention}, {head}, as {n} small maps, one for each snapshot from step {first:,} to step {last:,}. The "
         "slider over training opens a snapshot by keyboard.",

@@ -38,6 +38,18 @@ class Step:
     whole: int
 
 
+@dataclass(frozen=True, eq=False)
+class All:
+    """What a job came to."""
+
+    found: tuple[AtSnapshot, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, about."""
+        return sum(one.nbytes for one in self.found)
+
+
 def growing(run: OpenRun) -> Growth | None:
     """What is known by now, and begins to be made if it shall; None without snapshots, or if a sentence said why."""
     moments = moments_of(run.checkpoint)
@@ -45,12 +57,12 @@ def growing(run: OpenRun) -> Growth | None:
     if looking is None:
         return None
     final, key = looking.trace, _job_of(run.checkpoint, looking.trace)
-    found = _found(final, run.checkpoint, moments)
+    found = _found(key, final, run.checkpoint, moments)
     if None in found and _shall(key, run.checkpoint):
         work, visitor = partial(_run_all, name_here(), run.checkpoint, final, moments), loading.visitor()
         if attempt(lambda: studies().ask(key, work, visitor=visitor)) is not None:
             studies().look(key, visitor, patience=0.0 if any(found) else PATIENCE_SECONDS)
-        found = _found(final, run.checkpoint, moments)
+        found = _found(key, final, run.checkpoint, moments)
     return Growth(run, looking, moments, found)
 
 
@@ -61,7 +73,7 @@ def progress(growth: Growth) -> None:
     run, final = growth.run, growth.finished.trace
     key, n_known = _job_of(run.checkpoint, final), sum(one is not None for one in growth.found)
     seen = studies().look(key, loading.visitor())
-    if seen is not None and (seen.is_under_way or seen.state == "done"):
+    if seen is not None and seen.is_under_way:
         st.fragment(_follow, run_every=LOOK_SECONDS)(key, n_known, run.key("growth_stop"))
         return
     if seen is not None and seen.problem is not None:
@@ -92,8 +104,12 @@ def _wish(key: Hashable, wanted: bool) -> None:
 
 
 def _shall(key: Hashable, checkpoint: Checkpoint) -> bool:
-    """Whether it is made: small models without being asked, unless it was stopped."""
+    """Whether it is made: small models without being asked, unless it was stopped or has failed."""
     whose, wanted = cast("tuple[Hashable, bool]", st.session_state.get(WISH, (None, False)))
+    seen = studies().look(key, loading.visitor())
+    if seen is not None and seen.state == "failed":
+        st.session_state.pop(WISH, None)  # it is tried once more only when it is asked for once more
+        return wanted and whose == key
     return wanted if whose == key else begins_by_itself(checkpoint)
 
 
@@ -120,19 +136,26 @@ def _job_of(of: Checkpoint, final: Trace) -> Hashable:
     return "growth", str(of.folder), final.query, final.read_ids
 
 
-def _found(final: Trace, of: Checkpoint, moments: tuple[Moment, ...]) -> tuple[AtSnapshot | None, ...]:
+def _found(key: Hashable, final: Trace, of: Checkpoint, moments: tuple[Moment, ...]) -> tuple[AtSnapshot | None, ...]:
+    """All, where the job is done and kept; else what the queue in front of the model has kept."""
+    job = studies().find(key)
+    if job is not None and job.seen.state == "done":
+        return cast("All", job.seen.result).found
     return tuple(loading.runner().kept(key_of(final, of, moment)) for moment in moments)
 
 
-def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[Moment, ...], job: Job) -> None:
+def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[Moment, ...], job: Job) -> All:
     """The work of a job: each snapshot is opened in its thread, and run in the model's."""
-    for done, moment in enumerate(moments):
-        job.tell(Step(done, len(moments)))
+    every = list[AtSnapshot]()
+    for moment in moments:
+        job.tell(Step(len(every), len(moments)))
         key = key_of(final, of, moment)
-        if loading.runner().kept(key) is None:
+        found: AtSnapshot | None = loading.runner().kept(key)
+        if found is None:
             found = _at(name, of, final, moment, job)
             loading.compute(key, partial(_same, found), nbytes=lambda one: one.nbytes)
-    job.tell(Step(len(moments), len(moments)))
+        every.append(found)
+    return All(tuple(every))
 
 
 def _same(found: AtSnapshot) -> AtSnapshot:

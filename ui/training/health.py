@@ -133,6 +133,6 @@ def _said(counts: tuple[int, int, int] | None) -> Sentence:
     if counts is None:
         return say("could not be examined")
     broken, look, well = counts
-    parts = [say_n("{n} test failed", "{n} tests failed", broken)] if broken else []
-    parts += [say_n("{n} worth a look", "{n} worth a look", look)] if look else []
-    return joined(", ", [*parts, say_n("{n} well", "{n} well", well)])
+    parts: list[Sentence] = [say_n("{n} test failed", "{n} tests failed", broken)] if broken else []
+    parts += [say("{n} worth a look", n=look)] if look else []
+    return joined(", ", [*parts, say("{n} well", n=well)])

@@ -32,7 +32,7 @@ _RULES: Final = """
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);
 }
 .gf-grown :is(th, td):is(:last-child, .gf-said) { text-align: left; white-space: normal; }
-.gf-grown th { font-weight: 400; opacity: 0.72; }
+.gf-grown th { font-weight: 400; opacity: 0.72; white-space: normal; vertical-align: bottom; }
 .gf-grown [aria-current] td { background: color-mix(in srgb, currentColor 7%, transparent); }
 .gf-grown a { color: inherit; }
 .gf-grown :is(b, i) {
@@ -71,15 +71,15 @@ def matching(written: Sequence[int], right: Sequence[int]) -> list[bool]:
 def draw(found: Growth, verdicts: Mapping[int, str]) -> None:
     """Draw the table; the doctor's verdicts are by the step of a snapshot."""
     right, checkpoint = right_of(found), found.run.checkpoint
-    head = [say("Step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
+    head = [say("Training step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
     head += [say("Doctor")] * bool(verdicts)
     rows = [
         _row(moment, one, right, _link(checkpoint, moment), verdicts, moment.step == found.chosen)
         for moment, one in zip(found.moments, found.found, strict=True)
     ]
     heads = "".join(f"<th{_wide(place)}>{escape(here(name))}</th>" for place, name in enumerate(head))
-    table = f'<table class="gf-grown"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    st.html(f"{_RULES}{table}")
+    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    st.html(f'{_RULES}<table class="gf-grown gf-at-step">{body}</table>')
     st.caption(_how_to_read(right))
     _save(found, right)
 
@@ -145,5 +145,5 @@ def _save(found: Growth, right: Right) -> None:
         [moment.step, moment.dev_loss, one.loss, sum(matching(one.ids, right.ids)), " ".join(one.pieces)]
         for moment, one in found.known()
     ]
-    columns: list[str] = [say("Step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
+    columns: list[str] = [say("Training step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
     drawing.csv_button(frame(rows, columns=columns), key=found.run.key(CSV), title=say("outputs over training"))

@@ -191,10 +191,8 @@ def _ends(scene: Curves, lines: _Columns) -> list[str]:
 def _snapshots_said(steps: Sequence[int]) -> list[str]:
     if not steps:
         return []
-    last = f"{steps[-1]:,}"
-    return [
-        say("Marks show {n} snapshots, from step {first} to step {last}.", n=len(steps), first=steps[0], last=last)
-    ]
+    first, last, n = steps[0], steps[-1], len(steps)
+    return [say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", n=n, first=first, last=last)]
 
 
 def _label(curve: Curve, row: int) -> str:

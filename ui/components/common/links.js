@@ -4,7 +4,7 @@
 
 import { isPlain } from "./keys.js";
 
-const FOLLOWED = ".st-key-menu a, .gf-ways a";
+const FOLLOWED = ".st-key-menu a, .gf-ways a, .gf-grown a";
 
 /**
  * Open an address of the app.
