@@ -248,7 +248,7 @@ def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
     """What the checkpoint says of itself."""
     title = say("My pairs") if pairs is not None else TASKS[chosen.task].title
     if not chosen.causal_mask:
-        title = say("{task}, trained without the causal mask", task=title)
+        title = say("{task}, with a leak", task=title)
     others = {one: {"title": said(title, one)} for one in languages() if one != ENGLISH}
     card: dict[str, object] = {"title": str(title), "said": others}
     if pairs is not None:
