@@ -31,6 +31,7 @@ PROJECTOR = PAGES / "learn" / "projector.py"
 CHECKPOINTS = PAGES / "debug" / "checkpoints.py"
 DOCTOR = PAGES / "debug" / "doctor.py"
 OPEN = PAGES / "debug" / "open.py"
+TRAINING = PAGES / "debug" / "training.py"
 SENTENCES = PAGES / "debug" / "sentences.py"
 
 

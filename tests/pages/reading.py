@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import check
 from transformer.checkpoint.load import Checkpoint
 from ui.components.stepper.stepper import rest_key
+from ui.frame.training_time import SLIDER
 from ui.runs import loading
 from ui.state import session
 from ui.state.view import MAIN, Slot, View
@@ -129,7 +130,7 @@ def told(test: AppTest, kinds: Sequence[str] = ("markdown", "caption")) -> str:
 told_or_noted = partial(told, kinds=("markdown", "caption", "info"))
 
 
-UNSEEN = {rest_key(f"{slot}{session.STEPPER}") for slot in session.SLOTS}
+UNSEEN = {rest_key(f"{slot}{session.STEPPER}") for slot in session.SLOTS} | {SLIDER, f"{SLIDER}_page"}
 
 
 def keys_of(test: AppTest) -> set[str]:

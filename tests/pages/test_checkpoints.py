@@ -1,16 +1,13 @@
 """The Checkpoints page: the chosen one, and every folder that was found."""
 
-import json
 import re
 import shutil
 
 import pytest
 
-from charts.training import HOW_TO_READ_LOSSES
 from tests.pages.conftest import CHECKPOINTS, MAIN
-from tests.pages.reading import figure, numbers, opened, payload
+from tests.pages.reading import opened
 from transformer.importers.huggingface.families import FAMILIES
-from ui.checkpoints import checkpoint_pictures
 from ui.runs import loading
 from ui.state import session
 
@@ -26,11 +23,6 @@ def broken(tmp_path, checkpoint_folder, monkeypatch):
 
 def unescaped(markdown):
     return re.sub(r"\\(.)", r"\1", markdown).replace("\u2060", "")
-
-
-def charts_of(test):
-    """The keys of the charts, in their order."""
-    return [element.key for element in test.get("bidi_component")]
 
 
 def text(test):
@@ -70,77 +62,14 @@ def test_the_scores_are_a_table(open_page):
     assert first["sha256"] in list(test.table[2].value.map(unescaped)["Value"])
 
 
-CURVE = """epoch,step,loss,dev_loss,dev_bleu,dev_chrf,learning_rate,tokens,seconds
-1,1240,6.4,4.5,0.1,8.1,0.0004,638613,169.5
-2,2480,5.0,3.4,9.9,25.3,0.001,1277226,399.7
-3,3720,4.3,3.5,9.8,25.4,0.0005,1915839,9599.6
-"""
-
-
-@pytest.mark.parametrize(("training", "marked"), [({"epochs": 3}, "kept: epoch 3"), ({}, "best on dev: epoch 2")])
-def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch, training, marked):
-    folder = spoil("training.csv", CURVE.encode())
-    spoil("card.json", json.dumps({"training": {**training, "command": "python -m transformer train"}}).encode())
-    monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
-    test = open_page(CHECKPOINTS, model=folder.name)
-    assert charts_of(test) == [
-        checkpoint_pictures.losses.key,
-        checkpoint_pictures.scores.key,
-        checkpoint_pictures.rates.key,
-    ]
-    name, kept = marked.split(": epoch ")
-    for key in charts_of(test):
-        assert figure(test, key)["layout"]["annotations"][0]["text"] == marked
-        assert f"The marked epoch is {kept} ({name})." in payload(test, key)["alt"]
-    assert payload(test, checkpoint_pictures.losses.key)["caption"] == HOW_TO_READ_LOSSES
-    assert "dev loss goes from 4.5 to 3.5" in payload(test, checkpoint_pictures.losses.key)["alt"]
-    dev, training_loss = figure(test, checkpoint_pictures.losses.key)["data"]
-    assert (dev["name"], training_loss["name"]) == ("Dev loss", "Training loss")
-    assert numbers(dev["y"]).tolist() == [4.5, 3.4, 3.5]
-    assert dev["hovertext"][0] == "Epoch 1, step 1,240, 638,613 target pieces, 3 min"
-    assert dev["hovertext"][2].endswith("2 h 40 min")
-    assert test.code[0].value == "python -m transformer train"
-
-
 @pytest.mark.parametrize("name", list(loading.usable()))
 def test_every_shipped_checkpoint_says_all_that_a_reader_asks(open_page, name):
     test = open_page(CHECKPOINTS, model=name)
     rows = test.table[0].value.iloc[:, 0]
     for asked in ("Languages", "Model", "Parameters", "Trained for", "Data and attribution", "Licence", "Examples"):
         assert rows[asked]
-    assert len(charts_of(test)) == 3
     assert not test.warning
-    assert {"Scores", "Training"} <= {element.value for element in test.subheader}
-
-
-def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
-    test = open_page(CHECKPOINTS, model="reverse")
-    assert [line["name"] for line in figure(test, checkpoint_pictures.scores.key)["data"]] == [
-        "chrF",
-        "Exact (&#37;)",
-    ]
-    assert checkpoint_pictures.BLEU_LEFT_OUT in payload(test, checkpoint_pictures.scores.key)["caption"]
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, "no training.csv"),
-        (b"garbage\n1\n", "has no column that can be plotted; found 'garbage'"),
-        (
-            b"epoch,loss\n" + b"1,1\n" * 300_000,
-            "1,200,011 bytes; the limit is 1,000,000. No learning curve is shown.",
-        ),
-        (b"epoch,loss\n1,nan\n2,3\n", "1 number in training.csv is missing, NaN or infinite"),
-    ],
-)
-def test_an_odd_curve_is_said_and_the_page_goes_on(open_page, spoil, monkeypatch, content, says):
-    folder = spoil("training.csv", content)
-    monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
-    test = open_page(CHECKPOINTS, model=folder.name)
-    said = [element.value for kind in (test.warning, test.caption, test.info) for element in kind]
-    assert any(says in unescaped(sentence) for sentence in said)
-    assert "Folders and files" in [element.value for element in test.subheader]
+    assert "Scores" in {element.value for element in test.subheader}
 
 
 def test_an_older_card_without_scores_and_training_is_shown(open_page, spoil, monkeypatch):
@@ -192,6 +121,14 @@ def test_a_checkpoint_that_breaks_on_opening_says_why(open_page, tmp_path, check
     assert test.error[0].value.startswith(r"half cannot be opened\. half\/source\.model")
     assert test.selectbox(key=session.MODEL).options
     assert "**reverse**" in text(test)
+
+
+def test_the_way_to_the_training(open_page):
+    test = open_page(MAIN, model="reverse")
+    test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
+    (training,) = [one.proto for one in test.get("page_link") if one.proto.page == "training"]
+    assert training.label == "How it was trained"
+    assert "model=reverse" in training.query_string
 
 
 def test_the_ways_to_the_doctor_and_to_the_tensors(open_page):

@@ -13,7 +13,7 @@ SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson", "reverse-lea
 STEPS = [
     (name, number, step) for name, one in lessons().items() for number, step in enumerate(one.steps, 1) if step.cover
 ]
-OF_A_LIST = {"results"}  # drawn only where there is something to choose
+OF_A_LIST = {"results", "trained_for"}  # drawn only where there is something to choose, and on another page
 
 
 def page_of(step):

@@ -28,7 +28,7 @@ from ui.state.view import View
 
 OTHERS = [
     ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside", "forcing")
-]
+] + [ROOT / "pages" / "debug" / "training.py"]
 
 
 @pytest.fixture

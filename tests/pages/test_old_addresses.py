@@ -89,6 +89,8 @@ def opened_now(old):
     now["written"] = now["written"].replace("&mask=causal", "")
     if "head_table_map" in now["components"]:  # the head that is furthest from the mean is opened unasked since
         now["components"] = sorted({*now["components"], "head_table_rows"})
+    if now["page"] == "checkpoints":  # its charts stand on a page of their own since
+        now["components"] = []
     if "mask" in now["shown"] and names.get("mask", ["none"]) == ["none"]:
         now["shown"] |= {"mask": "Causal", "mask_query": "1: <s> → ▁S", "mask_key": "2: ▁S"}
     return now

@@ -20,6 +20,7 @@ from tests.pages.conftest import (
     ROOT,
     SENTENCES,
     STEP,
+    TRAINING,
     check,
 )
 from tests.pages.speaking import texts_of_page
@@ -42,7 +43,7 @@ EXPLORE = ROOT / "pages" / "explore"
 WRONG, MISTAKES = ROOT / "pages" / "whatif" / "wrong.py", get_args(Mistake)
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
-    "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),
+    "attention": ("panel", ["overview", "head", "flow", "walk", "table", "training"]),
     "positions": ("positions", ["table", "similarity", "shift", "sentence"]),
     "masks": ("masks", ["masks", "one_row", "checks"]),
     "inside": ("inside", ["model", "stream", "lens", "ffn", "pieces"]),
@@ -51,6 +52,8 @@ PARTS = {
     "start": (EXPLORE / "start.py", {}),
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
+    "training curves": (TRAINING, {}),
+    "training sentence": (TRAINING, {"training": "sentence"}),
     "doctor": (DOCTOR, {}),
     "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
     "open": (OPEN, {}),
@@ -82,6 +85,7 @@ SPOKEN: tuple[str, ...] = (
     "attention head",
     "attention overview",
     "attention table",
+    "attention training",
     "attention walk",
     "checkpoints",
     "compare",
@@ -117,6 +121,8 @@ SPOKEN: tuple[str, ...] = (
     "sentences",
     "start",
     "step",
+    "training curves",
+    "training sentence",
     *(f"wrong {name}" for name in MISTAKES),
 )
 

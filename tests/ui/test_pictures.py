@@ -15,6 +15,7 @@ import pytest
 from charts.theme import SCALES, figure_in
 from tests.source_code import ROOT
 from tests.transformer.featured import FEATURED, featured
+from tests.transformer.grown import NAME, write_grown
 from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import load
 from transformer.lessons import lessons
@@ -29,10 +30,10 @@ from words import Sentence, languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
-NO_PICTURES = {"*", "part", "results"}
+NO_PICTURES = {"*", "part", "results", "trained_for"}
 ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
-KINDS = ("reverse", *ALONE, "rotary", "alibi")
-SENTENCES = {"reverse": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
+KINDS = ("reverse", *ALONE, "rotary", "alibi", "grown")
+SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +45,8 @@ def opened(tmp_path_factory):
     def one(kind):
         if kind in FEATURED:
             return featured(kind, folder)
+        if kind == "grown":
+            return load(write_grown(folder) / NAME)
         return alone(kind, folder) if kind in ALONE else load(loading.SHIPPED / kind)
 
     return one

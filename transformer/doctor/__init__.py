@@ -1,1 +1,5 @@
-"""The doctor: is a checkpoint healthy? `examination.examine` runs all tests and returns a report."""
+"""The doctor: is a checkpoint healthy? `examination.examine` runs all tests; `watch` does while a model trains."""
+
+from transformer.doctor.watching import watch
+
+__all__ = ["watch"]

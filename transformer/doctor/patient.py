@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.findings import MOST_PLACES, Area, Measured, NotTested, not_applicable
+from transformer.doctor.own_pass import OwnCode
 from transformer.doctor.read_rows import Row, rows_of
 from transformer.errors import GlassformerError
 from transformer.model.anatomy import Anatomy
@@ -45,6 +46,7 @@ class Patient:
     seed: int = 0  # decides which of many sentences are taken, and all else that is drawn
     pause: Callable[[], None] = lambda: None  # called now and then; a server serves others meanwhile
     reported: float | None = None  # the loss that the training reported, in nats a piece; None if nobody says it
+    own: OwnCode | None = None  # the forward pass of a training that is watched; None if nobody gave it
     # Those that tests of settings found so far, by what was changed; None where nothing could be.
     losses: dict[str, Loss | None] = field(default_factory=dict)
     # Names of tests so far that found a model that is wrong whatever its settings are (`BELOW`).

@@ -149,7 +149,7 @@ def ranked(
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
         content = _understood(source, {**answers, **more}, given, inside).content
-        return None if content is None else _made(content, Path(source), inside, silent)
+        return None if content is None else made(content, Path(source), inside, silent)
 
     return scored(report, build, samples, progress=progress)
 
@@ -204,10 +204,11 @@ def load(
     imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
         raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
-    return _made(imported.content, place, inside, progress)
+    return made(imported.content, place, inside, progress)
 
 
-def _made(content: Content, source: Path, inside: Path | None, progress: Progress) -> Checkpoint:
+def made(content: Content, source: Path, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
+    """The checkpoint that a model that is understood makes; errors as of `assembled`."""
     with content.values() as values:
         return assembled(
             content.config,

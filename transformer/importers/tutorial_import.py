@@ -49,11 +49,27 @@ def import_weights(
             folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
             place = Place(weights, folder, name, FolderFiles(folder, inside=inside))
             return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
-        check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
-        understood = understand(weights, lambda found: asked_names.named(found, answers, weights))
-        _check_layers(understood, weights)
         beside = handed_pieces.beside(source) if source.is_dir() else NOTHING
-        return _Import(weights, understood, answers, also, beside, inside, open_again).done()
+        return import_opened(weights, open_again, answers=answers, also=also, beside=beside, inside=inside)
+
+
+def import_opened(
+    weights: Weights,
+    open_again: Callable[[], AbstractContextManager[Weights]],
+    *,
+    answers: Mapping[str, Any],
+    also: Given = NOTHING,
+    beside: Given = NOTHING,
+    inside: Path | None = None,
+) -> Imported:
+    """Read weights that are open, of a file or of a model in memory; `beside` are tokenizers that nobody gave.
+
+    The rest is as `import_weights` has it.
+    """
+    check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
+    understood = understand(weights, lambda found: asked_names.named(found, answers, weights))
+    _check_layers(understood, weights)
+    return _Import(weights, understood, answers, also, beside, inside, open_again).done()
 
 
 def _check_layers(understood: Understanding, weights: Weights) -> None:

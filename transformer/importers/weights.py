@@ -12,6 +12,7 @@ Source: the files that Hugging Face's `save_pretrained` writes above a size: `mo
 `weight_map`, tensor -> file.
 """
 
+import io
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from transformer.checkpoint.room import check_bytes
@@ -96,7 +98,7 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
     with ExitStack() as stack:
         name = name or _chosen(files, folder)
         if name == INDEX:
-            yield _of_places(files, files.name, _sharded(files, stack))
+            yield _of_places(files.name, _sharded(files, stack))
         elif name.endswith(PICKLES):
             yield _pickled(files, name, stack)
         elif name.endswith(npz.SUFFIX):
@@ -104,11 +106,23 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
         elif files.has(name + OUTLINE):
             yield _outlined(files, name, stack)
         else:
-            yield _of_places(files, files.label(name), _places(files, name, stack))
+            yield _of_places(files.label(name), _places(files, name, stack))
     if files.changed():
         raise CheckpointError(
             "{folder}: its files were replaced while they were being read; try again in a moment.", folder=files.name
         )
+
+
+def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:
+    """The tensors of a model in memory, as they are now; those that lie in the same memory are tied."""
+    own: dict[str, str] = {}
+    first: dict[object, str] = {}
+    for name, value in state.items():
+        own[name] = first.setdefault((value.data_ptr(), value.shape, value.stride(), value.dtype), name)
+    content = save({name: state[name].detach().cpu().clone().contiguous() for name in dict.fromkeys(own.values())})
+    file = io.BytesIO(content)
+    header = tensorfile.read_header(file, len(content), label=label)
+    return _of_places(label, {name: _Place(file, header, one, label) for name, one in own.items()})
 
 
 def _located(source: Path) -> tuple[Path, str]:
@@ -177,14 +191,14 @@ def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     held = unwrapped(content, label=label)
     temporary = _places(FolderFiles(path.parent), path.name, stack)
     places = {tensor: temporary[own] for tensor, own in held.tensors.items()}
-    return _of_places(files, label, places, evidence=held.evidence, notes=held.notes)
+    return _of_places(label, places, evidence=held.evidence, notes=held.notes)
 
 
 def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     file, size = stack.enter_context(files.open(name))
     header, texts = npz.read_arrays(file, size, label=files.label(name))
     places = {tensor: _Place(file, header, tensor, files.label(name)) for tensor in header.tensors}
-    return _of_places(files, files.label(name), places, evidence=texts)
+    return _of_places(files.label(name), places, evidence=texts)
 
 
 def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
@@ -200,11 +214,10 @@ def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
                 tensor=shown(tensor),
             )
     places = {tensor: there[own] for tensor, own in held.tensors.items()}
-    return _of_places(files, label, places, evidence=held.evidence, notes=held.notes)
+    return _of_places(label, places, evidence=held.evidence, notes=held.notes)
 
 
 def _of_places(
-    files: FolderFiles,
     label: str,
     places: Mapping[str, _Place],
     *,

@@ -23,6 +23,7 @@ from ui.state import session
 from words import Sentence, joined, say
 
 MOST_EXAMPLES = 8
+TRAINED_FOR = "trained_for"  # in `cover` of a lesson that asks for it
 LONGEST_TITLE = 120
 BROKEN = say("cannot be opened: see the top of the page.")
 
@@ -39,7 +40,7 @@ def card(checkpoint: Checkpoint) -> None:
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
         say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
-        say("Trained for"): "" if cover.covered(cover.PART) else effort(about.training),
+        say("Trained for"): "" if cover.covered(TRAINED_FOR) else effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): about.attribution(),
         say("Licence"): about.licence,

@@ -15,6 +15,7 @@ from ui.compare import candidates, map_difference, opening, outputs, reading, se
 from ui.compare.pair import Pair
 from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import HOW_NAMES
+from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.change_chips import told
 from ui.runs.open_run import OpenRun, open_run, publish
@@ -62,7 +63,7 @@ def draw(checkpoint: Checkpoint) -> None:
     left, right = st.columns(2, gap="large")
     main_place, other_place = (right, left) if (changed := opening.stands_right(compared)) else (left, right)
     with other_place:
-        st.markdown(CONTROL if changed else OTHER[compared])
+        st.markdown(CONTROL if changed else _right(compared))
         pair = opening.beside(main, compared) if not main.earlier else None
     with main_place:
         one_change = len(main.trace.query.interventions) == 1
@@ -139,6 +140,14 @@ def _left(run: OpenRun, compared: Compared) -> str:
         name = heads_name(run.trace, run.view, kind)
         return say("**Left:** {attention}, {map}", attention=KIND_NAMES[kind], map=name)
     return say("**Left:** {checkpoint}", checkpoint=drawing.plain(run.checkpoint.name))
+
+
+def _right(compared: Compared) -> str:
+    """What stands over the other run: a snapshot's name, which the menu below does not say."""
+    asked = second_run.differs_in().get("model", "")
+    if compared == "checkpoints" and loading.found(asked) != loading.whole(asked):
+        return say("**Right:** {checkpoint}", checkpoint=drawing.plain(asked))
+    return OTHER[compared]
 
 
 def _way(run: OpenRun) -> str:

@@ -13,10 +13,12 @@ from typing import Final
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.snapshots import AT
 from transformer.errors import GlassformerError
 from transformer.importers.opening import QuestionsError
 from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Query
+from ui.frame import training_time
 from ui.frame.source_box import glossed
 from ui.runs import foreign_models, handed_in, loading, measuring
 from ui.runs.open_run import OpenRun
@@ -175,23 +177,34 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
     asked, own = differs_in().get("model", ""), main.link.model
     if asked and asked not in there and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         there[asked] = typed
-    others = {name: entry for name, entry in there.items() if name != own}
+    others = {name: entry for name, entry in there.items() if name != own or loading.moments(entry)[0]}
     labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in others.items()}
-    kept = Kept(
-        CHECKPOINT, asked if asked in others else "", lambda name: differ(model=name or None, rev=None, answers=None)
-    )
-    name = choices.menu(
-        kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True
-    )
-    if asked and asked not in others:
+    snapshot = None if asked in there else loading.found(asked)
+    chosen = others.get(asked) if snapshot is None else loading.whole(asked)
+    kept = Kept(CHECKPOINT, "" if chosen is None else chosen.name, partial(_other, own))
+    choices.menu(kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True)
+    if asked and chosen is None:
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
-    if name:
-        return _open(others[name])
+    if chosen is not None:
+        training_time.slider(asked, key=f"{SECOND}{training_time.SLIDER}", take=_other_moment)
+        return _open(snapshot or chosen)
     st.info(
         say("Choose a second checkpoint above. The same sentence then runs through both checkpoints."),
         icon=":material/compare_arrows:",
     )
     return None
+
+
+def _other(own: str, name: str) -> None:
+    """Callback: another checkpoint; the same one at its last snapshot."""
+    entry = loading.whole(own) if name == own else None
+    if entry is not None:
+        name = f"{own}{AT}{loading.moments(entry)[0][-1].step}"
+    _other_moment(name)
+
+
+def _other_moment(name: str) -> None:
+    differ(model=name or None, rev=None, answers=None)
 
 
 def _open(entry: Entry) -> Checkpoint | None:

@@ -141,8 +141,8 @@ def open_run(
     )  # of a long run maps are computed now
     session.leave(slot, here if opened is None else replace(here, view=replace(here.view, step=opened.view.step)))
     if opened is not None and trace is not None:
-        if AT in link.model and slot == MAIN:
-            ahead.AHEAD.wish(loading.visitor(), ahead.neighbours(link.model), link)
+        if AT in link.model:
+            ahead.AHEAD.wish((loading.visitor(), slot), ahead.neighbours(link.model), link)
         return opened
     return opened if opened is None else replace(opened, earlier=True)
 

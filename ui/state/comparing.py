@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from transformer.checkpoint.snapshots import split
 from ui.state import nested
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import Compared
@@ -32,12 +33,12 @@ HEADS: Final = "attention"  # the page on which a head that was chosen is what i
 _BELONGS: Final[dict[str, tuple[str, ...]]] = {
     "rev": ("model",),
     "answers": ("model",),
-    "do": ("model",),
-    "forced": ("model", "src"),
-    "result": ("model", "src"),
+    "do": ("whole",),
+    "forced": ("whole", "src"),
+    "result": ("whole", "src"),
     "ref": ("src",),
 }
-"""What belongs to one model, or to one sentence: a run of another does not take it over."""
+"""What belongs to one model, to one whole training, or to one sentence: a run of another does not take it over."""
 _FIELDS: Final = {"rev": "revision", "answers": "answers", "do": "interventions", "forced": "forced",
                   "result": "hypothesis", "ref": "reference"}  # fmt: skip
 
@@ -67,6 +68,8 @@ def of_what_is_looked_at(link: Link, page: str) -> Link:
         return comparing(link)
     if link.forced:
         return comparing(replace(link, forced=(), hypothesis=0), with_=link)
+    if split(link.model):  # what became of it
+        return comparing(link, with_=replace(link, model=_whole(link.model), revision=""))
     if page == HEADS and link.view.layer is not None and link.view.head is not None:
         said = {"kind": link.view.kind, "layer": str(link.view.layer + 1), "head": str(link.view.head + 1)}
         return replace(link, beside=nested.write(said), view=replace(link.view, compared="heads"))
@@ -77,7 +80,8 @@ def differences(first: Link, second: Link) -> dict[str, str]:
     """What a second run differs in, as an address says it; the step is that of the first."""
     here, there = write_link(replace(first, beside="")), write_link(replace(second, beside=""))
     names = {name for name in nested.NAMES if name != nested.STEP and here.get(name) != there.get(name)}
-    own = {name for name, of in _BELONGS.items() if names & set(of)}  # not taken over, so that it is said again
+    changed = names | {"whole"} if _whole(first.model) != _whole(second.model) else names
+    own = {name for name, of in _BELONGS.items() if changed & set(of)}  # not taken over, so that it is said again
     names = (names - {"rev", "answers"}) if "model" not in names else names
     return {name: there.get(name, "") for name in nested.NAMES if name in names or (name in own and name in there)}
 
@@ -88,12 +92,19 @@ def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
     first = write_link(replace(link, beside="", tried=(), job="", companions=None))
     both = {name: (value,) for name, value in {**first, **said}.items() if value or name not in said}
     second, notes = read_link(both)
-    changed = {name for name, old, new in (("model", link.model, second.model), ("src", link.source, second.source))
-               if old != new}  # fmt: skip
+    models = link.model, second.model
+    pairs = {"model": models, "whole": tuple(map(_whole, models)), "src": (link.source, second.source)}
+    changed = {name for name, (old, new) in pairs.items() if old != new}
     gone = {name for name, of in _BELONGS.items() if changed & set(of) and not said.get(name)}
     own = Link()
     second = replace(second, **{field: getattr(own, field) for name, field in _FIELDS.items() if name in gone})
     return second, tuple(say("In the second run: {note}", note=note) for note in notes)
+
+
+def _whole(model: str) -> str:
+    """The checkpoint of which a snapshot is named; the name itself for any other."""
+    named = split(model)
+    return model if named is None else named[0]
 
 
 def control_of(link: Link) -> Link:

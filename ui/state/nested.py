@@ -25,7 +25,7 @@ LONGEST: Final = 14_000  # characters: a source of 4,000, each of them up to thr
 
 def write(said: Mapping[str, str]) -> str:
     """What the second run differs in as text, always in the same order; nothing for nothing."""
-    return urlencode({name: said[name] for name in NAMES if name in said})
+    return urlencode({name: said[name] for name in NAMES if name in said}, safe="@")
 
 
 def read(text: str) -> dict[str, str] | None:

@@ -11,6 +11,8 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import AT, Moment
+from transformer.runs.targets import read_given
+from ui.runs.attempt import attempt
 from ui.runs.growing import name_here
 from ui.runs.grown import AtSnapshot, Growth
 from ui.runs.open_run import address
@@ -53,11 +55,9 @@ class Right:
 
 def right_of(found: Growth) -> Right:
     """The right output that the reader gave, else what the finished checkpoint writes."""
-    final, run = found.finished.trace, found.run
-    given = session.reference_of(run.link.source)
-    if not given:
-        return Right(final.tgt_ids, by_reader=False)
-    return Right(tuple(run.checkpoint.tgt_tokenizer.encode(given).ids), by_reader=True)
+    run, given = found.run, session.reference_of(found.run.link.source)
+    read = attempt(lambda: read_given(run.checkpoint, run.trace.query, given)) if given else None
+    return Right(found.finished.trace.tgt_ids if read is None else read.ids, by_reader=read is not None)
 
 
 def matching(written: Sequence[int], right: Sequence[int]) -> list[bool]:

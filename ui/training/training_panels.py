@@ -50,16 +50,17 @@ def sentence_over_training(checkpoint: Checkpoint) -> None:
     if run is None:
         return
     sentence(run, compact=True, still=Still())
-    if not has_snapshots(checkpoint):
-        st.info(NO_SNAPSHOTS, icon=":material/info:")
-    elif run.view.guess:
-        st.info(HIDDEN, icon=":material/visibility_off:")
-    else:
-        cover.part(partial(_over_training, run))
+    cover.part(partial(_over_training, run))
     run.publish()
 
 
 def _over_training(run: OpenRun) -> None:
+    if not has_snapshots(run.checkpoint):
+        st.info(NO_SNAPSHOTS, icon=":material/info:")
+        return
+    if run.view.guess:
+        st.info(HIDDEN, icon=":material/visibility_off:")
+        return
     found = growing(run)
     if found is None:
         return

@@ -9,6 +9,7 @@ import math
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.snapshots import split
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
@@ -82,6 +83,12 @@ def _no_leak(checkpoint: Checkpoint) -> Sentence | None:
             "This mistake needs two checkpoints, {healthy} and {leak}; at least one of them is missing here.",
             healthy=HEALTHY,
             leak=LEAK,
+        )
+    if (named := split(checkpoint.name)) is not None and named[0] in (HEALTHY, LEAK):
+        return say(
+            "This mistake compares two finished checkpoints, and {name} is a snapshot of a training. Move the slider "
+            "of the training to its right end.",
+            name=checkpoint.name,
         )
     if checkpoint.name not in (HEALTHY, LEAK):
         return say(

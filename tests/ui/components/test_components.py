@@ -21,6 +21,7 @@ from ui.components.flow.flow_data import Flow
 from ui.components.flow.flow_view import flow_view
 from ui.components.glossary.glossary_view import glossary_list, glossary_marks
 from ui.components.lessons.lessons_view import lesson_memory
+from ui.components.moments.moments_view import Move, Stop, moments_view, moved
 from ui.components.packing import FINE_LEVELS
 from ui.components.plotly.plotly_view import figure_json, parse_click, plotly_view
 from ui.components.present.present_view import presenter
@@ -139,6 +140,9 @@ DRAWN = {
     "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
     "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
     "LessonMemoryPayload": partial(lesson_memory, [], forgotten=0, opened="", look=(), on_news=ignore),
+    "MomentsPayload": partial(
+        moments_view, [Stop(0, "a", "b"), Stop(None, "c", "d")], of="m", at=1, revision=2, on_move=ignore
+    ),
     "RoomPayload": partial(room_bar, "K7MPR4", role="viewer"),
     "RoomCountsPayload": room_counts,
 }
@@ -343,3 +347,24 @@ def test_texts_are_sent_as_changes_counted_as_javascript_counts():
 
 def test_reading_the_step_needs_no_session():
     assert settled_step(RUN, key="nobody", step=1) == 1
+
+
+# ---------------------------------------------------------------- time in a training
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"of": "m", "step": 5, "passing": False}, Move(5, False)),
+        ({"of": "m", "step": None, "passing": True}, Move(None, True)),
+        ({"of": "other", "step": 5}, None),
+        ({"of": "m", "step": -1}, None),
+        ({"of": "m", "step": "5"}, None),
+        ({"of": "m", "step": True}, None),
+        ("m", None),
+        (None, None),
+    ],
+)
+def test_only_a_stop_of_this_checkpoint_is_a_move(monkeypatch, said, found):
+    monkeypatch.setattr("streamlit.session_state", {"k": {"move": said}})
+    assert moved("k", of="m") == found

@@ -135,3 +135,11 @@ def test_a_batch_is_no_larger_than_pays_and_the_nearest_in_length_come_first():
 def test_rows_of_long_sentences_are_few():
     assert len(filled(*(run("x" * 400) for _ in range(9))).take()) == 1
     assert 1 < len(filled(*(run("x" * 150) for _ in range(40))).take()) < MOST_ROWS
+
+
+def test_what_waits_comes_sooner_once_somebody_asks_for_it_at_less_cost():
+    ahead, mine = request("ahead", cost=500), request("mine", cost=40)
+    queue = filled(ahead, mine, request("yours", cost=20))
+    queue.hurry(ahead, request("ahead", visitor="you", cost=10))
+    queue.hurry(mine, request("mine", cost=900))  # that would be later
+    assert served(queue) == ["ahead", "yours", "mine"]

@@ -74,3 +74,12 @@ def test_others_are_let_go_as_far_as_room_is_needed(monkeypatch):
     assert [which for which in "abcd" if shelf.find(which)] == ["c", "d"]
     opened(shelf, "e", n_bytes=1000)  # whether it fits by itself is for loading to say
     assert [which for which in "abcde" if shelf.find(which)] == ["e"]
+
+
+def test_of_more_than_one_only_so_many_bytes_are_kept():
+    shelf = Shelf(most_bytes=100)
+    for which in "abc":
+        opened(shelf, which, n_bytes=40)
+    assert [which for which in "abc" if shelf.find(which)] == ["b", "c"]
+    opened(shelf, "d", n_bytes=1000)
+    assert [which for which in "abcd" if shelf.find(which)] == ["d"]

@@ -3,6 +3,7 @@
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -198,3 +199,16 @@ def test_work_whose_size_cannot_be_told_does_not_stay_under_way():
     with pytest.raises(TypeError):
         work.compute("key", lambda: 7, nbytes=len)
     assert work.compute("key", lambda: "better", nbytes=len) == "better"
+
+
+def test_what_nobody_waits_for_yet_comes_last(visitors):
+    model, other = Model(held=True), SimpleNamespace(name="another")  # of which no run joins those of the first
+    work = runner(model)
+    answers = [visitors.submit(work.trace, CHECKPOINT, query("first"))]
+    model.wait_until_it_runs()
+    for n, (checkpoint, name, ahead) in enumerate([(other, "late", True), (CHECKPOINT, "b" * 90, False)]):
+        answers.append(visitors.submit(work.trace, checkpoint, query(name), ahead=ahead))
+        until_waiting(work, n + 2)
+    model.go.set()
+    assert [answer.result(WAIT).query.source for answer in answers] == ["first", "late", "b" * 90]
+    assert model.ran == ["first", "b" * 90, "late"]

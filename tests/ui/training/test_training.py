@@ -1,7 +1,7 @@
 import pytest
 
-from ui.checkpoints.checkpoint_panels import in_lines
-from ui.checkpoints.checkpoint_pictures import effort
+from ui.shared.effort import effort
+from ui.training.training_panels import in_lines
 
 
 def test_the_effort_in_words():

@@ -1,0 +1,73 @@
+"""The page on the doctor in CI: its training and the commands of its workflow are run as they are written."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "doctor-in-ci.md").read_text(encoding="utf-8")
+MASK = "tgt_mask=torch.ones(tgt.size(1), tgt.size(1)).triu(1).bool()"
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def script():
+    (found,) = (code for code in blocks("py") if "class Model" in code)
+    return found
+
+
+def workflow():
+    (found,) = blocks("yaml")
+    return yaml.load(found, yaml.BaseLoader)  # for which `on` is no Boolean
+
+
+def ends_with(code, folder):
+    """The status of the workflow's own commands, after those that install, for a train.py."""
+    (folder / "train.py").write_text(code, encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    commands = [step["run"] for step in workflow()["jobs"]["train"]["steps"] if "run" in step]
+    assert "pip install" in commands.pop(0)
+    for command in commands:
+        done = subprocess.run(["bash", "-ec", command], cwd=folder, env=environment, capture_output=True, timeout=300)
+        if done.returncode:
+            return done.returncode, done.stdout.decode()
+    return 0, done.stdout.decode()
+
+
+def test_the_workflow_is_one():
+    found = workflow()
+    assert found["on"] == ["push", "pull_request"]
+    (job,) = found["jobs"].values()
+    assert all(set(step) & {"uses", "run"} for step in job["steps"])
+    (kept,) = (step for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
+    assert kept["if"] == "always()"
+    assert kept["with"]["path"] == "doctor"
+
+
+@pytest.mark.parametrize(("mask", "status", "says"), [(MASK, 0, "is healthy"), ("tgt_mask=None", 1, "[own_leak]")])
+def test_the_build_fails_only_if_the_mask_is_forgotten(mask, status, says, tmp_path):
+    assert script().count(MASK) == 1
+    ended, printed = ends_with(script().replace(MASK, mask), tmp_path)
+    assert ended == status
+    assert says in printed
+    assert (tmp_path / "doctor" / "report.html").exists()
+
+
+def test_the_short_examples_name_what_there_is():
+    from transformer.doctor.huggingface_callback import DoctorCallback
+    from transformer.doctor.watching import Watching, watch
+
+    short = "".join(code for code in blocks("py") if "class Model" not in code)
+    names = {"watch": watch, "DoctorCallback": DoctorCallback, "step": Watching.step, "close": Watching.close}
+    for name, there in names.items():
+        assert name in short
+        assert callable(there)
+    compile(short, "short", "exec")
