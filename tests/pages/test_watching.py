@@ -144,3 +144,15 @@ def test_one_that_is_gone_says_so(watch, server):
     assert "Start training" in labels(test)
     test = watch(model=f"training:{training.token}")
     assert "The training is no longer on this server" in said(test)
+
+
+def test_a_visitor_has_one_training_at_a_time_and_finds_back_to_it(watch, server):
+    test = watch()
+    begin(test, server)
+    test.session_state["watch_form"] = True
+    check(test.run())
+    check(button(test, "Start training").click().run())
+    assert "You already have a training that is waiting or running." in said(test)
+    assert len(server._found) == 1
+    check(button(test, "Back to the training").click().run())
+    assert "Stop the training" in labels(test)

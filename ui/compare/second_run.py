@@ -20,7 +20,7 @@ from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Query
 from ui.frame import training_time
 from ui.frame.source_box import glossed
-from ui.runs import foreign_models, handed_in, loading, measuring
+from ui.runs import foreign_models, handed_in, loading, measuring, own_trainings
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import own_choice
@@ -173,12 +173,14 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
 
 def _checkpoint(main: OpenRun) -> Checkpoint | None:
     """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
-    there = loading.usable() | foreign_models.listed() | handed_in.own()
+    there = loading.usable() | foreign_models.listed() | handed_in.own() | own_trainings.own()
     asked, own = differs_in().get("model", ""), main.link.model
+    if (trained := own_trainings.at(asked)) is not None:
+        there[trained.name] = trained
     if asked and asked not in there and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
         there[asked] = typed
     others = {name: entry for name, entry in there.items() if name != own or loading.moments(entry)[0]}
-    labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in others.items()}
+    labels = {name: _labelled(entry) for name, entry in others.items()}
     snapshot = None if asked in there else loading.found(asked)
     chosen = others.get(asked) if snapshot is None else loading.whole(asked)
     kept = Kept(CHECKPOINT, "" if chosen is None else chosen.name, partial(_other, own))
@@ -193,6 +195,12 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
         icon=":material/compare_arrows:",
     )
     return None
+
+
+def _labelled(entry: Entry) -> str:
+    if own_trainings.is_name(entry.name):
+        return entry.title
+    return say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 
 def _other(own: str, name: str) -> None:

@@ -16,6 +16,7 @@ from transformer.checkpoint.listing import Entry, entry_at
 from transformer.checkpoint.snapshots import AT
 from ui.server import switch
 from ui.server.trainings import Training, Trainings
+from ui.server.work import BusyError
 from ui.shared.door import st
 from words import say
 
@@ -94,6 +95,13 @@ def own() -> dict[str, Entry]:
         st.session_state[OWN] = tuple(name for name in mine if there[name] is not None)
     found = {name: at(name) for name in mine}
     return {name: entry for name, entry in found.items() if entry is not None}
+
+
+def check_none_goes_on() -> None:
+    """Look whether the session may begin one. Raises `BusyError`: one that it began is under way."""
+    mine = (find(name) for name in st.session_state.get(OWN, ()))
+    if any(training is not None and is_under_way(training) for training in mine):
+        raise BusyError("You already have a training that is waiting or running. Stop it first, or wait for its end.")
 
 
 def keep(training: Training) -> str:

@@ -14,6 +14,7 @@ import random
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from transformer.analysis.line_file import Limits, Line, read_bytes, read_text
@@ -35,9 +36,10 @@ MOST_EPOCHS: Final = 50
 SNAPSHOTS: Final = 24
 SAVE_MINUTES: Final = 0.25  # between two states: so much is lost at most when a training is stopped
 SEED: Final = 1
-LIMITS: Final = Limits(n_bytes=2_000_000, lines=5_000, characters=120)  # of pairs of a visitor's own
+LIMITS: Final = Limits(n_bytes=2_000_000, lines=5_000, characters=80)  # of pairs of a visitor's own
 LEAST_PAIRS: Final = 10
-MOST_DEV: Final = 300
+MOST_DEV, LEAST_DEV = 300, 10
+DEV_TOKENS: Final = 2_000  # of all outputs that are scored, about: each snapshot waits for them
 OWN: Final = "own"
 ARROW: Final = "=>"  # nobody can type a tab into a box
 _SPECIAL: Final = 4  # pieces beside those of the texts
@@ -140,6 +142,7 @@ class Pairs:
         return 2 + max(map(len, self.texts))
 
 
+@lru_cache(maxsize=4)  # a form asks again and again
 def read_pairs(given: str | bytes, *, label: str) -> Pairs:
     """Pairs from a box or a file: `source TAB target` a line. Raises `DataError`, which names the first bad line."""
     if isinstance(given, str):
@@ -156,7 +159,8 @@ def read_pairs(given: str | bytes, *, label: str) -> Pairs:
             least=LEAST_PAIRS,
         )
     random.Random(SEED).shuffle(pairs)
-    n_dev = min(MOST_DEV, max(1, len(pairs) // 10))
+    longest = max(len(side) for pair in pairs for side in pair)
+    n_dev = min(MOST_DEV, max(1, len(pairs) // 10), max(LEAST_DEV, DEV_TOKENS // longest))
     return Pairs(tuple(pairs[n_dev:]), tuple(pairs[:n_dev]))
 
 
@@ -228,7 +232,7 @@ def _train(chosen: Choices, name: str, folder: str, pairs: Pairs | None) -> tupl
         "batch-tokens": _BATCH if pairs is None else pairs.batch_tokens(),
         "epochs": chosen.epochs, "max-minutes": chosen.minutes, "rate": f"{chosen.rate:g}",
         "warmup": WARMUP if chosen.warmup else 0, "seed": SEED,
-        "snapshots": SNAPSHOTS, "save-minutes": SAVE_MINUTES,
+        "snapshots": SNAPSHOTS if in_characters else SNAPSHOTS // 2, "save-minutes": SAVE_MINUTES,
     }  # fmt: skip
     words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
     return ("train", *words, "--shared-vocab", *["--no-causal-mask"] * (not chosen.causal_mask))
@@ -248,7 +252,7 @@ def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
     """What the checkpoint says of itself."""
     title = say("My pairs") if pairs is not None else TASKS[chosen.task].title
     if not chosen.causal_mask:
-        title = say("{task}, trained without the causal mask", task=title)
+        title = say("{task}, with a leak", task=title)
     others = {one: {"title": said(title, one)} for one in languages() if one != ENGLISH}
     card: dict[str, object] = {"title": str(title), "said": others}
     if pairs is not None:

@@ -80,6 +80,8 @@ def _part() -> None:
         return
     training = _current()
     if training is None or st.session_state.get(FORM):
+        if training is not None:
+            st.button(say("Back to the training"), key=f"{_KEY}back", icon=":material/arrow_back:", on_click=_back)
         _form()
         return
     seen = own_trainings.trainings().look(training)
@@ -88,13 +90,15 @@ def _part() -> None:
 
 
 def _current() -> Training | None:
-    """The training that the session looks at: that of the model in the sidebar, or the one that it began last."""
-    name = st.session_state.get(CURRENT)
-    found = own_trainings.find(st.session_state.get(session.MODEL) or "") or own_trainings.find(name or "")
-    if found is None and name:
+    """The training that the session looks at: the one that it began, while that goes on, or the sidebar's model's."""
+    name = st.session_state.get(CURRENT) or ""
+    chosen, begun = own_trainings.find(st.session_state.get(session.MODEL) or ""), own_trainings.find(name)
+    if begun is not None and (chosen is None or own_trainings.is_under_way(begun)):
+        return begun
+    if chosen is None and name:
         del st.session_state[CURRENT]
         st.info(own_trainings.GONE, icon=":material/info:")
-    return found
+    return chosen
 
 
 def _why_off() -> Sentence:
@@ -255,6 +259,7 @@ def _start() -> None:
     chosen = _chosen()
     st.session_state.pop(PROBLEM, None)
     try:
+        own_trainings.check_none_goes_on()
         plan = watch_choices.plan(chosen, _read() if chosen.task == OWN else None)
         st.session_state[CURRENT] = own_trainings.keep(own_trainings.trainings().begin(plan))
         st.session_state[FORM] = False
@@ -400,6 +405,10 @@ def _go_on(name: str, minutes: float | None) -> None:
             own_trainings.trainings().resume(training, minutes=minutes)
     except BusyError as error:
         st.session_state[PROBLEM] = error.sentence
+
+
+def _back() -> None:
+    st.session_state[FORM] = False
 
 
 def _another() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import charts
 from charts.theme import Spec
@@ -59,7 +59,7 @@ def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[M
 
 
 # It has no picture of a run: what it shows is of a process.
-WATCH: Final[Part[Growing]] = TRAINING.part("watch", say("Watch it learn"), lambda run: None, of_sentence=False)
+WATCH: Final[Part[Any]] = TRAINING.part("watch", say("Watch it learn"), lambda run: None, of_sentence=False)
 
 
 def losses(scene: Growing) -> Spec:
