@@ -38,7 +38,7 @@ def page(name: str, records: Sequence[Mapping[str, Any]], report: Report | None)
     for one in findings:
         if one.verdict in ("broken", "look"):
             parts += _in_full(one)
-    parts += ["<h2>Over time</h2><table>", *_rows(records, findings), "</table>"]
+    parts += ["<h2>Steps</h2><table>", *_rows(records, findings), "</table>"]
     if report is not None and report.pairs:
         parts.append("<h2>Pairs</h2><table><tr><th>source<th>right<th>written")
         parts += [f"<tr><th>{escape(p.source)}<td>{escape(p.right)}<td>{escape(p.written)}" for p in report.pairs]
