@@ -223,8 +223,9 @@ def watch(
     known = (*own, *TESTS)
     if unknown := set(tests) - {test.name for test in known}:
         names = ", ".join(test.name for test in known)
-        raise DataError("There is no test named {name}; expected some of {names}.", name=shown(min(unknown)),
-                        names=names)  # fmt: skip
+        raise DataError(
+            "There is no test named {name}; expected some of {names}.", name=shown(min(unknown)), names=names
+        )
     watching = Watching(
         model=module if isinstance(module, nn.Module) else None,
         read=reader(model, tokenizer, answers),
