@@ -41,8 +41,13 @@ Read = Callable[[str], Checkpoint]
 """Gives the model as it is now, under a name."""
 NORMS: Mapping[object, str] = {True: "pre", False: "post"}
 ACTIVATIONS: Mapping[object, str] = {
-    F.relu: "relu", F.gelu: "gelu", F.silu: "silu", nn.ReLU: "relu", nn.GELU: "gelu", nn.SiLU: "silu"
-}  # fmt: skip
+    F.relu: "relu",
+    F.gelu: "gelu",
+    F.silu: "silu",
+    nn.ReLU: "relu",
+    nn.GELU: "gelu",
+    nn.SiLU: "silu",
+}
 
 
 def reader(model: object, tokenizer: object, answers: Mapping[str, Any]) -> Read:

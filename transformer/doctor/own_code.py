@@ -11,6 +11,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from torch import Tensor
@@ -18,9 +19,8 @@ from torch import Tensor
 from transformer.doctor.findings import Measured, NotTested
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.read_rows import Drawing, Row, moved
-from transformer.doctor.wiring import AGREES
 from transformer.errors import QueryError
-from words import Sentence, say
+from words import Sentence, say, say_n
 
 SEEN = 1e-6
 """Of the spread of logits. What is not read moves nothing, or by rounding alone."""
@@ -48,6 +48,12 @@ def _found(well: bool, number: float, said: Sentence) -> Measured:
     return Measured(verdict="well" if well else "broken", number=number, said=said)
 
 
+def _agreeing(patient: Patient, number: float, said: Sentence) -> Measured:
+    """The finding where two computations have to give the same."""
+    most = 0.0 if patient.own is None else patient.own.agrees
+    return replace(_found(number <= most, number, said), threshold=most)
+
+
 @of_code(
     say("The training's forward pass: all values are finite"),
     meaning=say("The training computes NaN or infinite values, so nothing can be learnt."),
@@ -59,7 +65,7 @@ def _found(well: bool, number: float, said: Sentence) -> Measured:
 def own_finite(patient: Patient) -> Measured:
     """Whether any logit is NaN or infinite."""
     odd = sum(int((~_logits(patient, row).isfinite()).sum()) for row in patient.rows)
-    return _found(not odd, odd, say("{n:,} logits are NaN or infinite.", n=odd))
+    return _found(not odd, odd, say_n("{n:,} logit is NaN or infinite.", "{n:,} logits are NaN or infinite.", odd))
 
 
 @of_code(
@@ -78,7 +84,9 @@ def own_finite(patient: Patient) -> Measured:
 def own_leak(patient: Patient) -> Measured:
     """Change later pieces: earlier rows must not move."""
     most = max(float(far[:place].max()) for place, far in _changed(patient))
-    said = say("When a later piece is replaced, earlier logits change by {most:.3g} of their spread.", most=most)
+    said = say(
+        "When a later piece is replaced, earlier logits change by {most:.3g} of their standard deviation.", most=most
+    )
     return _found(most <= SEEN, most, said)
 
 
@@ -95,7 +103,8 @@ def own_past(patient: Patient) -> Measured:
     """Change earlier pieces: the last row must move."""
     least = min(float(far[-1]) for place, far in _changed(patient) if place < len(far) - 1)
     said = say(
-        "When an earlier piece is replaced, the last logits change by {least:.3g} of their spread.", least=least
+        "When an earlier piece is replaced, the last logits change by {least:.3g} of their standard deviation.",
+        least=least,
     )
     return _found(least > SEEN, least, said)
 
@@ -114,7 +123,6 @@ def _changed(patient: Patient) -> Iterator[tuple[int, Tensor]]:
 
 @of_code(
     say("The training's forward pass: padding and other sentences change nothing"),
-    threshold=AGREES,
     meaning=say("The result for a sentence depends on which other sentences are in the batch."),
     causes=say(
         "A padding mask is missing or inverted (nn.Transformer needs src_key_padding_mask and "
@@ -130,9 +138,10 @@ def own_batch(patient: Patient) -> Measured:
         for row, read in zip(rows, together, strict=True)
     )
     said = say(
-        "When a text is read together with longer ones, its logits change by {most:.3g} of their spread.", most=most
+        "When a text is read together with other texts, its logits change by {most:.3g} of their standard deviation.",
+        most=most,
     )
-    return _found(most <= AGREES, most, said)
+    return _agreeing(patient, most, said)
 
 
 def _lengths(patient: Patient) -> list[Row]:
@@ -165,13 +174,12 @@ def own_order(patient: Patient) -> Measured:
         ids = drawing.source(len(row.source))
         before, after = (_logits(patient, Row(one, row.target))[0] for one in (ids, ids[::-1]))
         most = max(most, float(_far(before, after).max()))
-    said = say("When the source is turned round, logits change by {most:.3g} of their spread.", most=most)
+    said = say("When the source is turned round, logits change by {most:.3g} of their standard deviation.", most=most)
     return _found(most > ORDER_SEEN, most, said)
 
 
 @of_code(
     say("The training's forward pass computes what its parameters say"),
-    threshold=AGREES,
     meaning=say(
         "This program computes other logits from the same parameters. Either it was told something wrong about the "
         "model, or the code has a step that its parameters do not show."
@@ -187,9 +195,10 @@ def own_agrees(patient: Patient) -> Measured:
         raise NotTested("There is no forward pass of a training that gives logits.")
     far = patient.own.difference(patient.checkpoint, patient.rows)
     said = say(
-        "For targets of one token, the logits differ from this program's by {far:.3g} of their spread.", far=far
+        "For targets of one token, the logits differ from this program's by {far:.3g} of their standard deviation.",
+        far=far,
     )
-    return _found(far <= AGREES, far, said)
+    return _agreeing(patient, far, said)
 
 
 TESTS = (own_finite, own_leak, own_past, own_batch, own_order, own_agrees)

@@ -21,6 +21,8 @@ from transformer.runs.running import padded
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.
 Both are padded on the right with the padding id."""
+AGREES, COARSE = 1e-3, 0.1  # the first is that of `wiring`; bfloat16 has three digits
+FULL = 4  # bytes of a number
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class OwnCode:
 
     forward: Forward  # as the user gave it
     device: torch.device  # where the model is
+    dtype: torch.dtype  # of its parameters
+
+    @property
+    def agrees(self) -> float:
+        """How far logits that are computed in two ways may be apart, in units of their spread."""
+        return AGREES if self.dtype.itemsize >= FULL else COARSE
 
     def logits(self, checkpoint: Checkpoint, rows: Sequence[Row]) -> Tensor:
         """Logits [B, T, V] of rows, read together; a `CheckpointError` where the code raises an error."""
@@ -36,7 +44,7 @@ class OwnCode:
         sides = ([one.source for one in rows],) if reads else ()
         ids = [padded(side, fill).to(self.device) for side in (*sides, [one.target for one in rows])]
         try:
-            with torch.enable_grad(), self.device:
+            with torch.enable_grad(), self.device, torch.autocast(self.device.type, enabled=False):
                 found = self.forward(*ids)
             found = found.detach().float().cpu()
         except Exception as error:

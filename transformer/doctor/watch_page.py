@@ -22,7 +22,7 @@ table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: 
 th, td { padding: 2px 6px; text-align: center; border-bottom: 1px solid #8884 }
 th:first-child { text-align: left; font-weight: normal; white-space: nowrap }
 .broken { background: #b00020; color: white } .look { background: #f2c14e; color: black }
-.well { background: #2e7d3226 } h2 span { padding: 0 .4em }
+.well { background: #2e7d3226 } h1 { font-size: 1.5rem } h2 { font-size: 1.1rem } h2 span { padding: 0 .4em }
 </style>"""
 
 
@@ -32,13 +32,13 @@ def page(name: str, records: Sequence[Mapping[str, Any]], report: Report | None)
     parts = ['<!doctype html><html lang="en"><meta charset="utf-8">', f"<title>{escape(name)}: doctor</title>"]
     parts += [_STYLE, f"<h1>{escape(said)}</h1>"]
     findings = () if report is None else report.worst_first
-    parts += ["<table>", *_rows(records, findings), "</table>"]
     parts += [
         f"<p>Step {one['step']}: {escape(one['summary'])}" for one in records if one["verdict"] == "not_examined"
     ]
     for one in findings:
         if one.verdict in ("broken", "look"):
             parts += _in_full(one)
+    parts += ["<h2>Steps</h2><table>", *_rows(records, findings), "</table>"]
     if report is not None and report.pairs:
         parts.append("<h2>Pairs</h2><table><tr><th>source<th>right<th>written")
         parts += [f"<tr><th>{escape(p.source)}<td>{escape(p.right)}<td>{escape(p.written)}" for p in report.pairs]

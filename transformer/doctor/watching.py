@@ -65,7 +65,7 @@ class Outcome:
     """What a watch found."""
 
     report: Report | None  # the last verdict of each test; None if nothing could be examined
-    status: int  # 0: nothing is broken; 1: something is; 2: not examined; 3: not tested whether it does its task
+    status: int  # 0: nothing is broken; 1: something is; 2: not examined; 3: not all was tested
     page: Path  # report.html
     lines: Path  # verdicts.jsonl, a line for each examination
 
@@ -87,6 +87,7 @@ class Watching:
     writer: Any  # of scalars; None for none
     called: str  # the model's name in reports
     steps: int = 0  # of the optimizer so far
+    _loss: float | Tensor | None = None  # of the last step
     _done: int = -1  # the step of the last examination
     _records: list[dict[str, Any]] = field(default_factory=list)
     _last: dict[str, Finding] = field(default_factory=dict)
@@ -114,12 +115,13 @@ class Watching:
             The report, if it was examined.
         """
         self.steps = self.steps + 1 if step is None else step
-        return self.examine(loss=loss) if self.steps % self.every == 0 else None
+        self._loss = loss.detach() if isinstance(loss, Tensor) else loss
+        return self.examine() if self.steps % self.every == 0 else None
 
-    def examine(self, *, loss: float | Tensor | None = None, tests: Sequence[Test] | None = None) -> Report | None:
+    def examine(self, *, tests: Sequence[Test] | None = None) -> Report | None:
         """Examine the model now; None if it cannot be read, which the line says."""
         end, self._done = time.perf_counter() + self.seconds, self.steps
-        record = {"schema": SCHEMA, "version": SCHEMA_VERSION, "step": self.steps, "loss": _number(loss)}
+        record = {"schema": SCHEMA, "version": SCHEMA_VERSION, "step": self.steps, "loss": _number(self._loss)}
         with undisturbed(self.model):
             try:
                 patient = self._patient(end)
@@ -139,8 +141,8 @@ class Watching:
 
     def _patient(self, end: float) -> Patient:
         """What is examined now, until some time."""
-        device = torch.device("cpu") if self.model is None else next(self.model.parameters()).device
-        own = None if self.forward is None else OwnCode(self.forward, device)
+        parameter = torch.zeros(1) if self.model is None else next(self.model.parameters())
+        own = None if self.forward is None else OwnCode(self.forward, parameter.device, parameter.dtype)
         return Patient(self.read(f"{self.called}@{self.steps}"), self.samples, pause=_until(end), own=own)
 
     def close(self) -> Outcome:
@@ -159,7 +161,8 @@ class Watching:
         health = self._report.health
         if health == "broken" or (health == "look" and self.fail_on == "look"):
             return BROKEN
-        return NOT_TESTED if health == "not_tested" and not self.partly else OK
+        untested = any(test.name not in self._last for test in self.tests)  # there never was time
+        return NOT_TESTED if untested or (health == "not_tested" and not self.partly) else OK
 
     def _write(self, record: dict[str, Any]) -> None:
         self._records.append(record)
@@ -220,8 +223,9 @@ def watch(
     known = (*own, *TESTS)
     if unknown := set(tests) - {test.name for test in known}:
         names = ", ".join(test.name for test in known)
-        raise DataError("There is no test named {name}; expected some of {names}.", name=shown(min(unknown)),
-                        names=names)  # fmt: skip
+        raise DataError(
+            "There is no test named {name}; expected some of {names}.", name=shown(min(unknown)), names=names
+        )
     watching = Watching(
         model=module if isinstance(module, nn.Module) else None,
         read=reader(model, tokenizer, answers),
@@ -308,7 +312,7 @@ def _verdicts(report: Report) -> dict[str, Any]:
 
 
 def _number(value: float | Tensor | None) -> float | None:
-    number = math.nan if value is None else float(value.detach() if isinstance(value, Tensor) else value)
+    number = math.nan if value is None else float(value)
     return number if math.isfinite(number) else None
 
 

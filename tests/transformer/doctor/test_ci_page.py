@@ -1,13 +1,18 @@
 """The page on the doctor in CI: its training and the commands of its workflow are run as they are written."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 
-import pytest
 import yaml
+
+from transformer.doctor.checklist import TESTS
+from transformer.doctor.huggingface_callback import DoctorCallback
+from transformer.doctor.watching import Watching, watch
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "doctor-in-ci.md").read_text(encoding="utf-8")
@@ -52,19 +57,35 @@ def test_the_workflow_is_one():
     assert kept["with"]["path"] == "doctor"
 
 
-@pytest.mark.parametrize(("mask", "status", "says"), [(MASK, 0, "is healthy"), ("tgt_mask=None", 1, "[own_leak]")])
-def test_the_build_fails_only_if_the_mask_is_forgotten(mask, status, says, tmp_path):
+def test_the_build_passes_and_leaves_lines_and_a_page(tmp_path):
+    ended, printed = ends_with(script(), tmp_path)
+    assert ended == 0, printed
+    assert printed.startswith("model@300 is healthy")
+    lines = [json.loads(line) for line in (tmp_path / "doctor" / "verdicts.jsonl").read_text("utf-8").splitlines()]
+    assert [one["step"] for one in lines] == [0, 150, 300]
+    assert lines[0]["loss"] is None
+    assert lines[2]["loss"] < lines[1]["loss"] < 3
+    assert not any(one["skipped"] for one in lines)
+    assert {one["verdict"] for line in lines for one in line["tests"].values()} <= {"well", "look", "not_applicable"}
+    assert set(lines[2]["tests"]) > {test.name for test in TESTS}
+    page = (tmp_path / "doctor" / "report.html").read_text("utf-8")
+    assert len(page) < 60_000
+    assert "http" not in page
+    assert "<script" not in page
+    assert "<th>0<th>150<th>300" in page
+    assert "model@300 is healthy" in page
+    assert all(escape(str(test.title)) in page for test in TESTS)
+
+
+def test_the_build_fails_if_the_mask_is_forgotten(tmp_path):
     assert script().count(MASK) == 1
-    ended, printed = ends_with(script().replace(MASK, mask), tmp_path)
-    assert ended == status
-    assert says in printed
-    assert (tmp_path / "doctor" / "report.html").exists()
+    ended, printed = ends_with(script().replace(MASK, "tgt_mask=None"), tmp_path)
+    assert ended == 1
+    assert "[own_leak]" in printed
+    assert "no token sees a later one" in (tmp_path / "doctor" / "report.html").read_text("utf-8")
 
 
 def test_the_short_examples_name_what_there_is():
-    from transformer.doctor.huggingface_callback import DoctorCallback
-    from transformer.doctor.watching import Watching, watch
-
     short = "".join(code for code in blocks("py") if "class Model" not in code)
     names = {"watch": watch, "DoctorCallback": DoctorCallback, "step": Watching.step, "close": Watching.close}
     for name, there in names.items():
