@@ -71,6 +71,6 @@ def _in_full(finding: Finding) -> Iterator[str]:
     verdict = f'<span class="{finding.verdict}">{escape(str(VERDICTS[finding.verdict]))}</span>'
     yield f"<h2>{verdict} {escape(str(finding.title))}</h2>"
     cause = follows(finding.follows) if finding.follows else ""
-    texts = (measured.headline, cause, measured.said, ", ".join(measured.places), measured.meaning, measured.causes,
-             measured.why)  # fmt: skip
+    places = ", ".join(measured.places)
+    texts = (measured.headline, cause, measured.said, places, measured.meaning, measured.causes, measured.why)
     yield from (f"<p>{escape(str(text))}" for text in texts if text)

@@ -214,8 +214,10 @@ def _go_on(job: Job, trainer: Trainer, state: Mapping[str, object], numbers: Map
         return
     print(f"going on after step {trainer.place.step:,}")
     if state.get("numbers") != numbers:
-        print("The processes, the device or the precision are not those of before, so the result will not be equal "
-              "to the last bit to that of an undisturbed training.")  # fmt: skip
+        print(
+            "The processes, the device or the precision are not those of before, so the result will not be equal "
+            "to the last bit to that of an undisturbed training."
+        )
 
 
 def _told(job: Job, hashes: _Hashes) -> dict[str, object]:

@@ -105,7 +105,7 @@ def _wish(key: Hashable, wanted: bool) -> None:
 
 def _shall(key: Hashable, checkpoint: Checkpoint) -> bool:
     """Whether it is made: small models without being asked, unless it was stopped or has failed."""
-    whose, wanted = cast("tuple[Hashable, bool]", st.session_state.get(WISH, (None, False)))
+    whose, wanted = cast(tuple[Hashable, bool], st.session_state.get(WISH, (None, False)))
     seen = studies().look(key, loading.visitor())
     if seen is not None and seen.state == "failed":
         st.session_state.pop(WISH, None)  # it is tried once more only when it is asked for once more
