@@ -51,7 +51,7 @@ def test_what_the_page_of_the_library_says_of_its_results_is_so(monkeypatch, cap
     found = run(FOLDER / "library.md")
     trace, recorder, logits = found["trace"], found["recorder"], found["logits"]
     assert len(recorder.values) == found["checkpoint"].config.n_decoder_layers
-    assert "ssalg → salgg" in capsys.readouterr().out
+    assert "ssalg → saslgg" in capsys.readouterr().out
     assert logits.shape == (1, trace.n_steps, len(trace.vocabulary))
 
 
