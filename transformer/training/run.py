@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
@@ -183,7 +184,10 @@ def _read(job: Job) -> _Inputs:
     start = None if job.start_from is None else load(job.start_from)
     config = job.config if start is None else start.config
     pairs, dev_pairs = read_pairs(job.train, config), read_pairs(job.dev, config)
-    start_hash = None if start is None else file_sha256(start.folder / WEIGHTS)
+    start_hash = None
+    if start is not None:
+        whole = start.folder / WEIGHTS  # a snapshot has none of its own
+        start_hash = file_sha256(whole) if start.name == start.folder.resolve().name else start.content_hash
     return _Inputs(pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash))
 
 
@@ -242,14 +246,15 @@ def _of_another_version(job: Job, error: Exception) -> DataError:
 
 def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
     if job.start_from is not None:
-        if (job.start_from / VOCABULARY).exists():
+        folder, _ = snapshots.meant(job.start_from)
+        if (folder / VOCABULARY).exists():
             raise DataError(
                 "{folder}: its tokenizer comes from another library; training can start only from a checkpoint "
                 "that contains its SentencePiece models.",
-                folder=job.start_from.name,
+                folder=folder.name,
             )
         names = TOKENIZER_NAMES[1 if job.config.shared_vocab else 2]
-        return tuple((job.start_from / name).read_bytes() for name in names)
+        return tuple((folder / name).read_bytes() for name in names)
     sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
     targets = [target for _, target in pairs]
     if job.config.shared_vocab:

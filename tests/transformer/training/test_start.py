@@ -9,6 +9,7 @@ import torch
 
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.training_jobs import make_job, train_and_stop, with_settings
+from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import WEIGHTS, load
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
@@ -165,3 +166,16 @@ def test_sampled_pairs_of_which_none_fits(pairs):
         r"raise --max-len\.",
     ):
         train(job)
+
+
+def test_a_training_begins_with_a_snapshot(tmp_path, monkeypatch):
+    job = make_job(tmp_path, snapshots=4)
+    train(job)
+    step = snapshots.steps(job.out)[1]
+    start = job.out.with_name(f"{job.out.name}@{step}")
+    again = dataclasses.replace(job, out=job.out.with_name("again"), start_from=start)
+    trainer = begun(again, monkeypatch)
+    for name, tensor in load(start).model.state_dict().items():
+        assert torch.equal(trainer.model.state_dict()[name], tensor)
+    train(again)
+    assert load(again.out).card.training["start_from"] == {"folder": start.name, "sha256": load(start).content_hash}
