@@ -29,7 +29,7 @@ def start(page, url):
     box.press("Control+Enter")
     page.get_by_role("slider", name="Epochs").focus()
     page.keyboard.press("End")
-    expect(page.get_by_text("The model will have 118,144", exact=False)).to_be_visible()
+    expect(page.get_by_text("The model will have 234,880", exact=False)).to_be_visible()
     wait_for_idle(page)
     page.get_by_role("button", name="Start training").click()
 

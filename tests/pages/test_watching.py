@@ -53,7 +53,7 @@ def begin(test, server):
 
 def test_a_preset_sets_the_choices_and_the_command_says_them(watch):
     test = watch()
-    assert "The model will have 120,576 parameters, of at most 500,000." in said(test)
+    assert "The model will have 237,312 parameters, of at most 500,000." in said(test)
     check(button(test, "A leak: without the causal mask").click().run())
     [command] = [one.value for one in test.code if "python -m transformer train" in one.value]
     assert command.startswith(
