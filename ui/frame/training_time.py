@@ -19,7 +19,7 @@ from ui.components.moments.moments_view import Stop, moments_view, moved
 from ui.frame.offer import follow_soon
 from ui.runs import loading, own_trainings
 from ui.runs.open_run import STEPPER_RUN
-from ui.shared import drawing
+from ui.shared import cover, drawing
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import MAIN
@@ -47,7 +47,8 @@ def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
         stops = [Stop(moment.step, _called(moment), _told(moment, whole)) for moment in found]
         names = [*(f"{whole.name}{AT}{stop.step}" for stop in stops), whole.name]
         sign = signature(whole.folder, (CURVE,))
-        last = _kept(str(whole.folder), str(whole.root), sign)
+        # A lesson may ask which epoch was kept.
+        last = Moment(step=0) if cover.waits() else _kept(str(whole.folder), str(whole.root), sign)
         itself = say("The checkpoint itself (epoch {epoch})", epoch=last.epoch)
         stops.append(Stop(None, itself if last.epoch else say("The checkpoint itself"), _told(last, whole)))
         before, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
