@@ -96,7 +96,7 @@ def test_the_chosen_head_is_drawn_step_by_step_beside_its_map(page):
     np.testing.assert_allclose(np.nan_to_num(weights), trace.maps("decoder")[0, 2], atol=1e-3)
     frame = figure(test, "matters_effects")["layout"]["shapes"][0]
     assert (frame["y0"], frame["x0"]) == (2.5, 1.5)
-    assert "In concentration, that head ranks number 7 of 8" in sentences(test)
+    assert "In concentration, that head ranks number 8 of 8" in sentences(test)
 
 
 def test_a_head_that_is_taken_away_stays_away_in_every_number(page):

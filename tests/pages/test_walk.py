@@ -196,7 +196,7 @@ def test_nothing_that_comes_later_is_seen_while_guessing(walking):
 
 
 def test_the_arithmetic_and_the_differences_are_written_out(walking):
-    test = walking(kind="decoder", layer=2, head=3, query=3, key=5)
+    test = walking(kind="decoder", layer=2, head=2, query=3, key=5)
     said = "\n".join(element.value for element in test.markdown)
     assert r"\frac{q\cdot k}{\sqrt{16}}" in said
     assert r"+ (-\infty) = -\infty" in said

@@ -99,12 +99,16 @@ def test_the_shipped_models_write_in_company_what_they_write_alone(name, decoded
     checkpoint = load(FOLDER / name)
     examples = [example for example in checkpoint.card.examples if example.strip()]
     sources = [*examples, examples[0][:1], (examples[0] + " ") * 2, examples[-1] * 2]
+    fitting = [source for source in sources if len(checkpoint.src_tokenizer.encode(source).ids) < 12]
+    sources = fitting if checkpoint.config.max_len < 20 else sources
     queries = [checkpoint.query(source) for source in sources]
-    queries += [checkpoint.query(sources[i], decoding=how) for i, how in enumerate(HOW)]
+    if checkpoint.model.anatomy.writes:
+        queries += [checkpoint.query(sources[i], decoding=how) for i, how in enumerate(HOW)]
     found = list(run_together(checkpoint, queries))
     by_themselves = len(decoded_alone)
     assert found == [run(checkpoint, query) for query in queries]
-    assert by_themselves <= len(queries) / 3  # most stay in the batch, or nothing is won
+    if checkpoint.model.anatomy.writes:
+        assert by_themselves <= len(queries) / 3  # most stay in the batch, or nothing is won
 
 
 def made_up(seed, **changes):

@@ -11,7 +11,7 @@ STYLED = [path for path in sorted((ROOT / "ui").rglob("*")) if path.suffix in {"
 WHOLE_PAGE = re.compile(
     r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|\.stApp|\[data-testid="st(?:Main|App)[^\]]*\])?(?::not\()?:has\((?!\))"""
 )
-INSIDE = re.compile(r"\.st-key-page_head[^,{]* > $")
+INSIDE = re.compile(r"\.st-key-(?:page_head[^,{]*|chosen) > :?$")
 
 
 def asking(text: str) -> list[str]:
