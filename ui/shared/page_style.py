@@ -146,7 +146,7 @@ _RULES = """
 .st-key-sentences_summary [data-testid="stMetricValue"] { font-size: 1.25rem; line-height: 1.4; }
 .st-key-sentences_summary [data-testid="stMetricLabel"] p { font-size: 0.8125rem; }
 /* A row of controls is one line high: its segments are narrower, its menus and its button no higher than they. */
-[class*="-controls_bar"] { column-gap: 0.5rem; row-gap: 0.375rem; }
+[class*="-controls_bar"] { column-gap: 0.25rem; row-gap: 0.375rem; }
 [class*="-controls_bar"] :is([data-testid="stSelectbox"] [role="group"], [data-testid="stPopoverButton"]) {
   height: 2.125rem; min-height: 0;
 }
@@ -163,9 +163,10 @@ _RULES = """
   }
 }
 [class*="-mask_cell"] > [class*="-mask_verdict"] { min-width: 20rem; }
-[class*="-controls_bar"] [role="combobox"] { height: 2rem; padding-right: 0; }
+[class*="-controls_bar"] [role="combobox"] { height: 2rem; padding-right: 0; padding-left: 0.5rem; }
 [class*="-controls_bar"] [data-testid="stSelectbox"] button { height: 2rem; }
-[class*="-controls_bar"] [role="radiogroup"] button { min-height: 2.125rem; padding: 0 0.5rem; }
+[class*="-controls_bar"] [role="radiogroup"] button { min-height: 2.125rem; padding: 0 0.3rem; }
+[class*="-controls_bar"] [data-testid="stPopoverButton"] { padding: 0 0.3rem; }
 /* Two charts beside each other need more room than the sidebar leaves in a small window. */
 @media (max-width: 960px) {
   [data-testid="stMain"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
