@@ -22,7 +22,7 @@ KEEP: Final = "session"  # a widget of the request keeps its value while another
 ALL: Final = say("All")  # layers or heads together
 MOST_SEGMENTS: Final = 8  # more choices are in a menu
 MORE: Final = "more_options"
-NARROW: Final = 104  # pixels of a menu that says "All layers"
+NARROW: Final = 92  # pixels of a menu that says "Layer 1"; it grows with what it says
 
 NONE: Final = "none"  # stands for None among a widget's options: Streamlit takes None for nothing chosen
 _LABELS: Final = "labels"
