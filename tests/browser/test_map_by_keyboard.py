@@ -50,6 +50,10 @@ CELL = """([row, column]) => {
   const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
   return [box.left + xaxis._offset + xaxis.l2p(column), box.top + yaxis._offset + yaxis.l2p(row)]; }"""
 
+AT = """() => {
+  const at = document.querySelector(".gf-edge-query.gf-edge-at")?.getBoundingClientRect();
+  return at?.height ? at.toJSON() : null; }"""
+
 
 def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
     open_page(page, f"{server.url}/attention?model=reverse&src=abc")
@@ -63,7 +67,7 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
     expect(page.locator(".gf-edge-query.gf-edge-at")).to_have_count(1)
     expect(page.locator(".gf-edge-key.gf-edge-at")).to_have_text(re.compile(re.escape(run.src_pieces[2].strip("▁"))))
     assert page.locator(".gf-edge-query").count() > 1
-    box = page.locator(".gf-edge-query.gf-edge-at").bounding_box()
+    box = page.wait_for_function(AT).json_value()  # in one go: the marks may be drawn anew between two
     assert abs(box["y"] + box["height"] / 2 - place[1]) < 6
     assert box["x"] + box["width"] <= place[0]
     page.mouse.move(0, 0)
