@@ -159,7 +159,7 @@ def _look(folder: Path, name: str, root: Path) -> Entry:
         return Entry(name, folder, None, name, root, holds="foreign")
     try:
         files = FolderFiles(folder, inside=root)
-        card = _card(files)
+        card = card_of(files)
     except CheckpointError as error:
         return Entry(name, folder, error.sentence, name, root)
     try:
@@ -174,7 +174,8 @@ def _look(folder: Path, name: str, root: Path) -> Entry:
     return Entry(name, folder, None, card.title or name, root, language, examples, gloss, card.source_code)
 
 
-def _card(files: FolderFiles) -> Card:
+def card_of(files: FolderFiles) -> Card:
+    """What the card of a folder says; nothing if there is none, or it cannot be read."""
     if not files.has(CARD):
         return Card()
     try:

@@ -201,8 +201,8 @@ class Trainer:
         The loss is the sum over these parts; that of all processes is the mean loss a token of the whole batch.
         """
         set_rate(self.optimizer, rate)
-        self.draw(0)
         if self.played is not None:
+            self.draw(0)
             return self.played(filled(parts[0], self.model.config, batch_tokens=self.settings.batch_tokens))
         self.learner.train()
         total = torch.zeros((), device=self.processes.device)

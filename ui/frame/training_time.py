@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from transformer.checkpoint.curve import Curve, load_curve
-from transformer.checkpoint.listing import Entry, Signature, signature
-from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.listing import Entry, Signature, card_of, signature
+from transformer.checkpoint.load import CARD, Checkpoint
 from transformer.checkpoint.save import CURVE
 from transformer.checkpoint.snapshots import AT, Moment, steps
 from transformer.errors import CheckpointError
+from transformer.files.files import FolderFiles
 from ui.components.moments.moments_view import Stop, moments_view, moved
 from ui.frame.offer import follow_soon
 from ui.runs import loading, own_trainings
@@ -46,7 +47,7 @@ def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
     if found:
         stops = [Stop(moment.step, _called(moment), _told(moment, whole)) for moment in found]
         names = [*(f"{whole.name}{AT}{stop.step}" for stop in stops), whole.name]
-        sign = signature(whole.folder, (CURVE,))
+        sign = signature(whole.folder, (CURVE, CARD))
         # A lesson may ask which epoch was kept.
         last = Moment(step=0) if cover.waits() else _kept(str(whole.folder), str(whole.root), sign)
         itself = say("The checkpoint itself (epoch {epoch})", epoch=last.epoch)
@@ -132,12 +133,13 @@ def _told(moment: Moment, whole: Entry) -> Sentence:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _kept(folder: str, root: str, sign: Signature) -> Moment:
-    """What the learning curve says of the epoch that the checkpoint is of."""
+    """What the learning curve says of the epoch that the checkpoint is of: by its card, or else the best one."""
     try:
         curve = load_curve(Path(folder), inside=Path(root))
+        said = card_of(FolderFiles(Path(folder), inside=Path(root))).training.get("epochs")
     except CheckpointError:
-        curve = None
-    epoch = None if curve is None else curve.best_epoch()
+        return Moment(step=0)
+    epoch = None if curve is None else said if said in curve.epochs else curve.best_epoch()
     return Moment(step=0) if curve is None or epoch is None else _row(curve, epoch)
 
 
