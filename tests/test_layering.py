@@ -33,7 +33,8 @@ NOT_FOR_TRANSFORMER = {"plotly", "streamlit"}
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "transformer": (
         ("errors",), ("confined",), ("files",), ("text",), ("model",), ("tap",), ("maps",), ("runs",),
-        ("checkpoint",), ("analysis",), ("trying",), ("importers", "training"), ("doctor",), ("lessons",),
+        ("checkpoint",), ("analysis",), ("trying",), ("importers", "training"), ("corpus",), ("doctor",),
+        ("lessons",),
         ("__init__",), ("commands",), ("__main__",),
     ),
     "ui": (
@@ -41,7 +42,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("lessons",), ("frame",),
         (
             "start", "step", "attention", "positions", "masks", "inside", "forcing", "search", "matters", "compare",
-            "wrong", "checkpoints", "training", "open", "doctor", "sentences", "glossary",
+            "wrong", "checkpoints", "training", "open", "doctor", "sentences", "glossary", "corpus",
         ),
         ("teaching",),  # prints what pages show
         ("notebook",),  # shows it without the app

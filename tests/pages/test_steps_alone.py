@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -36,6 +38,15 @@ def shown(test):
     return [text for element in elements(test._tree) if (text := seen(element))]
 
 
+def at_rest(opened):
+    """A page once its work in the background is done; opened anew, as the first sight differs from a second."""
+    deadline = time.monotonic() + 60
+    while any(element.type == "progress" for element in elements((test := opened())._tree)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return test
+
+
 def elements(found):
     children = getattr(found, "children", None)
     if children is None:
@@ -64,10 +75,8 @@ def test_nothing_but_pictures_changes_with_the_step(open_page, rotary, monkeypat
     monkeypatch.setenv(loading.ENVIRONMENT, rotary)
     (script,) = ROOT.glob(f"pages/*/{page.path}.py")
     view = View(side=side, **{page.panel: part.name} if part.name else {})
-    first, later = (
-        open_page(script, **write_link(Link(model=model, source=MODELS[model], view=replace(view, step=step))))
-        for step in (1, 2)
-    )
+    links = [Link(model=model, source=MODELS[model], view=replace(view, step=step)) for step in (1, 2)]
+    first, later = (at_rest(partial(open_page, script, **write_link(link))) for link in links)
     asks = [told["asks"] for element in elements(first._tree) if "asks" in (told := payload(element))]
     assert not any(asks)
     assert not asks or shown(first) == shown(later)
