@@ -40,11 +40,12 @@ def shown(test):
 
 def at_rest(opened):
     """A page once its work in the background is done; opened anew, as the first sight differs from a second."""
-    deadline = time.monotonic() + 60
-    while any(element.type == "progress" for element in elements((test := opened())._tree)):
-        assert time.monotonic() < deadline
+    for _ in range(600):
+        test = opened()
+        if all(element.type != "progress" for element in elements(test._tree)):
+            return test
         time.sleep(0.1)
-    return test
+    raise AssertionError("the page's work does not end")
 
 
 def elements(found):
