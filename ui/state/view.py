@@ -112,7 +112,7 @@ class View:
     # Neuron of a feed-forward layer, from 0; None for the page's own choice.
     neuron: int | None = place("neuron", MAX_PLACE)
     pads: int = integer("pads", MAX_PLACE, 4)  # how many pads the Masks page adds, from 1
-    # What the table of heads is drawn by; a name of `ui.attention.head_measures`.
+    # What the table of heads is drawn by; a name of `ui.runs.head_measures`.
     measure: str = text("measure", "entropy_share")
     # Position whose piece the causality check changes, from 0; None for its own choice.
     changed: int | None = place("changed", MAX_PLACE)
