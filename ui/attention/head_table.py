@@ -10,7 +10,7 @@ import pandas as pd
 
 from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name
-from ui.attention.head_measures import Words
+from ui.runs.head_measures import Words
 from ui.attention.head_table_pictures import (
     OTHERWISE,
     Heads,
