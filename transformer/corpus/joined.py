@@ -1,12 +1,12 @@
 """Queries and keys of a head over many lines in one space, in which near means a large score.
 
-A key that is moved by a vector changes all scores of a query alike, which softmax ignores; a query that is multiplied
-by c and a key by 1 / c keep their score. So the means of both are put on one place, and c is chosen: it is the one for
-which the squared distance, c² ‖q‖² + ‖k‖² / c² − 2 q·k, falls best as the score q·k grows (the correlation of the two
-is lowest), over the pairs that attention compares: of one line and, in a decoder, no later key.
+Keys that are all moved by one vector change all scores of a query alike, which softmax ignores; queries multiplied by
+c and keys by 1 / c keep their scores. So the means of both are put on one place, and c is chosen: it is the one for
+which the squared distance, c² ‖q‖² + ‖k‖² / c² − 2 q·k, falls best as the score q·k grows (the correlation of the
+two is lowest), over the pairs that attention compares: of one line and, in a decoder, no later key.
 
-Source: Yeh et al. (2023), "AttentionViz: A Global View of Transformer Attention", section 4.2, here with an unweighted
-correlation, and principal components for t-SNE.
+Source: Yeh et al. (2023), "AttentionViz: A Global View of Transformer Attention", section 4.2, here with an
+unweighted correlation, and with principal components instead of t-SNE.
 
 Shapes: N tokens of both sides, D numbers of a vector.
 """
@@ -55,7 +55,7 @@ class Joined:
 def read_tokens(
     files: Sequence[Path], kind: Kind, layer: int, heads: Sequence[int], *, most: int = MOST_TOKENS
 ) -> list[Tokens]:
-    """The tokens of some heads of a layer, all from 1; of the same lines, so many that each has at most `most` tokens.
+    """The tokens of some heads of a layer, counted from 1; of lines on which each head has at most `most` tokens.
 
     Lines are left out evenly, never a part of one. A head of which the files have nothing is left out.
     """
@@ -91,9 +91,7 @@ def _tokens(rows: pa.Table, head: int) -> Tokens:
     vectors = rows["vector"].combine_chunks().flatten().to_numpy().reshape(len(line), -1)
     pieces = rows["piece"].cast(pa.string()).to_numpy(zero_copy_only=False)
     order = np.lexsort((place, is_query, line))
-    return Tokens(
-        head, line[order], is_query[order], place[order], pieces[order], vectors[order].astype(np.float64)
-    )
+    return Tokens(head, line[order], is_query[order], place[order], pieces[order], vectors[order].astype(np.float64))
 
 
 def join(tokens: Tokens, *, causal: bool) -> Joined:

@@ -1,5 +1,6 @@
 """Queries and keys in one space: what must not change does not, and near means a large score."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,9 @@ def test_scaling_leaves_scores_and_moving_leaves_the_weights() -> None:
         scores = torch.from_numpy(mine[at & q] @ mine[at & ~q].T)
         scaled = (mine[at & q] * joined.scale) @ (mine[at & ~q] / joined.scale).T
         np.testing.assert_allclose(scaled, scores, atol=1e-12)
-        back = (joined.vectors[at & q] / joined.scale + mine[q].mean(axis=0)) @ (joined.vectors[at & ~q] * joined.scale).T
+        back = (joined.vectors[at & q] / joined.scale + mine[q].mean(axis=0)) @ (
+            joined.vectors[at & ~q] * joined.scale
+        ).T
         torch.testing.assert_close(torch.softmax(torch.from_numpy(back), 1), torch.softmax(scores, 1))
     for side in (q, ~q):
         np.testing.assert_allclose(joined.vectors[side].mean(axis=0), 0, atol=1e-12)
@@ -66,6 +69,7 @@ def test_no_other_scale_correlates_better(spread: float) -> None:
     def correlation(c: float) -> float:
         return float(np.corrcoef(((c * moved[query] - moved[key] / c) ** 2).sum(axis=1), score)[0, 1])
 
+    assert joined.correlation is not None
     assert joined.correlation == pytest.approx(correlation(joined.scale))
     assert joined.correlation < 0
     for factor in (0.5, 0.8, 1.25, 2.0):
@@ -86,7 +90,8 @@ def test_the_picture_is_that_of_torchs_principal_components() -> None:
 def test_pairs_are_of_one_line_and_of_a_decoder_no_later_key() -> None:
     tokens = made()
     query, key = pairs(tokens, causal=True)
-    assert tokens.is_query[query].all() and not tokens.is_query[key].any()
+    assert tokens.is_query[query].all()
+    assert not tokens.is_query[key].any()
     assert (tokens.line[query] == tokens.line[key]).all()
     assert (tokens.place[key] <= tokens.place[query]).all()
     sizes = [line + 2 for line in range(1, N_LINES + 1)]
@@ -105,7 +110,7 @@ def test_the_nearest_are_of_the_other_side() -> None:
 
 def test_vectors_are_read_in_order_from_the_files_of_all_shards(tmp_path: Path) -> None:
     first, second = made(4), made(5)
-    second = Tokens(2, *list(vars(second).values())[1:])
+    second = replace(second, head=2)
     paths = files(tmp_path, [first, second])
     found = read_tokens(paths, "cross", 2, [2, 1, 3])
     assert [one.head for one in found] == [2, 1]
@@ -119,13 +124,15 @@ def test_vectors_are_read_in_order_from_the_files_of_all_shards(tmp_path: Path) 
 def test_whole_lines_are_left_out_evenly(tmp_path: Path) -> None:
     paths = files(tmp_path, [made()])
     (found,) = read_tokens(paths, "cross", 2, [1], most=30)
-    assert set(found.line.tolist()) == {1, 6} and len(found.line) == 2 * (3 + 8)
+    assert set(found.line.tolist()) == {1, 6}
+    assert len(found.line) == 2 * (3 + 8)
     assert some_lines(np.repeat(np.arange(1, 101), 10), 100) == [1, 12, 23, 34, 45, 56, 67, 78, 89, 100]
     assert some_lines(np.repeat([7, 8], 50), 10) == [7]
 
 
 def test_a_head_whose_vectors_are_all_alike_has_no_correlation() -> None:
     tokens = made()
-    alike = Tokens(*list(vars(tokens).values())[:-1], np.ones_like(tokens.vectors))
-    joined = join(alike, causal=False)
-    assert joined.correlation is None and (joined.vectors == 0).all() and joined.plane.shares == (0, 0)
+    joined = join(replace(tokens, vectors=np.ones_like(tokens.vectors)), causal=False)
+    assert joined.correlation is None
+    assert (joined.vectors == 0).all()
+    assert joined.plane.shares == (0, 0)
