@@ -16,8 +16,8 @@ from words import say
 
 HOW_TO_READ = say(
     "Each cell is one head: the mean over the lines of the second run's value minus the first run's. The colour "
-    "scale is centred on 0. An asterisk marks a difference whose 95 % interval excludes 0. Click a cell to choose its "
-    "head."
+    "scale is centred on 0. An asterisk marks a difference whose 95 % interval excludes 0. Click a cell to choose "
+    "its head."
 )
 
 

@@ -14,7 +14,7 @@ Shapes: N tokens of both sides, D numbers of a vector.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -38,15 +38,14 @@ class Tokens:
     is_query: np.ndarray  # bool [N]
     place: np.ndarray  # [N], of the token in its line, from 0
     pieces: np.ndarray  # texts [N]
-    vectors: np.ndarray  # float64 [N, D], as `tables.VECTORS` has them
+    vectors: np.ndarray  # [N, D], as `tables.VECTORS` has them
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
     """The same in one space."""
 
-    tokens: Tokens
-    vectors: np.ndarray  # float64 [N, D], moved and scaled
+    tokens: Tokens  # their vectors moved and scaled, in float32
     scale: float  # c
     correlation: float | None  # of squared distance and score; None where one of them is always the same
     plane: Plane  # the vectors on their first two principal components
@@ -100,7 +99,8 @@ def join(tokens: Tokens, *, causal: bool) -> Joined:
     moved = tokens.vectors - np.where(tokens.is_query[:, None], _mean(q), _mean(k))
     scale, correlation = _scale(tokens, moved, causal)
     vectors = moved * np.where(tokens.is_query, scale, 1 / scale)[:, None]
-    return Joined(tokens, vectors, scale, correlation, plane(vectors, unit=False))
+    joined = replace(tokens, vectors=vectors.astype(np.float32))  # a server keeps them
+    return Joined(joined, scale, correlation, plane(vectors, unit=False))
 
 
 def _mean(vectors: np.ndarray) -> np.ndarray:
@@ -143,6 +143,7 @@ def pairs(tokens: Tokens, causal: bool) -> tuple[np.ndarray, np.ndarray]:
 
 def nearest(joined: Joined, token: int, count: int) -> np.ndarray:
     """The tokens of the other side that are nearest to one in the whole space, nearest first, at most `count`."""
-    others = np.flatnonzero(joined.tokens.is_query != joined.tokens.is_query[token])
-    gaps = ((joined.vectors[others] - joined.vectors[token]) ** 2).sum(axis=1)
+    is_query, vectors = joined.tokens.is_query, joined.tokens.vectors
+    others = np.flatnonzero(is_query != is_query[token])
+    gaps = ((vectors[others] - vectors[token]) ** 2).sum(axis=1)
     return others[np.argsort(gaps, kind="stable")[:count]]

@@ -48,12 +48,14 @@ def test_scaling_leaves_scores_and_moving_leaves_the_weights() -> None:
         scores = torch.from_numpy(mine[at & q] @ mine[at & ~q].T)
         scaled = (mine[at & q] * joined.scale) @ (mine[at & ~q] / joined.scale).T
         np.testing.assert_allclose(scaled, scores, atol=1e-12)
-        back = (joined.vectors[at & q] / joined.scale + mine[q].mean(axis=0)) @ (
-            joined.vectors[at & ~q] * joined.scale
+        back = (joined.tokens.vectors[at & q] / joined.scale + mine[q].mean(axis=0)) @ (
+            joined.tokens.vectors[at & ~q] * joined.scale
         ).T
-        torch.testing.assert_close(torch.softmax(torch.from_numpy(back), 1), torch.softmax(scores, 1))
+        torch.testing.assert_close(
+            torch.softmax(torch.from_numpy(back), 1), torch.softmax(scores, 1), rtol=0, atol=1e-5
+        )
     for side in (q, ~q):
-        np.testing.assert_allclose(joined.vectors[side].mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(joined.tokens.vectors[side].mean(axis=0), 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("spread", [0.2, 1.0, 6.0])
@@ -78,11 +80,11 @@ def test_no_other_scale_correlates_better(spread: float) -> None:
 
 def test_the_picture_is_that_of_torchs_principal_components() -> None:
     joined = join(made(2), causal=True)
-    rows = torch.from_numpy(joined.vectors)
+    rows = torch.from_numpy(joined.tokens.vectors.astype(float))
     _, sizes, directions = torch.linalg.svd(rows - rows.mean(dim=0), full_matrices=False)
     points = (rows @ directions[:2].T).numpy()
-    np.testing.assert_allclose(np.abs(joined.plane.points), np.abs(points), atol=1e-9)
-    np.testing.assert_allclose(joined.plane.shares, (sizes**2 / (sizes**2).sum())[:2], atol=1e-12)
+    np.testing.assert_allclose(np.abs(joined.plane.points), np.abs(points), atol=1e-4)
+    np.testing.assert_allclose(joined.plane.shares, (sizes**2 / (sizes**2).sum())[:2], atol=1e-6)
     again = join(made(2), causal=True)
     assert (again.plane.points == joined.plane.points).all()  # signs, too
 
@@ -104,7 +106,7 @@ def test_the_nearest_are_of_the_other_side() -> None:
     token = int(np.flatnonzero(joined.tokens.is_query)[4])
     found = nearest(joined, token, 5)
     keys = np.flatnonzero(~joined.tokens.is_query)
-    gaps = np.linalg.norm(joined.vectors[keys] - joined.vectors[token], axis=1)
+    gaps = np.linalg.norm(joined.tokens.vectors[keys] - joined.tokens.vectors[token], axis=1)
     assert found.tolist() == keys[np.argsort(gaps, kind="stable")[:5]].tolist()
 
 
@@ -134,5 +136,5 @@ def test_a_head_whose_vectors_are_all_alike_has_no_correlation() -> None:
     tokens = made()
     joined = join(replace(tokens, vectors=np.ones_like(tokens.vectors)), causal=False)
     assert joined.correlation is None
-    assert (joined.vectors == 0).all()
+    assert (joined.tokens.vectors == 0).all()
     assert joined.plane.shares == (0, 0)
