@@ -30,7 +30,8 @@ from ui.state.fields import (
 Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]
 CorpusPanel = Literal["heads", "head", "search", "joined", "beside"]
-Sought = Literal["piece", "punctuation", "measure", "disagree", "rank", "loss", "text"]
+Sought = Literal["any", "punctuation", "piece", "measure", "attends", "owes"]
+TextIn = Literal["source", "target", "output"]
 Lit = Literal["piece", "line", "near", "token"]
 PointsBy = Literal["side", "place", "group"]
 TrainingPanel = Literal["curves", "sentence", "watch"]
@@ -151,10 +152,13 @@ class View:
     corpus_panel: CorpusPanel = choice("corpus", "heads")  # which part of the page Over a corpus
     corpus_run: str = text("run")  # the corpus run, by the name of its folder; "" for the page's own choice
     corpus_measure: str = text("over", "entropy_share")  # which measure, of `transformer.corpus.tables.NAMES`
-    sought: Sought = choice("sought", "punctuation")  # what is searched for in it
-    bound: float | None = number("bound", -1e6, 1e6)  # at least so much; None for what the page proposes
+    sought: Sought = choice("sought", "any")  # what a head shall do with the lines that are searched for
+    bound: float | None = number("bound", -1e6, 1e6)  # at least so much of it; None for what the page proposes
     below: bool = flag("below")  # at most so much
-    looked_at: str = text("looked_at", most=LONGEST_NAME)  # the piece that a head looks at
+    looked_at: str = text("looked_at", most=LONGEST_NAME)  # the piece that it looks at
+    least_rank: int | None = integer("rank", MAX_STEP)  # of a piece that was predicted, in the lines searched for
+    least_loss: float | None = number("loss", 0.0, 1e6)  # of those lines
+    text_in: TextIn = choice("in", "source")  # where they hold the words `holding`
     leaf: int = place("leaf", MAX_STEP, 0)  # which page of what was found, from 0
     # The token that was clicked among queries and keys, as "12.query.3": line, side and place, from 1; "" for none.
     spot: str = text("spot")

@@ -1,0 +1,1 @@
+"""The scores of the whole corpus, each with its interval."""
