@@ -9,7 +9,7 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.folder import About, Run, summaries
 from transformer.model.anatomy import anatomy
-from ui.corpus import all_heads, one_head, search
+from ui.corpus import all_heads, joined_panels, one_head, search
 from ui.corpus.corpus_pictures import CORPUS, Scene
 from ui.corpus.opened import OpenCorpus
 from ui.runs import corpora, loading
@@ -24,7 +24,7 @@ from words import Sentence, joined, say, say_n
 
 RUN: Final = "corpus_run"
 PARTS: Final[Mapping[str, Callable[[OpenCorpus], None]]] = {
-    "heads": all_heads.draw, "head": one_head.draw, "search": search.draw
+    "heads": all_heads.draw, "head": one_head.draw, "search": search.draw, "joined": joined_panels.draw,
 }  # fmt: skip
 OF_HEADS: Final = ("heads", "head")  # parts that show one measure
 

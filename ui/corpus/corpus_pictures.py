@@ -121,7 +121,12 @@ def _all_heads(scene: Scene) -> Plot:
     kinds = [kind for kind in scene.kinds if scene.spoken[kind][name].unit == words.unit]
     blocks = [Block(KIND_NAMES[kind], _means(scene, kind)) for kind in kinds]
     signed = name == "effect"
-    read = [HOW_TO_READ, *[HOW_TO_READ_SIGNED] * signed, words.meaning, say("Each number is the mean over the lines.")]
+    read = [
+        HOW_TO_READ,
+        *[HOW_TO_READ_SIGNED] * signed,
+        words.meaning,
+        say("Each number is the mean over the lines."),
+    ]
     if len(kinds) < len(scene.kinds):
         read.append(say("The other kinds of attention have this measure in another unit."))
     return Plot(

@@ -113,6 +113,11 @@ def spot_text(tokens: Tokens, token: int) -> str:
     return f"{tokens.line[token]}.{side}.{tokens.place[token] + 1}"
 
 
+def clicked_on(name: str) -> dict[str, Any]:
+    """What is looked at when a token was clicked, by its name as of `spot_text`: it, and its line."""
+    return {"spot": name, "lit_piece": "", "line": int(name.split(".")[0]) - 1}
+
+
 def bare(piece: str) -> str:
     """A piece without its mark for a space and without capitals."""
     return piece.replace(SPACE_MARK, " ").strip().casefold()
@@ -180,7 +185,7 @@ def _names(tokens: Tokens) -> list[str]:
 
 def _clicked(names: Sequence[str], click: Click) -> Mapping[str, Any] | None:
     place = place_of(click)
-    return None if place is None or place >= len(names) else {"spot": names[place], "lit_piece": ""}
+    return None if place is None or place >= len(names) else clicked_on(names[place])
 
 
 points: Final = Picture(JOINED, "corpus_joined", say("Queries and keys of a head over a corpus"), _points)
@@ -210,7 +215,7 @@ def _heads(scene: Layer) -> Plot | None:
 def _head_clicked(names: Sequence[str], heads: Sequence[int], click: Click) -> Mapping[str, Any] | None:
     match click.customdata:
         case [int(head), int(token)] if head in heads and 0 <= token < len(names):
-            return {"head": head, "spot": names[token], "lit_piece": ""}
+            return {"head": head, **clicked_on(names[token])}
     return None
 
 

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Final, get_args
+from collections.abc import Mapping
+from typing import Final
 
-from transformer.corpus import queries
-from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
-from transformer.corpus.folder import Run
-from ui.corpus import hits
-from ui.corpus.corpus_pictures import Scene
-from ui.corpus.one_head import choose_head
-from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card
-from ui.runs.attempt import attempt
-from ui.runs.sides import KIND_NAMES
-from ui.shared import choices, drawing
-from ui.shared.choices import Kept
-from ui.shared.door import here, st
-from ui.state import session
-from ui.state.view import LONGEST_NAME, MAIN, MAX_STEP, Sought, TextIn
-from words import Sentence, joined, say, say_n
+from ui.state.view import Sought, TextIn
+from words import Sentence, say
 
 TABLE, CSV, PAGES = "corpus_found", "corpus_found_csv", "corpus_pages"
 A_PAGE: Final = 25  # lines
