@@ -56,8 +56,8 @@ def _how_to_make_one(checkpoint: Checkpoint) -> None:
     """What a corpus run is, and how one is made."""
     st.markdown(
         say(
-            "A corpus run measures every head of a model on each line of a file, thousands of lines or more. This page "
-            "shows what the heads do over all these lines, with 95 % intervals, and leads to single sentences."
+            "A corpus run measures every head of a model on each line of a file, for example 100,000 sentences. This "
+            "page shows what the heads do over all these lines, with 95 % intervals, and leads to single sentences."
         )
     )
     st.markdown(say("Measure a file, which has one source per line, then a tab and its reference:"))

@@ -56,7 +56,9 @@ def _said(corpus: OpenCorpus) -> Sentence:
     low, high = found.interval or (found.mean, found.mean)
     middle = [found.quantile(share) for share in (0.05, 0.5, 0.95)]
     if None in middle or found.interval is None:
-        return say_n("Mean {mean:.3f} over {n:,} line.", "Mean {mean:.3f} over {n:,} lines.", found.n, mean=found.mean)
+        return say_n(
+            "Mean {mean:.3f} over {n:,} line.", "Mean {mean:.3f} over {n:,} lines.", found.n, mean=found.mean
+        )
     return say(
         "Mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}, over {n:,} lines. Half of the lines are below "
         "{middle:.2f}; nine out of ten are between {least:.2f} and {most:.2f}.",
@@ -80,7 +82,7 @@ def _lines(corpus: OpenCorpus) -> None:
 
     def one(found: list[Hit], where: str, title: Sentence) -> None:
         st.subheader(title, anchor=False)
-        hits.table(corpus.run, where, found, [heading], title)
+        hits.table(where, found, [heading], title)
 
     drawing.beside(
         lambda: one(most, MOST, say("Lines with the highest values")),
