@@ -10,7 +10,6 @@ import pandas as pd
 
 from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name
-from ui.runs.head_measures import Words
 from ui.attention.head_table_pictures import (
     OTHERWISE,
     Heads,
@@ -24,6 +23,7 @@ from ui.attention.head_table_pictures import (
 )
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.head_measures import Words
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.show import show
 from ui.runs.sides import KIND_NAMES

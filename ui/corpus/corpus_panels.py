@@ -26,7 +26,7 @@ RUN: Final = "corpus_run"
 PARTS: Final[Mapping[str, Callable[[OpenCorpus], None]]] = {
     "heads": all_heads.draw, "head": one_head.draw, "search": search.draw, "joined": joined_panels.draw,
 }  # fmt: skip
-OF_HEADS: Final = ("heads", "head")  # parts that show one measure
+OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -44,6 +44,8 @@ def draw(checkpoint: Checkpoint) -> None:
         return
     with choices.bar(MAIN):
         part = choose_part(CORPUS, MAIN)
+        if part != "search":
+            _choose_kind(scene)
         if part in OF_HEADS:
             _choose_measure(scene)
     cover.part(lambda: attempt(lambda: PARTS[part](OpenCorpus(run, scene, checkpoint))))
@@ -56,8 +58,8 @@ def _how_to_make_one(checkpoint: Checkpoint) -> None:
     """What a corpus run is, and how one is made."""
     st.markdown(
         say(
-            "A corpus run measures every head of a model on each line of a file, thousands of lines or more. This page "
-            "shows what the heads do over all these lines, with 95 % intervals, and leads to single sentences."
+            "A corpus run measures every head of a model on each line of a file, for example 100,000 sentences. This "
+            "page shows what the heads do over all these lines, with 95 % intervals, and leads to single sentences."
         )
     )
     st.markdown(say("Measure a file, which has one source per line, then a tab and its reference:"))
@@ -141,12 +143,16 @@ def _scene(run: Run, checkpoint: Checkpoint) -> Scene | None:
     return scene
 
 
-def _choose_measure(scene: Scene) -> None:
-    """Draw the choice of an attention and of a measure; in one row with the parts."""
+def _choose_kind(scene: Scene) -> None:
+    """Draw the choice of an attention; in one row with the parts."""
     kinds = {kind: KIND_NAMES[kind] for kind in scene.kinds}
     if len(kinds) > 1:
         kept = choices.field(MAIN, "kind", forgets=("line",))
         choices.menu(kept, say("Attention"), kinds, otherwise=scene.kind, bare=True, width=220)
+
+
+def _choose_measure(scene: Scene) -> None:
+    """Draw the choice of a measure."""
     choices.menu(
         choices.field(MAIN, "corpus_measure", forgets=("line",)),
         say("Measure"),

@@ -1,7 +1,7 @@
 """The page Over a corpus, its parts, and the pictures of its heads.
 
-Its pictures are of a corpus run and not of a sentence, so each is a `Picture` that the page alone shows; a part has no
-scene of a run.
+Its pictures are of a corpus run and not of a sentence, so each is a `Picture` that the page alone shows, and its
+parts have no scene of a run.
 
 Knows nothing of Streamlit.
 """
@@ -76,7 +76,7 @@ class Scene:
     def measure(self) -> Name:
         """The one that is looked at; another where the attention lacks it."""
         names = self.names(self.kind)
-        return next(one for one in (self.view.corpus_measure, *names) if one in names)  # type: ignore[return-value]
+        return next(one for one in (self.view.corpus_measure, *names) if one in names)
 
     @property
     def words(self) -> Words:

@@ -1,7 +1,7 @@
-"""The pictures of the part Queries and keys: those of a head over the lines that keep vectors, and of its whole layer.
+"""The pictures of the part Queries and keys: those of a head over the lines that keep vectors, and of its layer.
 
-What is selected is a set of tokens, the same in every head: all that are of the clicked token's piece or line, or that
-are nearest to it in the head that is looked at.
+What is selected is a set of tokens, the same in every head: all that are of the clicked token's piece or line, or
+that are nearest to it in the head that is looked at.
 
 Knows nothing of Streamlit.
 """
@@ -168,8 +168,8 @@ def _points(scene: Layer) -> Plot:
 def scaling(own: Joined) -> str:
     """Why near means a large score, and how well that holds here."""
     why = say(
-        "Keys were moved so that both sides have the same mean, which softmax ignores, and queries were multiplied by "
-        "c = {c:.2f} and keys by 1 / c, which leaves every q·k unchanged: so the larger a score, the smaller the "
+        "Keys were moved so that both sides have the same mean, which softmax ignores. Queries were multiplied by "
+        "c = {c:.2f} and keys by 1 / c, which leaves every q·k unchanged. So the larger a score, the smaller the "
         "distance.",
         c=own.scale,
     )

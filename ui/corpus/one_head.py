@@ -82,7 +82,7 @@ def _lines(corpus: OpenCorpus) -> None:
 
     def one(found: list[Hit], where: str, title: Sentence) -> None:
         st.subheader(title, anchor=False)
-        hits.table(corpus.run, where, found, [heading], title)
+        hits.table(where, found, [heading], title)
 
     drawing.beside(
         lambda: one(most, MOST, say("Lines with the highest values")),

@@ -75,7 +75,7 @@ def look_at(line: int) -> None:
 
 
 def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None) -> None:
-    """Draw the line that is looked at, if there is one, and the ways to it: at the chosen head or at its worst step."""
+    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step."""
     found = attempt(lambda: corpus.line)
     if found is None:
         return
@@ -89,7 +89,8 @@ def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None) -> No
         if whose is None:
             st.info(drawing.plain(_not_here(corpus)), icon=":material/info:")
             return
-        _ways(whose, link_to(*whose, hit, place or (one and one.place), decoded=corpus.run.about.options.decode))
+        place = place or (None if one is None else one.place)
+        _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
 
 
 def _not_here(corpus: OpenCorpus) -> Sentence:

@@ -148,7 +148,8 @@ _GIVEN_FIRST = Words(
 
 def corpus_words(kind: Kind, parts: Anatomy | None) -> dict[tables.Name, Words]:
     """The same of all measures of a corpus run; `parts` are None where its checkpoint is not here."""
-    return {**words(kind, parts), **_OF_A_CORPUS}
+    alike: dict[tables.Name, Words] = dict(words(kind, parts).items())
+    return alike | _OF_A_CORPUS
 
 
 def words(kind: Kind, parts: Anatomy | None) -> dict[Name, Words]:
