@@ -14,8 +14,9 @@ from transformer.corpus.joined import Joined, Tokens, join, read_tokens
 from transformer.corpus.queries import Place
 from transformer.model.anatomy import Kind
 from ui.corpus import hits
+from ui.corpus.corpus_pictures import Scene
 from ui.corpus.joined_pictures import N_NEAR, Layer, clicked_on, heads, points, spot_text
-from ui.corpus.one_head import choose_head
+from ui.corpus.one_head import head_menus
 from ui.corpus.opened import OpenCorpus, card
 from ui.runs.show import show
 from ui.shared import choices, drawing
@@ -45,7 +46,7 @@ _BESIDE: Final = 6  # pieces on each side of one
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part. Errors are those of `folder.check`."""
     run, scene = corpus.run, corpus.scene
-    choose_head(scene)
+    _controls(scene)
     if not run.with_vectors:
         st.info(say("This corpus run kept no queries and keys. To keep them, run it with --vectors 200."))
         return
@@ -56,7 +57,6 @@ def draw(corpus: OpenCorpus) -> None:
         return
     whose = corpus.whose()
     layer_ = Layer(scene.kind, layer, head, found, _special(whose), scene.view)
-    _controls(layer_)
     show(points, layer_)
     _selected(corpus, layer_, whose)
     show(heads, layer_)
@@ -77,15 +77,16 @@ def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
     return frozenset(of.piece(i) for of in tokenizers for i in range(of.size) if of.is_special(i))
 
 
-def _controls(layer: Layer) -> None:
-    """Draw what is selected and what colours mean, in a row."""
+def _controls(scene: Scene) -> None:
+    """Draw the choice of a head, what colours mean and what is selected, in a row."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="corpus_joined_controls"):
+        head_menus(scene)
         choices.menu(choices.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
         choices.menu(choices.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
         kept = choices.field(MAIN, "lit_piece", forgets=("spot", "line"))
         help = say("All tokens whose piece is this text, in capitals or not, with a space before it or not.")
         choices.typed(kept, say("Select a piece by its text"), most=LONGEST_NAME, width=200, help=help)
-        if layer.lit is not None:
+        if scene.view.spot or scene.view.lit_piece:
             st.button(say("Select nothing"), key=CLEAR, icon=":material/deselect:", on_click=_let_go)
 
 

@@ -42,12 +42,17 @@ def draw(corpus: OpenCorpus) -> None:
 
 def choose_head(scene: Scene) -> None:
     """Draw the choice of a layer and a head, in a row of its own."""
-    layers, heads = scene.size(scene.kind)
     with st.container(horizontal=True, gap="small", key="corpus_head_choice"):
-        layer = choices.field(MAIN, "layer")
-        choices.menu_of_layers(replace(layer, value=scene.head[0]), layers, all_together=False)
-        head = choices.field(MAIN, "head")
-        choices.menu_of_heads(replace(head, value=scene.head[1]), heads, all_together=False)
+        head_menus(scene)
+
+
+def head_menus(scene: Scene) -> None:
+    """Draw the choice of a layer and a head."""
+    layers, heads = scene.size(scene.kind)
+    layer = choices.field(MAIN, "layer")
+    choices.menu_of_layers(replace(layer, value=scene.head[0]), layers, all_together=False)
+    head = choices.field(MAIN, "head")
+    choices.menu_of_heads(replace(head, value=scene.head[1]), heads, all_together=False)
 
 
 def _said(corpus: OpenCorpus) -> Sentence:
