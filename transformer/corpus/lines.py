@@ -20,7 +20,6 @@ from transformer.training.corpus import read_lines
 from words import say_n
 
 
-
 @dataclass(frozen=True)
 class Corpus:
     """Where the lines come from."""

@@ -12,11 +12,12 @@ which are no means: both runs are scored on the same lines, drawn with replaceme
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
+from transformer.corpus import database
+from transformer.corpus.folder import Run
 from transformer.corpus.tables import NAMES, Name
 from transformer.errors import DataError
 from transformer.model.anatomy import Kind
@@ -62,45 +63,43 @@ Head = tuple[Kind, int, int]
 """Kind of attention, layer and head, from 1."""
 
 
-def by_head(first: Path, second: Path, name: Name) -> dict[Head, Difference]:
-    """The difference of a measure for each head that both runs have, from their folders.
+def by_head(first: Run, second: Run, name: Name) -> dict[Head, Difference]:
+    """The difference of a measure for each head that both runs have.
 
-    Raises `DataError` if a run has no table of heads.
+    A `DataError` where the runs are not of the same lines; others are those of `database.cursor`.
     """
-    found = _ask(
-        f"""SELECT kind, layer, head, {_STATISTICS}
-        FROM ({_heads(name)}) a JOIN ({_heads(name)}) b USING (line, kind, layer, head)
-        GROUP BY ALL ORDER BY ALL""",
-        [_files(first, "heads"), _files(second, "heads")],
-    )
+    query = f"""SELECT kind, layer, head, {_STATISTICS} FROM ({_heads(name, "a")}) a JOIN ({_heads(name, "b")}) b
+        USING (kind, layer, head, line) GROUP BY ALL ORDER BY ALL"""
+    found = _ask(first, second, query, {})
     return {(kind, layer, head): difference(*row) for kind, layer, head, *row in found}
 
 
-def of_loss(first: Path, second: Path) -> tuple[Difference | None, bool]:
-    """The difference of a line's log-probability, in nats, and whether both cut each output into as many pieces.
+def of_log_prob(first: Run, second: Run) -> tuple[Difference | None, bool]:
+    """The difference of a line's log-probability, in nats, and whether each line has as many pieces in both.
 
-    Only then are losses per piece comparable. None where no line has it in both runs.
+    Only then can losses per piece be compared. None where no line has it in both runs. Errors are those of `by_head`.
     """
-    found = _ask(
-        f"""SELECT {_STATISTICS}, coalesce(bool_and(a.n_target = b.n_target), false)
-        FROM ({_SENTENCES}) a JOIN ({_SENTENCES}) b USING (line)""",
-        [_files(first, "sentences"), _files(second, "sentences")],
-    )
-    *row, alike = found[0]
+    table = "SELECT line, n_target, log_prob::DOUBLE AS x FROM read_parquet(${}_sentences) WHERE log_prob IS NOT NULL"
+    query = f"""SELECT {_STATISTICS}, coalesce(bool_and(a.n_target = b.n_target), false)
+        FROM ({table.format("a")}) a JOIN ({table.format("b")}) b USING (line)"""
+    *row, alike = _ask(first, second, query, {})[0]
     return (difference(*row) if row[0] else None), bool(alike)
 
 
-def most_different(first: Path, second: Path, name: Name, head: Head, count: int) -> list[LinePair]:
-    """The lines in which a head's measure differs most, the largest difference of either sign first."""
-    found = _ask(
-        f"""WITH pairs AS (
-            SELECT line, a.x AS x, b.x AS y FROM ({_heads(name, one=True)}) a JOIN ({_heads(name, one=True)}) b
-            USING (line) ORDER BY abs(b.x - a.x) DESC, line LIMIT {int(count)})
-        SELECT line, source, target, x, y FROM pairs JOIN read_parquet(?) USING (line)
-        ORDER BY abs(y - x) DESC, line""",
-        [_files(first, "heads"), *head, _files(second, "heads"), *head, _files(first, "sentences")],
-    )
-    return [LinePair(*row) for row in found]
+def most_different(first: Run, second: Run, name: Name, head: Head, count: int) -> list[LinePair]:
+    """The lines in which a head's measure differs most, the largest difference of either sign first.
+
+    Errors are those of `by_head`.
+    """
+    one, other = (f"SELECT line, x FROM ({_heads(name, side)})" for side in "ab")
+    mine = "WHERE kind = $kind AND layer = $layer AND head = $head"
+    query = f"""WITH pairs AS (
+            SELECT line, a.x AS x, b.x AS y FROM ({one} {mine}) a JOIN ({other} {mine}) b USING (line)
+            ORDER BY abs(b.x - a.x) DESC, line LIMIT $count)
+        SELECT line, source, target, x, y FROM pairs JOIN read_parquet($a_sentences) USING (line)
+        ORDER BY abs(y - x) DESC, line"""
+    values = dict(zip(("kind", "layer", "head"), head, strict=True))
+    return [LinePair(*row) for row in _ask(first, second, query, values | {"count": count})]
 
 
 def difference(n: int, first: float, second: float, mean: float, deviation: float | None) -> Difference:
@@ -114,27 +113,28 @@ def difference(n: int, first: float, second: float, mean: float, deviation: floa
 # ---------------------------------------------------------------- DuckDB
 
 _STATISTICS: Final = "count(*), avg(a.x), avg(b.x), avg(b.x - a.x), stddev_samp(b.x - a.x)"
-_SENTENCES: Final = "SELECT line, n_target, log_prob::DOUBLE AS x FROM read_parquet(?) WHERE log_prob IS NOT NULL"
 
 
-def _heads(name: Name, *, one: bool = False) -> str:
-    """The rows of the table of heads that have a measure; of `one` head, which three more values then name."""
+def _heads(name: Name, side: str) -> str:
+    """The rows of a run's table of heads that have a measure."""
     if name not in NAMES:  # it is written into the query
         raise DataError("{name} is no measure of a corpus run; there are {names}.", name=name, names=", ".join(NAMES))
-    mine = "AND kind = ? AND layer = ? AND head = ?" if one else ""
-    return f"""SELECT line, kind, layer, head, "{name}"::DOUBLE AS x FROM read_parquet(?)
-        WHERE "{name}" IS NOT NULL {mine}"""
+    return f"""SELECT kind, layer, head, line, "{name}"::DOUBLE AS x FROM read_parquet(${side}_heads)
+        WHERE "{name}" IS NOT NULL"""
 
 
-def _files(folder: Path, table: str) -> list[str]:
-    files = sorted(map(str, folder.glob(f"{table}-*.parquet")))
-    if not files:
-        raise DataError("{folder} has no table of {table}; run the corpus again.", folder=folder.name, table=table)
-    return files
-
-
-def _ask(query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    import duckdb  # an extra
-
-    with duckdb.connect() as connection:
-        return connection.execute(query, values).fetchall()
+def _ask(first: Run, second: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    if first.about.sha256 != second.about.sha256:
+        raise DataError(
+            "{first} and {second} are not of the same lines, so they cannot be compared line by line.",
+            first=first.key,
+            second=second.key,
+        )
+    files = {
+        f"{side}_{table}": database.paths(run, table)
+        for side, run in (("a", first), ("b", second))
+        for table in ("sentences", "heads")
+        if f"${side}_{table}" in query
+    }
+    with database.cursor(first, second) as connection:
+        return connection.execute(query, {**values, **files}).fetchall()
