@@ -59,5 +59,7 @@ def _figures(found: CorpusScores) -> list[tuple[Sentence, Figure | None, str, Se
 def _left_out(found: CorpusScores) -> Sentence:
     n = sum(found.left_out.values())
     said = [say_n("{n:,} line was not measured:", "{n:,} lines were not measured:", n)]
-    said += [say("{reason} ({n:,})", reason=reason, n=count) for reason, count in [*found.left_out.items()][:MOST_REASONS]]
+    said += [
+        say("{reason} ({n:,})", reason=reason, n=count) for reason, count in [*found.left_out.items()][:MOST_REASONS]
+    ]
     return joined(" ", said)
