@@ -68,7 +68,7 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
         if refused.why == "no-room":
             yield event("ended", {"boot": rooms.boot})
         else:
-            yield event("refused", {"why": refused.why, "away": rooms.away})
+            yield event("refused", {"why": refused.why} | ({"away": rooms.away} if rooms.away else {}))
 
 
 async def _told(

@@ -1,9 +1,8 @@
 """All rooms of a server: bounded, and gone four hours after their last use, or with the server or its store.
 
-They are in this process's memory, or in a store that several processes share (`ui/server/store.py`). A teacher's session
-calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote
-(`ui/server/routes.py`), and nothing else. What changes a room may wait for the store; reading never does, but for a
-call of `look`.
+They are in this process's memory, or in a store that several processes share (`ui/server/store.py`). A teacher's
+session calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote
+(`ui/server/routes.py`), and nothing else. What changes a room may wait for the store.
 
 Knows nothing of Streamlit.
 """
@@ -19,7 +18,7 @@ from typing import Any, Final
 from ui.server import codes
 from ui.server.public import Counted, Kept, Opened, Public, RefusedError
 from ui.server.room import MOST_STREAMS, Bucket, Room
-from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, chosen
+from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError, chosen
 
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
 OPENED_AT_ONCE, OPENED_A_SECOND = 10, 0.05
@@ -114,7 +113,7 @@ class Registry:
     # ---------------------------------------------------------------- everybody
 
     def public(self, code: str, *, go_on: bool = True) -> Public | None:
-        """What everybody may know of a room; None if there is none. It goes on where a time is up, unless told not."""
+        """What everybody may know of a room, None if there is none; `go_on` where a time is up, which may wait."""
         room = self._found(code, tick=go_on)
         return None if room is None else room.public
 
@@ -240,4 +239,7 @@ class Registry:
             wake()
 
 
-ROOMS = Registry(store=chosen())
+try:
+    ROOMS = Registry(store=chosen())
+except StoreError as error:
+    raise SystemExit(str(error)) from None  # the app does not start; the message says all

@@ -139,7 +139,9 @@ class Room:
     def _drop_one(self) -> None:
         """Forget the token that was not seen for longest, of those that did not vote."""
         now, listening = self._clock(), self._listening()
-        away = {token: one.seen for token, one in self._students.items() if token not in listening and one.vote is None}
+        away = {
+            token: one.seen for token, one in self._students.items() if token not in listening and one.vote is None
+        }
         oldest = min(away, key=away.__getitem__, default=None)
         if oldest is None or now - away[oldest] < FORGOTTEN_SECONDS:
             raise RefusedError("full")

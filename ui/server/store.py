@@ -21,7 +21,6 @@ from transformer.errors import SaidError
 from ui.server.room import Room
 
 ENVIRONMENT: Final = "GLASSFORMER_STORE"
-SCHEMES: Final = ("redis", "rediss", "unix")
 MOST_ROOMS: Final = 20
 IDLE_SECONDS: Final = 4 * 3600.0
 _Result = TypeVar("_Result")
@@ -95,18 +94,18 @@ def chosen(said: str | None = None) -> Store:
     url = os.environ.get(ENVIRONMENT, "") if said is None else said
     if not url:
         return Store()
-    if url.partition("://")[0] not in SCHEMES:
-        raise StoreError(
-            "{name} is “{found}”; it has to be the address of a Redis or Valkey server, such as "
-            "redis://127.0.0.1:6379/0.",
-            name=ENVIRONMENT,
-            found=url.rpartition("@")[2],
-        )
     try:
         from ui.server.store_shared import Shared
+
+        return Shared(url)
     except ImportError as error:
         raise StoreError(
             "{name} is set, but the package redis is not installed; get it with pip install 'glassformer[hosting]'.",
             name=ENVIRONMENT,
         ) from error
-    return Shared(url)
+    except ValueError as error:
+        raise StoreError(
+            "{name} is “{found}”, which is no address of a Redis or Valkey server, such as redis://127.0.0.1:6379/0.",
+            name=ENVIRONMENT,
+            found=url.rpartition("@")[2],
+        ) from error

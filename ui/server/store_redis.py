@@ -13,9 +13,11 @@ Knows nothing of rooms, and nothing of Streamlit.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Collection, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -56,7 +58,14 @@ redis.call('PUBLISH', ARGV[2], ARGV[3])
 
 
 def _client(url: str, *, again: int) -> Any:
-    """Connections that are made when they are needed, and answer soon or not at all."""
+    """Connections that are made when they are needed, and answer soon or not at all.
+
+    Raises:
+        ValueError: The address is none.
+    """
+    found = urlsplit(url)
+    if found.scheme != "unix" and not re.fullmatch(r"(/\d*)?", found.path):
+        raise ValueError(f"{found.path} is no number of a database")
     return redis.Redis.from_url(
         url,
         decode_responses=True,

@@ -1,4 +1,4 @@
-"""A real redis-server on a free port of its own, with its data in a temporary folder; it can be killed and started anew."""
+"""A real redis-server on a free port of its own, with its data in a folder; it can be killed and started anew."""
 
 import contextlib
 import os
