@@ -139,11 +139,9 @@ class Room:
     def _drop_one(self) -> None:
         """Forget the token that was not seen for longest, of those that did not vote."""
         now, listening = self._clock(), self._listening()
-        away = {
-            token: one.seen for token, one in self._students.items() if token not in listening and one.vote is None
-        }
-        oldest = min(away, key=away.__getitem__, default=None)
-        if oldest is None or now - away[oldest] < FORGOTTEN_SECONDS:
+        away = [token for token, one in self._students.items() if token not in listening and one.vote is None]
+        oldest = min(away, key=lambda token: self._students[token].seen, default=None)
+        if oldest is None or now - self._students[oldest].seen < FORGOTTEN_SECONDS:
             raise RefusedError("full")
         del self._students[oldest]
 

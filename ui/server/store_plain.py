@@ -1,7 +1,7 @@
 """A room's state as JSON texts by names, and read again: its values and its sentences, and nothing that is code.
 
-A record is written as its name with its fields in order; a sentence as what it says in each language, since what it is
-made of may be a function.
+A record is written as its name with its fields in order; a sentence as what it says in each language, since what it
+is made of may be a function.
 
 Knows nothing of Streamlit.
 """

@@ -2,7 +2,7 @@
 
     glassformer:1:boot          tells whether the server still has what it had
     glassformer:1:rooms         the codes of all rooms, each with when it is too old
-    glassformer:1:room:CODE     the state of a room by names, `rev`, which grows with each change, and `by`, the change
+    glassformer:1:room:CODE     the state of a room by names; `rev`, which grows with each change; `by`, the change
     glassformer:1:news          the channel on which changes are told
 
 The 1 is the form of what is written: programs that write another form use another number. Source: Redis, "Scripting

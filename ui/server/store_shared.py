@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from ui.server.public import RefusedError
@@ -323,12 +324,12 @@ class Shared(Store):
             dirty, self._dirty = self._dirty, set()
             here = {code: sorted(room.here()) for code, room in self.rooms.items() if whole or code in dirty}
         if here or whole:
-            self._link.publish(self._news(here={code: there for code, there in here.items()}, all=whole))
+            self._link.publish(self._news(here=here, all=whole))
         for code, tokens in seen.items():
             room = self.rooms.get(code)
             if room is not None:
                 with suppress(RefusedError):
-                    self.change(room, lambda room, tokens=tokens: room.saw(tokens))
+                    self.change(room, partial(Room.saw, tokens=tokens))
 
 
 def _without(streams: Mapping[str, Any], replica: str) -> dict[str, Any]:
