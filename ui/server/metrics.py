@@ -30,8 +30,8 @@ PATH: Final = "metrics"
 # What an address is counted as: the first whose text is in it. All else are pages.
 ROUTES: Final = {
     "/_stcore/stream": "stream", "/_stcore/upload_file/": "upload", "/_stcore/": "streamlit",
-    "/app/static/": "script", "/static/": "streamlit", "/media/": "media", "/component/": "streamlit", "/events/": "events",
-    "/class/": "room", "/frames/": "frames",
+    "/app/static/": "script", "/static/": "streamlit", "/media/": "media", "/component/": "streamlit",
+    "/events/": "events", "/class/": "room", "/frames/": "frames",
     "/healthz": "health", "/readyz": "health", "/metrics": "health",
 }  # fmt: skip
 PAGE: Final = "page"
@@ -66,9 +66,7 @@ class Meter:
             "glassformer_page_seconds", "Runs of a page, with their waiting for a turn.", ("page",), **timed
         )
         self.waiting = client.Histogram("glassformer_queue_seconds", "Waiting for the model, by request.", **timed)
-        self.model = client.Histogram(
-            "glassformer_model_seconds", "Work of the model, by turn.", **timed
-        )
+        self.model = client.Histogram("glassformer_model_seconds", "Work of the model, by turn.", **timed)
 
     def watch(self, name: str, told: str, value: Callable[[], float]) -> None:
         """Tell a value that is found out when Prometheus asks; `told` is its line of help."""

@@ -24,7 +24,6 @@ Mode = Literal["on", "no-pickles", "off"]
 ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
 MODES: tuple[str, ...] = get_args(Mode)
 TRAINING = "GLASSFORMER_TRAINING", "--training"
-SHARED_STORE, SHARED_FOLDER = "GLASSFORMER_STORE", "GLASSFORMER_SHARED"
 TRAINING_MODES = ("on", "off")
 
 
