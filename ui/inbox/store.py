@@ -2,7 +2,7 @@
 
 Each upload has a name that nobody can guess. Who has it sees the upload, so a link shares it; lists never hold it but
 for the session that handed it in. What nobody uses for an hour is removed, and all of it when the server ends; what
-a killed server left is removed by the next one. In a folder that replicas share each upload says itself what it is, in
+a killed server left is removed by the next one. In a folder that replicas share each upload says what it is, in
 `ABOUT`; any replica opens and removes it, and it outlives them.
 
 Knows nothing of Streamlit.

@@ -53,7 +53,7 @@ def folder(part: str) -> Path | None:
 
 
 def gone(said: Sentence) -> Sentence:
-    """What is said of a thing that is not here, and that it may be on another replica, if replicas share nothing."""
+    """What is said of a thing that is not here; where replicas share no folder, also that it may be on another."""
     apart = bool(os.environ.get(STORE)) and not os.environ.get(SHARED)
     return joined(" ", [said, _ELSEWHERE]) if apart else said
 

@@ -3,8 +3,10 @@
 The process runs `python -m transformer train ...` (`training_child`), and what it writes is read from its folder: the
 checkpoint, its snapshots, `progress.json`. A training has a name that nobody can guess; who has it sees the training.
 One that was stopped, or failed, can go on from its last state. What nobody looks at for some hours is removed, and
-all of it when the server ends. In a folder that replicas share a training says what it is, in `ABOUT`; the replica that has
-it holds its lock, the others show what is in its folder and stop it by a file, and any goes on with one that is over.
+all of it when the server ends.
+
+In a folder that replicas share a training says what it is, in `ABOUT`. The replica that has it holds its lock; the
+others show what is in its folder and stop it by a file, and any of them goes on with one that is over.
 
 Knows nothing of Streamlit.
 """
