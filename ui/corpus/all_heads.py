@@ -92,7 +92,7 @@ def _shown(scene: Scene, heads: list[_Head]) -> tuple[dict[str, list[Any]], dict
     number = st.column_config.NumberColumn
     looks: dict[str, Any] = {
         scene.measure: _column(scene.words),
-        "half": number("±", format="%.2g", width=64, help=here(say("Half of the mean's 95 % interval."))),
+        "half": number("±", format="%.3f", width=64, help=here(say("Half of the mean's 95 % interval."))),
         "deviation": number(
             here(say("Deviation")), format="%.3f", width=84, help=here(say("The standard deviation over the lines."))
         ),

@@ -9,13 +9,13 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.folder import About, Run, summaries
 from transformer.model.anatomy import anatomy
-from ui.corpus import all_heads, joined_panels, one_head, search
+from ui.corpus import all_heads, beside_panels, joined_panels, one_head, search
 from ui.corpus.corpus_pictures import CORPUS, Scene
+from ui.corpus.head_choice import choose_head, choose_kind, choose_measure
 from ui.corpus.opened import OpenCorpus
 from ui.runs import corpora, loading
 from ui.runs.attempt import attempt
 from ui.runs.show import choose_part
-from ui.runs.sides import KIND_NAMES
 from ui.shared import choices, cover, drawing
 from ui.shared.door import st
 from ui.state import session
@@ -25,6 +25,7 @@ from words import Sentence, joined, say, say_n
 RUN: Final = "corpus_run"
 PARTS: Final[Mapping[str, Callable[[OpenCorpus], None]]] = {
     "heads": all_heads.draw, "head": one_head.draw, "search": search.draw, "joined": joined_panels.draw,
+    "beside": beside_panels.draw,
 }  # fmt: skip
 OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
 
@@ -38,16 +39,18 @@ def draw(checkpoint: Checkpoint) -> None:
         _how_to_make_one(checkpoint)
         return
     run = _chosen(found, checkpoint)
-    st.caption(drawing.plain(told(run)))
+    st.caption(drawing.plain(told(run, checkpoint)))
     scene = attempt(lambda: _scene(run, checkpoint))
     if scene is None:
         return
     with choices.bar(MAIN):
         part = choose_part(CORPUS, MAIN)
-        if part != "search":
-            _choose_kind(scene)
+        if part == "heads":
+            choose_kind(scene)
+        if part in ("head", "joined", "beside"):
+            choose_head(scene)
         if part in OF_HEADS:
-            _choose_measure(scene)
+            choose_measure(scene)
     cover.part(lambda: attempt(lambda: PARTS[part](OpenCorpus(run, scene, checkpoint))))
 
 
@@ -88,7 +91,7 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         session.replace(MAIN, corpus_run="")
     labels: dict[str, Sentence] = {key: _label(run) for key, run in names.items()}
     key = choices.menu(
-        choices.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf")),
+        choices.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf", "bound")),
         say("Corpus run"),
         labels,
         otherwise=own,
@@ -115,17 +118,16 @@ def lines_of(run: Run) -> Sentence:
     return say("{n:,} of {all:,} lines so far", n=run.lines_done, all=run.about.lines)
 
 
-def told(run: Run) -> Sentence:
-    """What a run is of."""
+def told(run: Run, checkpoint: Checkpoint) -> Sentence:
+    """How a run was measured, and whether on another checkpoint than the chosen one."""
     about = run.about
-    where = {"file": files(about), "lines": lines_of(run), "checkpoint": about.checkpoint}
-    said = [
-        say("{file}, {lines}, on the checkpoint {checkpoint}.", **where),
-        say("Measured on the model's own greedy output.")
-        if about.options.decode
-        else say("Measured while the model reads the reference."),
-    ]
-    return joined(" ", said)
+    how = say("Measured while the model read the reference.")
+    if about.options.decode:
+        how = say("Measured on the model's own greedy output.")
+    if about.content_hash == checkpoint.content_hash:
+        return how
+    other = say("It is of the checkpoint {name}, not of the one chosen in the sidebar.", name=about.checkpoint)
+    return joined(" ", [how, other])
 
 
 # ------------------------------------------------------------------------------------------------ what is looked at
@@ -141,23 +143,3 @@ def _scene(run: Run, checkpoint: Checkpoint) -> Scene | None:
     layers, heads = scene.size(scene.kind)
     choices.let_go(MAIN, layers, heads)
     return scene
-
-
-def _choose_kind(scene: Scene) -> None:
-    """Draw the choice of an attention; in one row with the parts."""
-    kinds = {kind: KIND_NAMES[kind] for kind in scene.kinds}
-    if len(kinds) > 1:
-        kept = choices.field(MAIN, "kind", forgets=("line",))
-        choices.menu(kept, say("Attention"), kinds, otherwise=scene.kind, bare=True, width=220)
-
-
-def _choose_measure(scene: Scene) -> None:
-    """Draw the choice of a measure."""
-    choices.menu(
-        choices.field(MAIN, "corpus_measure", forgets=("line",)),
-        say("Measure"),
-        {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)},
-        otherwise=scene.measure,
-        bare=True,
-        width=180,
-    )

@@ -16,12 +16,15 @@ from ui.shared.saving import Origin
 from ui.state import session
 from words import Sentence, say
 
+Heading = tuple[str, str]
+"""The heading of a column of numbers, and how they are written."""
+
 _HEIGHT: Final = 420  # pixels
 _MOST_WITHOUT_SCROLLING: Final = 10  # lines
 _TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH = 260, 130, 62
 
 
-def table(key: str, hits: Sequence[Hit], values: Sequence[str], alt: str) -> None:
+def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
     """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
     numbers, chosen = [one.line for one in hits], session.view().line
     opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
@@ -54,11 +57,11 @@ def _peak(place: Place) -> str | None:
     return None if place.weight is None else f"{place.query_piece} → {place.key_piece} {place.weight:.2f}"
 
 
-def _looks(values: Sequence[str]) -> dict[str, Any]:
+def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     kinds = st.column_config
     looks: dict[str, Any] = {
-        f"value {i + 1}": kinds.NumberColumn(here(said), format="%.3f", width=30 + 7 * len(here(said)))
-        for i, said in enumerate(values)
+        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=30 + 7 * len(here(said)))
+        for i, (said, form) in enumerate(values)
     }
     looks["place"] = kinds.TextColumn(
         here(say("Largest weight")), width=_PLACE_WIDTH, help=here(say("From which query to which key."))

@@ -16,7 +16,6 @@ from transformer.model.anatomy import Kind
 from ui.corpus import hits
 from ui.corpus.corpus_pictures import Scene
 from ui.corpus.joined_pictures import N_NEAR, Layer, clicked_on, heads, points, spot_text
-from ui.corpus.one_head import head_menus
 from ui.corpus.opened import OpenCorpus, card
 from ui.runs.show import show
 from ui.shared import choices, drawing
@@ -78,9 +77,8 @@ def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
 
 
 def _controls(scene: Scene) -> None:
-    """Draw the choice of a head, what colours mean and what is selected, in a row."""
+    """Draw what colours mean and what is selected, in a row."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="corpus_joined_controls"):
-        head_menus(scene)
         choices.menu(choices.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
         choices.menu(choices.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
         kept = choices.field(MAIN, "lit_piece", forgets=("spot", "line"))

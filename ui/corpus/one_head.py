@@ -11,13 +11,12 @@ import pandas as pd
 from transformer.corpus import queries
 from transformer.corpus.queries import Hit
 from ui.corpus import hits
-from ui.corpus.corpus_pictures import Scene, spread
+from ui.corpus.corpus_pictures import spread
 from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card
 from ui.runs.attempt import attempt
 from ui.runs.show import show
-from ui.shared import choices, drawing
+from ui.shared import drawing
 from ui.shared.door import here, st
-from ui.state.view import MAIN
 from words import Sentence, say, say_n
 
 MOST, LEAST, CSV = "corpus_most", "corpus_least", "corpus_lines_csv"
@@ -26,7 +25,6 @@ N_LINES: Final = 20
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    choose_head(corpus.scene)
     found, one = corpus.scene.summary, attempt(lambda: corpus.of_head)
     if found is None:
         st.info(say("No line of this corpus run has this measure of the head."), icon=":material/info:")
@@ -38,21 +36,6 @@ def draw(corpus: OpenCorpus) -> None:
         return
     card(corpus, at_head=True)
     _lines(corpus)
-
-
-def choose_head(scene: Scene) -> None:
-    """Draw the choice of a layer and a head, in a row of its own."""
-    with st.container(horizontal=True, gap="small", key="corpus_head_choice"):
-        head_menus(scene)
-
-
-def head_menus(scene: Scene) -> None:
-    """Draw the choice of a layer and a head."""
-    layers, heads = scene.size(scene.kind)
-    layer = choices.field(MAIN, "layer")
-    choices.menu_of_layers(replace(layer, value=scene.head[0]), layers, all_together=False)
-    head = choices.field(MAIN, "head")
-    choices.menu_of_heads(replace(head, value=scene.head[1]), heads, all_together=False)
 
 
 def _said(corpus: OpenCorpus) -> Sentence:
@@ -87,7 +70,7 @@ def _lines(corpus: OpenCorpus) -> None:
 
     def one(found: list[Hit], where: str, title: Sentence) -> None:
         st.subheader(title, anchor=False)
-        hits.table(where, found, [heading], title)
+        hits.table(where, found, [(heading, "%.3f")], title)
 
     drawing.beside(
         lambda: one(most, MOST, say("Lines with the highest values")),

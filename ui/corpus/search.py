@@ -12,11 +12,11 @@ from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees,
 from transformer.corpus.folder import Run
 from ui.corpus import hits
 from ui.corpus.corpus_pictures import Scene
-from ui.corpus.one_head import choose_head
+from ui.corpus.head_choice import choose_head, choose_measure, of
+from ui.corpus.hits import Heading
 from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
-from ui.shared.choices import Kept
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import LONGEST_NAME, MAIN, MAX_STEP, Sought, TextIn
@@ -42,6 +42,8 @@ WHAT_DISAGREES: Final = say(
 TEXTS: Final[Mapping[TextIn, Sentence]] = {
     "source": say("in the source"), "target": say("in the reference"), "output": say("in the output")
 }  # fmt: skip
+
+_Asked = tuple[Condition, Heading]
 
 
 def draw(corpus: OpenCorpus) -> None:
@@ -90,9 +92,9 @@ def _pages(total: int) -> None:
 # ------------------------------------------------------------------------------------------------ the form
 
 
-def _conditions(run: Run, scene: Scene) -> tuple[list[Condition], list[str]]:
+def _conditions(run: Run, scene: Scene) -> tuple[list[Condition], list[Heading]]:
     """Draw the form; the conditions that are asked for, that of a head first, and what each looked at."""
-    found: list[tuple[Condition, str]] = []
+    found: list[_Asked] = []
     with st.container(border=True, key="corpus_form"):
         found += _of_head(run, scene)
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="corpus_of_lines"):
@@ -100,7 +102,7 @@ def _conditions(run: Run, scene: Scene) -> tuple[list[Condition], list[str]]:
     return [one for one, _ in found], [said for _, said in found]
 
 
-def _of_head(run: Run, scene: Scene) -> list[tuple[Condition, str]]:
+def _of_head(run: Run, scene: Scene) -> list[_Asked]:
     """Draw what a head shall do."""
     known = {
         name: said for name, said in SOUGHT.items() if run.about.options.effect or name not in ("attends", "owes")
@@ -110,66 +112,60 @@ def _of_head(run: Run, scene: Scene) -> list[tuple[Condition, str]]:
         sought = choices.menu(kept, say("What a head does"), known, width=330)
         if sought == "any":
             return []
+        choose_head(scene)
         if sought == "piece":
-            choices.typed(_of("looked_at"), say("Piece, such as “the”"), most=LONGEST_NAME, width=150)
+            choices.typed(of("looked_at"), say("Piece, such as “the”"), most=LONGEST_NAME, width=150)
         if sought == "measure":
-            names = {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)}
-            choices.menu(_of("corpus_measure", "bound"), say("Measure"), names, otherwise=scene.measure, width=160)
+            choose_measure(scene)
             sides = {False: say("at least"), True: say("at most")}
-            choices.choose(_of("below"), say("Bound"), sides)
+            choices.menu(of("below"), say("Bound"), sides, bare=True, width=110)
         bound = _bound(sought, scene)
-    choose_head(scene)
     return _asked(sought, scene, bound)
-
-
-def _of(name: str, *forgets: str) -> Kept:
-    """A field whose change begins with the first page again."""
-    return choices.field(MAIN, name, forgets=("leaf", *forgets))
 
 
 def _bound(sought: Sought, scene: Scene) -> float:
     """Draw the box for the bound of a head's number."""
     mean = None if scene.summary is None else round(scene.summary.mean, 2)
     proposed = PROPOSED[sought] if sought != "measure" or mean is None else mean
-    kept = _of("bound")
-    below = sought == "measure" and session.view(MAIN).below
-    asked = choices.box(replace(kept, value=proposed if kept.value is None else kept.value),
-                        say("At most") if below else say("At least"), step=0.05, width=130)  # fmt: skip
+    kept = of("bound")
+    label = say("Bound") if sought == "measure" else say("At least")
+    kept = replace(kept, value=proposed if kept.value is None else kept.value)
+    asked = choices.box(kept, label, step=0.05, width=170)
     return proposed if asked is None else float(asked)
 
 
-def _asked(sought: Sought, scene: Scene, bound: float) -> list[tuple[Condition, str]]:
+def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
     view, key = session.view(MAIN), scene.key
     where = (key.kind, key.layer, key.head)
     if sought == "measure":
         least, most = (None, bound) if view.below else (bound, None)
-        return [(Asked(*where, key.measure, at_least=least, at_most=most), scene.words.heading)]
+        return [(Asked(*where, key.measure, at_least=least, at_most=most), (scene.words.heading, "%.3f"))]
     if sought in ("attends", "owes"):
-        return [(Disagrees(*where, attends_more=sought == "attends", at_least=bound), say("Difference"))]
+        return [(Disagrees(*where, attends_more=sought == "attends", at_least=bound), (say("Difference"), "%.2f"))]
     if sought == "piece" and not view.looked_at:
         return []
     piece = view.looked_at if sought == "piece" else None
-    return [(LooksAt(*where, at_least=bound, piece=piece), say("Weight"))]
+    return [(LooksAt(*where, at_least=bound, piece=piece), (say("Weight"), "%.3f"))]
 
 
-def _of_lines(run: Run) -> list[tuple[Condition, str]]:
+def _of_lines(run: Run) -> list[_Asked]:
     """Draw what lines shall be."""
-    found: list[tuple[Condition, str]] = []
+    found: list[_Asked] = []
     rank = choices.box(
-        _of("least_rank"),
+        of("least_rank"),
         say("Rank of a piece, at least"),
         step=1,
         width=190,
         help=say("Lines in which some right piece had this rank or a worse one; 1 is the model's first choice."),
     )
-    loss = choices.box(_of("least_loss"), say("Loss per piece, at least"), step=0.1, width=190)
+    loss = choices.box(of("least_loss"), say("Loss per piece, at least"), step=0.1, width=190)
     texts = {name: said for name, said in TEXTS.items() if name != "output" or run.about.options.decode}
-    side = choices.menu(_of("text_in"), say("Text"), texts, width=150)
-    words = choices.typed(_of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)
+    side = choices.menu(of("text_in"), say("Text"), texts, width=150)
+    words = choices.typed(of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)
     if rank is not None:
-        found.append((OfSentence("worst_rank", at_least=float(rank)), say("Rank")))
+        found.append((OfSentence("worst_rank", at_least=float(rank)), (say("Rank"), "%d")))
     if loss is not None:
-        found.append((OfSentence("loss", at_least=float(loss)), say("Loss")))
+        found.append((OfSentence("loss", at_least=float(loss)), (say("Loss"), "%.3f")))
     if words:
-        found.append((Contains(side, words), say("Text")))
+        found.append((Contains(side, words), (say("Text"), "%d")))
     return found
