@@ -20,6 +20,7 @@ from transformer.training.corpus import read_lines
 from words import say_n
 
 
+
 @dataclass(frozen=True)
 class Corpus:
     """Where the lines come from."""

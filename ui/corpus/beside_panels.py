@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pandas as pd
 
-from charts.theme import capitalised
 from transformer.checkpoint.snapshots import split
 from transformer.corpus import database, paired, scores
 from transformer.corpus.folder import Run
@@ -68,7 +67,9 @@ def name_of(run: Run) -> Sentence | str:
 
 def _second(run: Run) -> Run | None:
     """Draw the choice of the other run; None, and why, where there is none."""
-    same = {one.key: one for one in corpora.listed()[0] if one.about.sha256 == run.about.sha256 and one.key != run.key}
+    same = {
+        one.key: one for one in corpora.listed()[0] if one.about.sha256 == run.about.sha256 and one.key != run.key
+    }
     if not same:
         said = say(
             "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with a "

@@ -74,14 +74,18 @@ def look_at(line: int) -> None:
     session.replace(MAIN, line=line - 1)
 
 
-def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None) -> None:
-    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step."""
+def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name: str = "") -> None:
+    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step.
+
+    `name` says of which of two runs it is.
+    """
     found = attempt(lambda: corpus.line)
     if found is None:
         return
     hit, one = found.hit, corpus.of_head if at_head else None
-    with st.container(border=True, key=OPENED):
-        st.markdown(joined("  \n", _told(corpus, hit, one)))
+    with st.container(border=True, key=f"{OPENED}{corpus.run.key if name else ''}"):
+        of = [drawing.strong(name)] if name else []
+        st.markdown(joined("  \n", [*of, *_told(corpus, hit, one)]))
         if found.sentence["problem"]:
             st.error(drawing.plain(str(found.sentence["problem"])))
             return
