@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from transformer.corpus.folder import Run
-from transformer.corpus.scores import CorpusScores, Figure, scores
+from transformer.corpus.scores import CorpusScores, Figure
+from ui.corpus.asking import scores_of
 from ui.corpus.opened import OpenCorpus
 from ui.shared import drawing, page_style
 from ui.shared.door import st
 from words import Sentence, joined, say, say_n
 
-DRAWS: Final = 200  # of lines, for an interval: few enough that nobody waits
 MOST_REASONS: Final = 3
 
 
@@ -19,7 +18,7 @@ def draw(corpus: OpenCorpus) -> None:
     """Draw them, and why lines were left out."""
     try:
         with st.spinner(say("Adding up the scores…")):
-            found = _scores(corpus.run)
+            found = scores_of(corpus.run)
     except ModuleNotFoundError:
         st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install sacrebleu`.")))
         return
@@ -32,11 +31,6 @@ def draw(corpus: OpenCorpus) -> None:
                       delta_arrow="off")  # fmt: skip
     if found.left_out:
         st.caption(drawing.plain(_left_out(found)))
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _scores(run: Run) -> CorpusScores:
-    return scores(run.folder, n_draws=DRAWS)
 
 
 def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figure | None, str, Sentence]]:
