@@ -6,7 +6,7 @@ and the cell of the head's largest weight.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW
 from transformer.runs.targets import read_given
+from ui.corpus import asking
 from ui.corpus.corpus_pictures import Scene, head_name
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -48,7 +49,7 @@ class OpenCorpus:
     def line(self) -> Whole | None:
         """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
         number = self.scene.view.line
-        return None if number is None or not queries.is_installed() else queries.line(self.run, number + 1)
+        return None if number is None or not queries.is_installed() else asking.line(self.run, number + 1)
 
     @property
     def of_head(self) -> OfHead | None:
@@ -174,8 +175,3 @@ def _forced(checkpoint: Checkpoint, hit: Hit) -> tuple[int, ...]:
     except QueryError:
         return ()
     return (*given.before[given.n_prompt :], *given.ids)
-
-
-def replaced(corpus: OpenCorpus, value: float | None) -> Scene:
-    """The scene with the value of the line that is looked at."""
-    return replace(corpus.scene, here=value)
