@@ -1,4 +1,4 @@
-"""The part Two runs: another corpus run over the same file, how its scores and heads differ, and on which lines most."""
+"""The part Two runs: another run over the same file, how its scores and heads differ, and on which lines most."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any, Final
 import pandas as pd
 
 from transformer.checkpoint.snapshots import split
-from transformer.corpus import database, paired, scores
-from transformer.corpus.folder import Run
-from transformer.corpus.paired import Difference, Head
+from transformer.corpus import database
+from transformer.corpus.folder import Run, summaries
+from transformer.corpus.paired import Head
 from transformer.corpus.queries import Hit
-from transformer.corpus.scores import PairedScore
-from transformer.corpus.tables import Name
-from ui.corpus import hits, whole
+from ui.corpus import asking, hits
 from ui.corpus.beside_pictures import Beside, differences
 from ui.corpus.corpus_pictures import head_name
 from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card, link_to
@@ -37,7 +35,7 @@ _MOST_WITHOUT_SCROLLING: Final = 12  # heads
 
 
 def draw(corpus: OpenCorpus) -> None:
-    """Draw the part. Errors are those of `paired.by_head`."""
+    """Draw the part. Errors are those of `asking.differences`."""
     if not database.is_installed():
         st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
         return
@@ -46,7 +44,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     drawing.notes(_notes(corpus.run, second))
     with st.spinner(say("Comparing the runs line by line…")):
-        found = _by_head(corpus.run, second, corpus.scene.measure)
+        found = asking.differences(corpus.run, second, corpus.scene.measure)
         if corpus.run.about.options.decode == second.about.options.decode:
             _scores(corpus.run, second)
     of = Beside(corpus.scene, found, (name_of(corpus.run), name_of(second)))
@@ -98,50 +96,40 @@ def _notes(first: Run, second: Run) -> list[Sentence]:
     if first.about.options.decode != second.about.options.decode:
         said.append(say("One run measured the model's own output and the other the reference, so their rows are of "
                         "different texts and their scores are not compared."))  # fmt: skip
+    heads = [{key[:3] for key in summaries(run)} for run in (first, second)]
+    if heads[0] != heads[1]:
+        said.append(say("The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
+                        n=len(heads[0]), m=len(heads[1])))  # fmt: skip
     return said
 
 
 # ------------------------------------------------------------------------------------------------ numbers
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _by_head(first: Run, second: Run, name: Name) -> Mapping[Head, Difference]:
-    return paired.by_head(first, second, name)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _paired_scores(first: Run, second: Run) -> tuple[Mapping[str, PairedScore], tuple[Difference | None, bool]]:
-    return scores.paired(first.folder, second.folder, n_draws=whole.DRAWS), paired.of_log_prob(first, second)
-
-
 _SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
-    "loss": (say("Loss per piece"), "+.3f"),
-    "exact": (say("Exact"), "+.1%"),
-    "bleu": (say("BLEU"), "+.1f"),
-    "chrf": (say("chrF"), "+.1f"),
+    "loss": (say("Loss per piece"), ".3f"),
+    "exact": (say("Exact"), ".1%"),
+    "bleu": (say("BLEU"), ".1f"),
+    "chrf": (say("chrF"), ".1f"),
+    "log_prob": (say("Log-probability per line"), ".2f"),
 }
 
 
 def _scores(first: Run, second: Run) -> None:
     """Draw the differences of the scores, each with its interval."""
-    found, (log_prob, alike) = _paired_scores(first, second)
-    shown = [(*_SCORES[name], one.difference, one.first, one.second) for name, one in found.items()
-             if alike or name not in ("loss", "exact")]  # fmt: skip
+    found, (log_prob, alike) = asking.score_differences(first, second)
+    rows = {name: (one.first, one.second, one.difference.low, one.difference.high) for name, one in found.items()
+            if alike or name not in ("loss", "exact")}  # fmt: skip
+    if log_prob is not None and log_prob.low is not None and log_prob.high is not None:
+        rows["log_prob"] = log_prob.first, log_prob.second, log_prob.low, log_prob.high
     with st.container(horizontal=True, key=page_style.SUMMARY):
-        for label, form, gap, one, other in shown:
-            plain = form.lstrip("+")
-            between = say("{low} to {high}", low=format(gap.low, form), high=format(gap.high, form))
-            help = say("{one} in the first run, {other} in the second; the difference with its 95 % interval.",
-                       one=format(one, plain), other=format(other, plain))  # fmt: skip
-            st.metric(label, format(gap.value, form), between, help=help, width="content", delta_color="off",
+        for name, (one, other, low, high) in rows.items():
+            label, form = _SCORES[name]
+            between = say("{low} to {high}", low=format(low, f"+{form}"), high=format(high, f"+{form}"))
+            help = say("{one} in the first run, {other} in the second; below, the 95 % interval of the difference.",
+                       one=format(one, form), other=format(other, form))  # fmt: skip
+            st.metric(label, format(other - one, f"+{form}"), between, help=help, width="content", delta_color="off",
                       delta_arrow="off")  # fmt: skip
-        if log_prob is not None and log_prob.low is not None:
-            between = say("{low} to {high}", low=f"{log_prob.low:+.2f}", high=f"{log_prob.high:+.2f}")
-            help = say("Mean over the lines of the log-probability of the whole output, in nats: {one} in the first "
-                       "run, {other} in the second.", one=f"{log_prob.first:.2f}",
-                       other=f"{log_prob.second:.2f}")  # fmt: skip
-            st.metric(say("Log-probability per line"), f"{log_prob.mean:+.2f}", between, help=help, width="content",
-                      delta_color="off", delta_arrow="off")  # fmt: skip
     if not alike:
         st.caption(say("The two models cut outputs into different pieces, so numbers per piece are not compared."))
 
@@ -201,13 +189,13 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     if head not in of.found:
         st.info(say("Only one of the two runs has this head."), icon=":material/info:")
         return
-    found = attempt(lambda: paired.most_different(corpus.run, second, scene.measure, head, N_LINES))
+    found = attempt(lambda: asking.most_different(corpus.run, second, scene.measure, head, N_LINES))
     if not found:
         return
     _both(corpus, replace(corpus, run=second))
     listed = [Hit(one.line, one.source, one.target, None, None, None, None, None,
                   (one.second - one.first, one.first, one.second), None) for one in found]  # fmt: skip
-    headings = [say("Difference"), *of.names]
+    headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
     said = say("{head}: {measure}.", head=head_name(scene.kind, *scene.head), measure=scene.words.full_title)
     hits.table(LINES, listed, headings, say("The lines with the largest differences, largest first."))
     st.caption(joined(" ", [said, say("Click a number to open that line in both runs.")]))

@@ -14,6 +14,7 @@ import numpy as np
 
 import charts
 from charts.corpus_beside import HOW_TO_READ, Differences
+from charts.theme import capitalised
 from transformer.corpus.paired import CHANCE, Difference, Head
 from transformer.model.anatomy import Kind
 from ui.corpus.corpus_pictures import CORPUS, Scene, head_of, of_no_run
@@ -76,13 +77,15 @@ def _differences(of: Beside) -> Plot:
     return Plot(
         spec=charts.head_differences_spec(
             blocks,
-            title=say("{measure}: {second} − {first}", measure=words.full_title, first=first, second=second),
+            title=say(
+                "{measure}: {second} − {first}", measure=capitalised(words.full_title), first=first, second=second
+            ),
             value_name=UNITS[words.unit],
             chosen=chosen,
         ),
         alt=say(
             "{title}, by layer and head: {second} minus {first}. The table below has the same numbers.",
-            title=words.title,
+            title=capitalised(words.title),
             first=first,
             second=second,
         ),

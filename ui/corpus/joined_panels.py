@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pandas as pd
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.corpus import folder
-from transformer.corpus.folder import Run
-from transformer.corpus.joined import Joined, Tokens, join, read_tokens
+from transformer.corpus.joined import Tokens
 from transformer.corpus.queries import Place
-from transformer.model.anatomy import Kind
-from ui.corpus import hits
+from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import Scene
 from ui.corpus.joined_pictures import N_NEAR, Layer, clicked_on, heads, points, spot_text
 from ui.corpus.opened import OpenCorpus, card
@@ -50,7 +47,8 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("This corpus run kept no queries and keys. To keep them, run it with --vectors 200."))
         return
     layer, head = scene.head
-    found = _layer(str(run.folder), run.with_vectors, scene.kind, layer + 1, scene.size(scene.kind)[1], _run=run)
+    with st.spinner(say("Reading queries and keys…")):
+        found = asking.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
     if head not in found:
         st.info(say("This corpus run kept no queries and keys of this head."), icon=":material/info:")
         return
@@ -59,15 +57,6 @@ def draw(corpus: OpenCorpus) -> None:
     show(points, layer_)
     _selected(corpus, layer_, whose)
     show(heads, layer_)
-
-
-@st.cache_resource(max_entries=12, show_spinner=say("Reading queries and keys…"))
-def _layer(
-    where: str, shards: tuple[int, ...], kind: Kind, layer: int, n_heads: int, _run: Run
-) -> Mapping[int, Joined]:
-    """The heads of a layer (from 1) by their places from 0, all of the same tokens; for all who look at them."""
-    of = read_tokens(folder.check(_run, "vectors"), kind, layer, range(1, n_heads + 1))
-    return {tokens.head - 1: join(tokens, causal=kind == "decoder") for tokens in of}
 
 
 def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
