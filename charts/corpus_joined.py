@@ -96,28 +96,33 @@ def joined_spec(
         for place, share in enumerate(shares, start=1)
     ]
     layout = base_layout(title, *axes) | {"height": _HEIGHT, "hovermode": "closest"}
-    legend(layout, 100)
+    legend(layout, 132)
     subtitle(layout, [literal(note)])
     for axis in ("xaxis", "yaxis"):
         layout[axis] |= {"nticks": 6, "zeroline": True, "uirevision": title}
     drawn = np.array(groups, dtype=object) if by == "group" else np.full(len(cloud.pieces), None)
     data = [
-        _marks(cloud, (cloud.is_query == is_query) & (drawn == group), _look(cloud, is_query, group, by), name)
+        _marks(cloud, (cloud.is_query == is_query) & (drawn == group), _look(cloud, is_query, group, by))
         for is_query in (False, True)
-        for group, name in _names(is_query, by)
+        for group in (GROUPS if by == "group" else (None,))
     ]
     data = [trace for trace in data if len(trace["x"])]
     if by == "place" and data:
         data[0]["marker"] |= {"showscale": True, "colorbar": colour_bar(say("Token"))}
-    return {"data": [*data, *_ring(cloud)], "layout": layout, "how_to_read": HOW_TO_READ, "table": cloud.columns}
+    data += _ring(cloud) + _legend(by)
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ, "table": cloud.columns}
 
 
-def _names(is_query: bool, by: By) -> list[tuple[Group | None, str]]:
-    """The layers of a side, with their names."""
-    side = say("queries") if is_query else say("keys")
-    if by != "group":
-        return [(None, side)]
-    return [(group, say("{side}, {group}", side=side, group=name)) for group, name in GROUPS.items()]
+def _legend(by: By) -> list[Spec]:
+    """What shapes and colours mean: marks of no token, as those of tokens may be pale."""
+    grey = by != "side"
+    shown: list[tuple[str, Spec]] = [
+        (say("keys"), {"symbol": "square", "color": theme.GUIDE_COLOR if grey else _COLOURS[False]}),
+        (say("queries"), {"symbol": "circle", "color": theme.GUIDE_COLOR if grey else _COLOURS[True]}),
+    ]
+    if by == "group":
+        shown += [(name, {"symbol": "diamond", "color": _OF_GROUPS[group]}) for group, name in GROUPS.items()]
+    return [layer("markers", [None], [None], {"marker": look | {"size": 8}}, name=name) for name, look in shown]
 
 
 def _look(cloud: Cloud, is_query: bool, group: Group | None, by: By) -> Spec:
@@ -129,7 +134,7 @@ def _look(cloud: Cloud, is_query: bool, group: Group | None, by: By) -> Spec:
     return shape | {"color": _COLOURS[is_query] if group is None else _OF_GROUPS[group]}
 
 
-def _marks(cloud: Cloud, mine: np.ndarray, look: Spec, name: str) -> Spec:
+def _marks(cloud: Cloud, mine: np.ndarray, look: Spec) -> Spec:
     """A layer of tokens; what is selected is drawn over the others, which are pale."""
     lit = np.ones(len(mine), bool) if cloud.lit is None else cloud.lit
     tokens = np.flatnonzero(mine)
@@ -138,7 +143,7 @@ def _marks(cloud: Cloud, mine: np.ndarray, look: Spec, name: str) -> Spec:
     marker |= {"color": cloud.places[tokens].astype(np.int32)} if "colorscale" in look else {}
     x, y = cloud.points[tokens].astype(np.float32).T
     texts = [cloud.said(token) for token in tokens.tolist()]
-    return layer("markers", x, y, {"marker": marker}, name=name, texts=texts, clicks=tokens.tolist())
+    return layer("markers", x, y, {"marker": marker, "showlegend": False}, texts=texts, clicks=tokens.tolist())
 
 
 def _ring(cloud: Cloud, at: np.ndarray | None = None) -> list[Spec]:
@@ -173,11 +178,11 @@ def joined_heads_spec(clouds: Mapping[int, Cloud], *, chosen: int | None, title:
         layout["shapes"].append(frame(*tile, width=2.5 if is_chosen else 0.5))
         name = written(column - 0.46, row - 0.46, say("head {number}", number=head + 1))
         layout["annotations"].append(name | {"xanchor": "left", "yanchor": "top"})
-        data += _tile(cloud, head, (column, row), legend=not place)
-    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_HEADS}
+        data += _tile(cloud, head, (column, row))
+    return {"data": [*data, *_legend("side")], "layout": layout, "how_to_read": HOW_TO_READ_HEADS}
 
 
-def _tile(cloud: Cloud, head: int, middle: tuple[int, int], *, legend: bool) -> list[Spec]:
+def _tile(cloud: Cloud, head: int, middle: tuple[int, int]) -> list[Spec]:
     """The layers of a head, its points moved to the middle of its tile."""
     reach = float(np.abs(cloud.points).max(initial=0)) or 1.0
     at = cloud.points / reach * (_EDGE, -_EDGE) + middle
@@ -187,10 +192,9 @@ def _tile(cloud: Cloud, head: int, middle: tuple[int, int], *, legend: bool) -> 
     shown[rest[np.linspace(0, len(rest) - 1, min(len(rest), _MOST_IN_TILE)).round().astype(int)]] = True
     data = list[Spec]()
     for is_query in (False, True):
-        trace = _marks(cloud, shown & (cloud.is_query == is_query), _look(cloud, is_query, None, "side"), "")
+        trace = _marks(cloud, shown & (cloud.is_query == is_query), _look(cloud, is_query, None, "side"))
         tokens = trace["customdata"]
         trace |= {"x": at[tokens, 0].astype(np.float32), "y": at[tokens, 1].astype(np.float32)}
-        trace |= {"name": _names(is_query, "side")[0][1], "showlegend": legend}
         trace["customdata"] = [[head, token] for token in tokens]
         trace["marker"]["size"] = 4
         data.append(trace)

@@ -24,7 +24,8 @@ def drawn(one, **options):
 
 def test_sides_have_colours_and_shapes_of_their_own_and_axes_their_share():
     spec = drawn(cloud())
-    keys, queries = spec["data"]
+    keys, queries, *legend = spec["data"]
+    assert [(str(one["name"]), one["x"]) for one in legend] == [("keys", [None]), ("queries", [None])]
     assert (keys["customdata"], queries["customdata"]) == ([0, 1, 4], [2, 3, 5])
     np.testing.assert_allclose(np.stack([queries["x"], queries["y"]], axis=1), POINTS[IS_QUERY], rtol=1e-6)
     assert (keys["marker"]["color"], queries["marker"]["color"]) == (SOURCE_COLOR, TARGET_COLOR)
@@ -36,7 +37,7 @@ def test_sides_have_colours_and_shapes_of_their_own_and_axes_their_share():
 
 def test_what_is_selected_is_drawn_over_what_is_pale():
     lit = np.array([True, False, False, True, False, False])
-    keys, queries, ring = drawn(cloud(lit=lit, chosen=3))["data"]
+    keys, queries, ring, *_ = drawn(cloud(lit=lit, chosen=3))["data"]
     assert keys["customdata"] == [1, 4, 0]
     assert queries["customdata"] == [2, 5, 3]
     assert keys["marker"]["opacity"].tolist() == [0.13, 0.13, 1]
@@ -44,14 +45,16 @@ def test_what_is_selected_is_drawn_over_what_is_pale():
 
 
 def test_colours_go_by_place_or_by_group():
-    keys, queries = drawn(cloud(), by="place")["data"]
+    keys, queries, *_ = drawn(cloud(), by="place")["data"]
     assert queries["marker"]["color"].tolist() == [1, 2, 3]
     assert keys["marker"]["showscale"]
     assert "showscale" not in queries["marker"]
     groups = ["special", "other", "other", "other", "punctuation", "other"]
     data = drawn(cloud(), by="group", groups=groups)["data"]
-    assert [trace["customdata"] for trace in data] == [[1], [4], [0], [2, 3, 5]]
-    assert [str(trace["name"]) for trace in data][1] == "keys, punctuation"
+    assert [trace["customdata"] for trace in data[:4]] == [[1], [4], [0], [2, 3, 5]]
+    colours = {str(one["name"]): one["marker"]["color"] for one in data[4:]}
+    assert colours["punctuation"] == data[1]["marker"]["color"]
+    assert len(set(colours.values())) == 4
 
 
 def test_the_table_has_every_token():
@@ -65,6 +68,7 @@ def test_heads_have_a_tile_each_and_a_click_says_which():
     clouds = {head: cloud(points=POINTS - 10 * head) for head in range(5)}
     joined_heads(clouds, chosen=4, title="Heads")
     spec = joined_heads_spec(clouds, chosen=4, title="Heads")
+    spec["data"] = spec["data"][:-2]  # the legend
     assert [len(trace["x"]) for trace in spec["data"]] == [3] * 10
     assert spec["data"][8]["customdata"] == [[4, 0], [4, 1], [4, 4]]
     for place, (x, y) in enumerate(zip(*(([t[a] for t in spec["data"]]) for a in "xy"), strict=True)):
@@ -81,7 +85,7 @@ def test_a_tile_leaves_tokens_out_but_none_that_is_selected():
     spec = joined_heads_spec(
         {0: cloud(points=np.random.default_rng(0).normal(size=(n, 2)), lit=lit, **many)}, chosen=None, title="t"
     )
-    there = {token for trace in spec["data"] for _, token in trace["customdata"]}
+    there = {token for trace in spec["data"][:-2] for _, token in trace["customdata"]}
     assert set(np.flatnonzero(lit).tolist()) <= there
     assert 350 < len(there) <= 400
 

@@ -96,7 +96,7 @@ def _notes(first: Run, second: Run) -> list[Sentence]:
     if first.about.options.decode != second.about.options.decode:
         said.append(say("One run measured the model's own output and the other the reference, so their rows are of "
                         "different texts and their scores are not compared."))  # fmt: skip
-    heads = [{key[:3] for key in summaries(run)} for run in (first, second)]
+    heads = [{(key.kind, key.layer, key.head) for key in summaries(run)} for run in (first, second)]
     if heads[0] != heads[1]:
         said.append(say("The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
                         n=len(heads[0]), m=len(heads[1])))  # fmt: skip
