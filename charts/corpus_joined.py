@@ -96,7 +96,7 @@ def joined_spec(
         for place, share in enumerate(shares, start=1)
     ]
     layout = base_layout(title, *axes) | {"height": _HEIGHT, "hovermode": "closest"}
-    legend(layout, 132)
+    legend(layout, 156 if by == "group" else 132)  # on a phone it has several rows
     subtitle(layout, [literal(note)])
     for axis in ("xaxis", "yaxis"):
         layout[axis] |= {"nticks": 6, "zeroline": True, "uirevision": title}

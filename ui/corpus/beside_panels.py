@@ -130,7 +130,7 @@ def _scores(first: Run, second: Run) -> None:
                        one=format(one, form), other=format(other, form))  # fmt: skip
             st.metric(label, format(other - one, f"+{form}"), between, help=help, width="content", delta_color="off",
                       delta_arrow="off")  # fmt: skip
-    if not alike:
+    if log_prob is not None and not alike:
         st.caption(say("The two models cut outputs into different pieces, so numbers per piece are not compared."))
 
 
