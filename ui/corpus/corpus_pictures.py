@@ -142,7 +142,7 @@ def _all_heads(scene: Scene) -> Plot:
                 title=capitalised(words.title)),
         how_to_read=joined(" ", [*read, say("Click a cell to look at its head.")]),
         of_sentence=False,
-        clicked=partial(_head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
+        clicked=partial(head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
     )  # fmt: skip
 
 
@@ -154,7 +154,8 @@ def _means(scene: Scene, kind: Kind) -> np.ndarray:
     return found
 
 
-def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
+def head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
+    """What is looked at when a cell of a map of all heads was clicked; None between heads."""
     cell = cell_of(click)
     at = None if cell is None else head_at([shape[0] for shape in shapes], *cell)
     if at is None or at[2] >= shapes[at[0]][1]:

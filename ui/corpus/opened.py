@@ -75,14 +75,18 @@ def look_at(line: int) -> None:
     session.replace(MAIN, line=line - 1)
 
 
-def card(corpus: OpenCorpus, *, at_head: bool) -> None:
-    """Draw the line that is looked at, if any, and the ways to it: at the chosen head, or at its worst step."""
+def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name: str = "") -> None:
+    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step.
+
+    `name` says of which of two runs it is.
+    """
     found = attempt(lambda: corpus.line)
     if found is None:
         return
     hit, one = found.hit, corpus.of_head if at_head else None
-    with st.container(border=True, key=OPENED):
-        st.markdown(joined("  \n", _told(corpus, hit, one)))
+    with st.container(border=True, key=f"{OPENED}{corpus.run.key if name else ''}"):
+        of = [drawing.strong(name)] if name else []
+        st.markdown(joined("  \n", [*of, *_told(corpus, hit, one)]))
         if found.sentence["problem"]:
             st.error(drawing.plain(str(found.sentence["problem"])))
             return
@@ -90,9 +94,8 @@ def card(corpus: OpenCorpus, *, at_head: bool) -> None:
         if whose is None:
             st.info(drawing.plain(_not_here(corpus)), icon=":material/info:")
             return
-        _ways(
-            whose, link_to(*whose, hit, None if one is None else one.place, decoded=corpus.run.about.options.decode)
-        )
+        place = place or (None if one is None else one.place)
+        _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
 
 
 def _not_here(corpus: OpenCorpus) -> Sentence:
