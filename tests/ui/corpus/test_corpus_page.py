@@ -243,7 +243,7 @@ def test_what_is_found_comes_by_pages_and_the_address_says_which(page):
     assert (len(first), len(rest)) == (search.A_PAGE, N - 2 * search.A_PAGE)
     assert not set(first) & set(rest)
     assert address(test)["leaf"] == "3"
-    test.number_input(key="least_rank").set_value(1)
+    test.number_input(key="corpus_least_rank").set_value(1)
     assert view(check(test.run())).leaf == 0
 
 
