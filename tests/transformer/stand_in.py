@@ -7,6 +7,7 @@ are `numpy()` without a way back, and drawing with a generator of the processor.
 Source: PyTorch, `torch.utils.backend_registration` (a backend written in Python).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -77,10 +78,9 @@ def _carried_out(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         raise RuntimeError(f"{func}: the generator is on the processor")
     places = [x.type for x in flat if isinstance(x, torch.device)]
     there = NAME in places or not places
-    first = given[0] if given and func._schema.name.endswith("_") else None
     found = func(*_in(args), **_in(kwargs))
-    if first is not None or func._schema.is_mutable:
-        return args[0] if first is not None else kwargs["out"]
+    if func._schema.is_mutable:
+        return kwargs.get("out", args[0])
     with torch.inference_mode(found.is_inference() if func.is_view and isinstance(found, Tensor) else torch.is_inference_mode_enabled()):
         return tree_map_only(Tensor, _There, found) if there else found
 
@@ -93,12 +93,13 @@ def _in(values: Any) -> Any:
 _LIBRARY = torch.library.Library("aten", "IMPL")
 
 
-def _empty(size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, memory_format: Any = None) -> Tensor:
-    return _There(torch.empty(size, dtype=dtype))
+def _made(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """What makes a tensor of nothing, on the device."""
 
+    def made(*args: Any, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any) -> Tensor:
+        return _There(make(*args, dtype=dtype))
 
-def _empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Tensor:
-    return _There(torch.empty_strided(size, stride, dtype=dtype))
+    return made
 
 
 def _copy_from(values: Tensor, to: Tensor, non_blocking: bool = False) -> Tensor:
@@ -107,8 +108,10 @@ def _copy_from(values: Tensor, to: Tensor, non_blocking: bool = False) -> Tensor
 
 
 _LIBRARY.impl("_copy_from", _copy_from, "PrivateUse1")
-_LIBRARY.impl("empty.memory_format", _empty, "PrivateUse1")
-_LIBRARY.impl("empty_strided", _empty_strided, "PrivateUse1")
+_LIBRARY.impl("empty.memory_format", _made(torch.empty), "PrivateUse1")
+_LIBRARY.impl("empty_strided", _made(torch.empty_strided), "PrivateUse1")
+for _name in ("arange", "arange.start", "arange.start_step"):
+    _LIBRARY.impl(_name, _made(torch.arange), "PrivateUse1")
 
 
 def _attention(*args: Any, **kwargs: Any) -> Tensor:
