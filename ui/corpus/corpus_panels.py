@@ -9,7 +9,7 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.folder import About, Run, summaries
 from transformer.model.anatomy import anatomy
-from ui.corpus import all_heads, one_head, search
+from ui.corpus import all_heads, beside_panels, joined_panels, one_head, search
 from ui.corpus.corpus_pictures import CORPUS, Scene
 from ui.corpus.head_choice import choose_head, choose_kind, choose_measure
 from ui.corpus.opened import OpenCorpus
@@ -24,9 +24,10 @@ from words import Sentence, joined, say, say_n
 
 RUN: Final = "corpus_run"
 PARTS: Final[Mapping[str, Callable[[OpenCorpus], None]]] = {
-    "heads": all_heads.draw, "head": one_head.draw, "search": search.draw
+    "heads": all_heads.draw, "head": one_head.draw, "search": search.draw, "joined": joined_panels.draw,
+    "beside": beside_panels.draw,
 }  # fmt: skip
-OF_HEADS: Final = ("heads", "head")  # parts that show one measure
+OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -46,7 +47,7 @@ def draw(checkpoint: Checkpoint) -> None:
         part = choose_part(CORPUS, MAIN)
         if part == "heads":
             choose_kind(scene)
-        if part == "head":
+        if part in ("head", "joined", "beside"):
             choose_head(scene)
         if part in OF_HEADS:
             choose_measure(scene)

@@ -60,7 +60,7 @@ def _peak(place: Place) -> str | None:
 def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     kinds = st.column_config
     looks: dict[str, Any] = {
-        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=30 + 7 * len(here(said)))
+        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=max(74, 30 + 7 * len(here(said))))
         for i, (said, form) in enumerate(values)
     }
     looks["place"] = kinds.TextColumn(

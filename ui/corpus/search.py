@@ -10,7 +10,7 @@ from typing import Any, Final
 from transformer.corpus import queries
 from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from transformer.corpus.folder import Run
-from ui.corpus import hits
+from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import Scene
 from ui.corpus.head_choice import choose_head, choose_measure, of
 from ui.corpus.hits import Heading
@@ -56,7 +56,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).leaf
-    found = attempt(partial(queries.search, corpus.run, conditions, n=A_PAGE, offset=page * A_PAGE))
+    found = attempt(partial(asking.search, corpus.run, tuple(conditions), A_PAGE, page * A_PAGE))
     if found is None:
         return
     if not found.total:
