@@ -9,7 +9,7 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.folder import About, Run, summaries
 from transformer.model.anatomy import anatomy
-from ui.corpus import all_heads, beside_panels, joined_panels, one_head, search
+from ui.corpus import all_heads, beside_panels, code_to_copy, joined_panels, one_head, search
 from ui.corpus.corpus_pictures import CORPUS, Scene
 from ui.corpus.head_choice import choose_head, choose_kind, choose_measure
 from ui.corpus.opened import OpenCorpus
@@ -68,9 +68,9 @@ def _how_to_make_one(checkpoint: Checkpoint) -> None:
     st.markdown(say("Measure a file, which has one source per line, then a tab and its reference:"))
     entry = loading.found(str(st.session_state.get(session.MODEL) or ""))
     folder = shlex.quote(f"checkpoints/{checkpoint.name}" if entry is None else str(entry.folder))
-    st.code(f"python -m transformer corpus {folder} --pairs FILE --out DIR", language="sh")
+    st.code(code_to_copy.COMMAND.format(folder=folder), language="sh")
     st.markdown(say("Then tell the app where it is, as an option or in the environment:"))
-    st.code(f"streamlit run app.py -- {corpora.OPTION} DIR\n{corpora.ENVIRONMENT}=DIR", language="sh")
+    st.code(code_to_copy.SETTING, language="sh")
     where = corpora.folders()
     if where:
         said = say_n(
