@@ -24,9 +24,12 @@ from words import Sentence, joined, say, say_n
 
 RUN: Final = "corpus_run"
 PARTS: Final[Mapping[str, Callable[[OpenCorpus], None]]] = {
-    "heads": all_heads.draw, "head": one_head.draw, "search": search.draw, "joined": joined_panels.draw,
+    "heads": all_heads.draw,
+    "head": one_head.draw,
+    "search": search.draw,
+    "joined": joined_panels.draw,
     "beside": beside_panels.draw,
-}  # fmt: skip
+}
 OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
 
 
@@ -102,8 +105,9 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
 
 
 def _label(run: Run) -> Sentence:
-    return say("{checkpoint}: {file} · {state}", checkpoint=run.about.checkpoint, file=files(run.about),
-               state=lines_of(run))  # fmt: skip
+    return say(
+        "{checkpoint}: {file} · {state}", checkpoint=run.about.checkpoint, file=files(run.about), state=lines_of(run)
+    )
 
 
 def files(about: About) -> str:
