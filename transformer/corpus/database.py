@@ -55,9 +55,8 @@ def paths(run: Run, table: Table) -> list[str]:
 
 
 def path(run: Run, table: Table, shard: int) -> str:
-    """A file of a shard, as `read_parquet` wants it: no sign stands for others."""
-    name = str(run.folder / file_name(table, shard))
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
+    """A file of a shard, as `read_parquet` wants it; a file that is there is meant, even if its name has a `*`."""
+    return str(run.folder / file_name(table, shard))
 
 
 @contextmanager
@@ -80,10 +79,8 @@ def cursor(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
         except duckdb.OutOfMemoryException:
             raise QueryError("This search needs too much memory. Search for less.") from None
         except duckdb.Error as error:
-            names = ", ".join(run.key for run in runs)
-            raise DataError(
-                "{runs}: a file is damaged or was replaced ({reason}).", runs=names, reason=reason
-            ) from None
+            names, kind = ", ".join(run.key for run in runs), type(error).__name__
+            raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind) from None
         finally:
             timer.cancel()
 
