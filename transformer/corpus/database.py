@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 20.0  # of one query
 _ASKED: Final[tuple[Table, ...]] = ("sentences", "heads")
-_SETTINGS: Final[dict[str, Any]] = {
-    "memory_limit": "400MB", "threads": 2, "temp_directory": "", "python_enable_replacements": False,
-    "autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False,
-    "allow_persistent_secrets": False,
-}  # fmt: skip
+_OFF: Final = (
+    "autoinstall_known_extensions",
+    "autoload_known_extensions",
+    "allow_community_extensions",
+    "allow_persistent_secrets",
+    "python_enable_replacements",
+)
+_SETTINGS: Final[dict[str, Any]] = {"memory_limit": "400MB", "threads": 2, "temp_directory": "", **dict.fromkeys(_OFF, False)}
 
 
 def is_installed() -> bool:
@@ -75,9 +78,9 @@ def cursor(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
         try:
             yield connection
         except duckdb.InterruptException:
-            raise QueryError("This search took longer than {n:.0f} s. Search for less.", n=SECONDS) from None
+            raise QueryError("This search took longer than {n:.0f} s. Narrow the search.", n=SECONDS) from None
         except duckdb.OutOfMemoryException:
-            raise QueryError("This search needs too much memory. Search for less.") from None
+            raise QueryError("This search needs too much memory. Narrow the search.") from None
         except duckdb.Error as error:
             names, kind = ", ".join(run.key for run in runs), type(error).__name__
             raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind) from None

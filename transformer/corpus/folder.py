@@ -181,7 +181,7 @@ def _field(record: Any, name: str, kind: type[T], *, least: int = 0) -> T:
     """A field of a record, of a type; numbers are at least `least`."""
     found = record.get(name) if isinstance(record, dict) else record
     if type(found) is not kind or (isinstance(found, int) and not least <= found <= MOST_LINES):
-        raise ClauseError("“{name}” is {found}, which it cannot be", name=name, found=shown(found))
+        raise ClauseError("“{name}” cannot be {found}", name=name, found=shown(found))
     return found
 
 
@@ -202,8 +202,8 @@ def _summaries(run: Run) -> rollups.Summaries:
             found.append(parquet.read())
     try:
         return rollups.merged(found)
-    except ValueError as error:
-        raise DataError("{run}: {problem}.", run=run.key, problem=str(error)) from None
+    except ClauseError as error:
+        raise DataError("{run}: {problem}.", run=run.key, problem=error.sentence) from None
 
 
 def check(run: Run, table: Table) -> list[Path]:
@@ -244,7 +244,7 @@ def _opened(files: FolderFiles, name: str, run: Run, table: Table) -> Iterator[p
         raise DataError(error.sentence) from None
     except (pa.ArrowException, OSError) as error:  # an OSError is a page that cannot be unpacked
         reason = shown(str(error))
-        raise DataError("{label}: is not a whole Parquet file ({reason}).", label=label, reason=reason) from None
+        raise DataError("{label}: is not a complete Parquet file ({reason}).", label=label, reason=reason) from None
 
 
 def _problem(parquet: pq.ParquetFile, size: int, lines: int, table: Table) -> Sentence | None:
@@ -252,13 +252,13 @@ def _problem(parquet: pq.ParquetFile, size: int, lines: int, table: Table) -> Se
     columns = {field.name: field for field in parquet.schema_arrow}
     for field in tables.SCHEMAS[table]:
         if field.name not in columns or not field.equals(columns[field.name]):
-            return say("its column {name} is missing, or not of the type that it should be", name=field.name)
+            return say("its column {name} is missing or has the wrong type", name=field.name)
     groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
     rows, unpacked = parquet.metadata.num_rows, sum(group.total_byte_size for group in groups)
     right = sum(group.num_rows for group in groups) == rows and 0 <= rows <= lines * MOST_ROWS[table]
     if not right or unpacked > size * MOST_PACKED:
         return say(
-            "it says that it has {rows:,} rows and {unpacked:,} bytes unpacked, which it cannot have",
+            "it claims {rows:,} rows and {unpacked:,} bytes unpacked, which is impossible",
             rows=rows,
             unpacked=unpacked,
         )

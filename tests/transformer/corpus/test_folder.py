@@ -183,7 +183,7 @@ def test_more_rows_than_lines_are_refused(made):
     rows = pa.table([pa.repeat(row[field.name][0], 200_000) for field in row.schema], schema=row.schema)
     pq.write_table(rows, path, compression="zstd")
     assert path.stat().st_size < 30_000  # equal rows are few bytes
-    with pytest.raises(DataError, match="says that it has 200,000 rows"):
+    with pytest.raises(DataError, match="claims 200,000 rows"):
         folder.check(folder.open_run(made), "sentences")
 
 

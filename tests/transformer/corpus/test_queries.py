@@ -266,10 +266,10 @@ def test_a_text_is_never_a_query(run, sentences, text):
 @pytest.mark.parametrize("name", [*INJECTIONS, "line", "Entropy"])
 def test_only_measures_are_names(run, name):
     for asked in (Asked(*HEAD, name), OfSentence(name), Contains(name, "a"), Disagrees(*HEAD, name)):
-        with pytest.raises(QueryError, match=r" is no | does not say "):
+        with pytest.raises(QueryError, match=r" is not a | does not say "):
             queries.search(run, [asked])
     for ask in (queries.values, queries.distribution, queries.extremes):
-        with pytest.raises(QueryError, match="no measure"):
+        with pytest.raises(QueryError, match="not a measure"):
             ask(run, *HEAD, name)
 
 

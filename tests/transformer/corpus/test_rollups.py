@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.transformer.corpus.made_runs import KINDS, LACKING, heads
 from transformer.corpus import rollups, tables
 from transformer.corpus.rollups import Key, bins_of, merged, rolled_up, summary_of
+from transformer.errors import ClauseError
 
 LINES = np.arange(1, 241, dtype=np.int32)
 HEADS = heads(LINES, np.random.default_rng(3), layers=2, per_layer=2)
@@ -101,14 +102,14 @@ def test_the_interval_has_the_mean_in_95_of_100_samples():
 )
 def test_a_rollup_that_does_not_add_up_is_refused(column, value):
     row = rolled_up(HEADS).slice(0, 1).to_pylist()[0]
-    with pytest.raises(ValueError, match="roll-up"):
+    with pytest.raises(ClauseError, match="a roll-up"):
         merged([pa.Table.from_pylist([row | {column: value}], schema=tables.ROLLUP)])
 
 
 def test_negative_counts_are_refused():
     row = rolled_up(HEADS).slice(0, 1).to_pylist()[0]
     row["bins"][:2] = [row["bins"][0] - 1_000, row["bins"][1] + 1_000]
-    with pytest.raises(ValueError, match="does not add up"):
+    with pytest.raises(ClauseError, match="does not add up"):
         merged([pa.Table.from_pylist([row], schema=tables.ROLLUP)])
 
 
