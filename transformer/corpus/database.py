@@ -33,7 +33,7 @@ _OFF: Final = (
     "allow_persistent_secrets",
     "python_enable_replacements",
 )
-_SETTINGS: Final[dict[str, Any]] = {"memory_limit": "400MB", "threads": 2, "temp_directory": "", **dict.fromkeys(_OFF, False)}
+_LIMITS: Final[dict[str, Any]] = {"memory_limit": "400MB", "threads": 2, "temp_directory": ""}
 
 
 def is_installed() -> bool:
@@ -99,7 +99,7 @@ def _database(runs: tuple[Run, ...]) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     allowed = [str(path) for run in runs for table in _ASKED for path in check(run, table)]
-    database = duckdb.connect(":memory:", config=_SETTINGS)
+    database = duckdb.connect(":memory:", config=_LIMITS | dict.fromkeys(_OFF, False))
     database.execute("SET parquet_metadata_cache = true")
     database.execute("SET allowed_paths = $paths", {"paths": allowed})
     database.execute("SET enable_external_access = false")
