@@ -10,7 +10,8 @@ from ui.room import polling, teaching
 from ui.room.projector_style import BAR_RULES
 from ui.server import codes
 from ui.server.public import RefusedError
-from ui.server.registry import IDLE_SECONDS, ROOMS
+from ui.server.registry import ROOMS
+from ui.server.store import IDLE_SECONDS
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import in_room, lesson, session
