@@ -1,6 +1,6 @@
 """The lines that a corpus run measures: read from a file of pairs, or from a corpus with gold word alignments.
 
-They are read anew each time and never held as a whole; the digest of a shard tells whether the file is still the same.
+They are read anew each time and never held as a whole; a shard's digest tells whether the file is still the same.
 """
 
 from __future__ import annotations

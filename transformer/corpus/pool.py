@@ -1,8 +1,8 @@
 """Measure shards in several processes of this machine, each on one thread; the default engine of a corpus run.
 
-Each process has a pipe of its own, so one that dies takes no lock with it: another is started and gets its shard. On
-Linux they are forked and share the checkpoint's memory; elsewhere, and in a program with threads or a model on another
-device, each loads the checkpoint once. Only the calling process writes files.
+Each process has a pipe of its own, so one that dies takes no lock with it: another is started and gets its shard.
+On Linux they are forked and share the checkpoint's memory; elsewhere, and in a program with threads or a model on
+another device, each loads the checkpoint once. Only the calling process writes files.
 """
 
 from __future__ import annotations

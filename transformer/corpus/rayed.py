@@ -7,6 +7,7 @@ writes files. A shard whose process or machine is lost is measured again by Ray.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -31,6 +32,7 @@ def measured(
     how: dict[str, Any] = (
         {"address": address} if address else {"address": "local", "num_cpus": processes, "include_dashboard": False}
     )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
     try:
         ray.init(**how, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:

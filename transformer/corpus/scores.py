@@ -1,8 +1,8 @@
 """The scores of a corpus run, from the statistics of its lines, with 95 % intervals.
 
-BLEU, chrF, loss and alignment error rate are not means over lines: each is a function of sums over lines. So the
-statistics of lines are added up, which gives exactly what sacrebleu gives for the whole corpus. An interval is that of
-the percentile bootstrap: as many lines as there are, drawn from them with replacement, give a score, a thousand times.
+BLEU, chrF, loss and alignment error rate are no means over lines: each is a function of sums over lines. So the
+statistics of lines are added up, which gives exactly what sacrebleu gives for the whole corpus. An interval is by the
+percentile bootstrap: as many lines as there are, drawn from them with replacement, give a score, a thousand times.
 The draws are seeded.
 
 Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the
