@@ -11,10 +11,10 @@ from transformer.analysis.alignment_scores import score_alignment
 from transformer.analysis.gold import read_gold
 from transformer.corpus import lines, scores, shards
 from transformer.corpus.tables import SENTENCES, Options
-from transformer.training.evaluation import decoding_name, evaluate, read_held_out, usual_words
 from transformer.runs.query import Greedy
+from transformer.training.evaluation import decoding_name, evaluate, read_held_out, usual_words
 
-WORDS = "the red fox sees a small lake , and swims in it .".split()
+WORDS = ["the", "red", "fox", "sees", "a", "small", "lake", ",", "and", "swims", "in", "it", "."]
 
 
 @pytest.fixture
@@ -34,9 +34,7 @@ def write(folder, rows, *, size):
 
 def row(output, reference):
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
-    (words,), (letters,) = (
-        metric._extract_corpus_statistics([output], [[reference]]) for metric in (bleu, chrf)
-    )
+    (words,), (letters,) = (metric._extract_corpus_statistics([output], [[reference]]) for metric in (bleu, chrf))
     n = len(reference)
     return {"bleu": words, "chrf": letters, "log_prob": -0.5 * n, "n_target": n, "exact": output == reference}
 
