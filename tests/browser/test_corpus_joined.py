@@ -10,7 +10,7 @@ from tests.measured_corpus import measure
 from tools.serve import serve
 from transformer.corpus.tables import Options
 
-WORDS = "abc cab glass noon letters abcdefgh backwards hello reverse words many".split()
+WORDS = ["abc", "cab", "glass", "noon", "letters", "abcdefgh", "backwards", "hello", "reverse", "words", "many"]
 POINTS, HEADS, LINE = ".st-key-corpus_joined", ".st-key-corpus_joined_heads", ".st-key-corpus_line"
 DIFFERENCES, LINES = ".st-key-corpus_beside", ".st-key-beside_lines"
 CARD = "[class*='st-key-corpus_line']"
@@ -39,7 +39,8 @@ def mark(page, chart, curve, place):
     """Where a mark of a curve, or a cell of a map's row, is on the page."""
     return page.locator(f"{chart} .js-plotly-plot").evaluate(
         """(chart, [curve, place]) => {
-          const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect(), trace = chart._fullData[curve];
+          const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
+          const trace = chart._fullData[curve];
           const [x, y] = trace.type === "heatmap" ? place : [trace.x[place], trace.y[place]];
           return [box.left + xaxis._offset + xaxis.c2p(x), box.top + yaxis._offset + yaxis.c2p(y)];
         }""",
@@ -54,7 +55,7 @@ def test_a_token_that_is_clicked_lights_up_in_all_heads_and_leads_to_its_map(wit
     tall.mouse.click(*mark(tall, POINTS, 1, 0))
     expect(tall.locator(LINE)).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(tall)
-    line, side, place = address(tall)["spot"].split(".")
+    line, side, _ = address(tall)["spot"].split(".")
     assert (side, address(tall)["line"]) == ("query", line)
     points, heads = (tall.locator(f"{one} .js-plotly-plot") for one in (POINTS, HEADS))
     assert (points.evaluate(RINGS), heads.evaluate(RINGS)) == (1, 4)
