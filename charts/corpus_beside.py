@@ -77,7 +77,12 @@ def _interval(block: Differences, layer: int, head: int) -> str:
 def _rows(block: Differences) -> list[list[object]]:
     there = zip(*np.nonzero(np.isfinite(block.means)), strict=True)
     return [
-        [block.name, int(layer) + 1, int(head) + 1, int(block.lines[layer, head]),
-         *(finite(values[layer, head]) for values in (block.means, block.low, block.high))]
+        [
+            block.name,
+            int(layer) + 1,
+            int(head) + 1,
+            int(block.lines[layer, head]),
+            *(finite(values[layer, head]) for values in (block.means, block.low, block.high)),
+        ]
         for layer, head in there
-    ]  # fmt: skip
+    ]

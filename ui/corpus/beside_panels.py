@@ -91,15 +91,28 @@ def _notes(first: Run, second: Run) -> list[Sentence]:
     names = [run.about.checkpoint for run in (first, second)]
     said = list[Sentence]()
     if len({(split(name) or (name,))[0] for name in names}) > 1:
-        said.append(say("Heads are paired by their number, which means nothing across two trainings: head 3 of one "
-                        "model need not do what head 3 of the other does."))  # fmt: skip
+        said.append(
+            say(
+                "Heads are paired by their number, which means nothing across two trainings: head 3 of one "
+                "model need not do what head 3 of the other does."
+            )
+        )
     if first.about.options.decode != second.about.options.decode:
-        said.append(say("One run measured the model's own output and the other the reference, so their rows are of "
-                        "different texts and their scores are not compared."))  # fmt: skip
+        said.append(
+            say(
+                "One run measured the model's own output and the other the reference, so their rows are of "
+                "different texts and their scores are not compared."
+            )
+        )
     heads = [{(key.kind, key.layer, key.head) for key in summaries(run)} for run in (first, second)]
     if heads[0] != heads[1]:
-        said.append(say("The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
-                        n=len(heads[0]), m=len(heads[1])))  # fmt: skip
+        said.append(
+            say(
+                "The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
+                n=len(heads[0]),
+                m=len(heads[1]),
+            )
+        )
     return said
 
 
@@ -118,18 +131,31 @@ _SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
 def _scores(first: Run, second: Run) -> None:
     """Draw the differences of the scores, each with its interval."""
     found, (log_prob, alike) = asking.score_differences(first, second)
-    rows = {name: (one.first, one.second, one.difference.low, one.difference.high) for name, one in found.items()
-            if alike or name not in ("loss", "exact")}  # fmt: skip
+    rows = {
+        name: (one.first, one.second, one.difference.low, one.difference.high)
+        for name, one in found.items()
+        if alike or name not in ("loss", "exact")
+    }
     if log_prob is not None and log_prob.low is not None and log_prob.high is not None:
         rows["log_prob"] = log_prob.first, log_prob.second, log_prob.low, log_prob.high
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for name, (one, other, low, high) in rows.items():
             label, form = _SCORES[name]
             between = say("{low} to {high}", low=format(low, f"+{form}"), high=format(high, f"+{form}"))
-            help = say("{one} in the first run, {other} in the second; below, the 95 % interval of the difference.",
-                       one=format(one, form), other=format(other, form))  # fmt: skip
-            st.metric(label, format(other - one, f"+{form}"), between, help=help, width="content", delta_color="off",
-                      delta_arrow="off")  # fmt: skip
+            help = say(
+                "{one} in the first run, {other} in the second; below, the 95 % interval of the difference.",
+                one=format(one, form),
+                other=format(other, form),
+            )
+            st.metric(
+                label,
+                format(other - one, f"+{form}"),
+                between,
+                help=help,
+                width="content",
+                delta_color="off",
+                delta_arrow="off",
+            )
     if log_prob is not None and not alike:
         st.caption(say("The two models cut outputs into different pieces, so numbers per piece are not compared."))
 
@@ -168,8 +194,11 @@ def _table(of: Beside, run: Run) -> None:
         alt=say("Means of both runs, their difference and its 95 % interval, one row per head."),
     )
     title = say("heads of two corpus runs")
-    about: dict[str, Any] = {"attention": [head[0] for head in shown], "layer": [head[1] for head in shown],
-                             "head": [head[2] for head in shown]}  # fmt: skip
+    about: dict[str, Any] = {
+        "attention": [head[0] for head in shown],
+        "layer": [head[1] for head in shown],
+        "head": [head[2] for head in shown],
+    }
     drawing.csv_button(pd.DataFrame(here(about | rows)), key=CSV, title=title, of=hits.origin(run, title))
 
 
@@ -193,8 +222,21 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     if not found:
         return
     _both(corpus, replace(corpus, run=second))
-    listed = [Hit(one.line, one.source, one.target, None, None, None, None, None,
-                  (one.second - one.first, one.first, one.second), None) for one in found]  # fmt: skip
+    listed = [
+        Hit(
+            one.line,
+            one.source,
+            one.target,
+            None,
+            None,
+            None,
+            None,
+            None,
+            (one.second - one.first, one.first, one.second),
+            None,
+        )
+        for one in found
+    ]
     headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
     said = say("{head}: {measure}.", head=head_name(scene.kind, *scene.head), measure=scene.words.full_title)
     hits.table(LINES, listed, headings, say("The lines with the largest differences, largest first."))
@@ -215,8 +257,12 @@ def _both(first: OpenCorpus, second: OpenCorpus) -> None:
     )
     links = [attempt(lambda one=one: _link(one)) for one in (first, second)]  # type: ignore[misc]
     if links[0] is not None and links[1] is not None and links[0].model != links[1].model:
-        menu.link("compare", say("Compare both runs of this line"), comparing(links[0], with_=links[1]),
-                  icon=":material/compare:")  # fmt: skip
+        menu.link(
+            "compare",
+            say("Compare both runs of this line"),
+            comparing(links[0], with_=links[1]),
+            icon=":material/compare:",
+        )
 
 
 def _link(corpus: OpenCorpus) -> Link | None:

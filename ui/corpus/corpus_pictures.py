@@ -138,12 +138,14 @@ def _all_heads(scene: Scene) -> Plot:
             signed=signed,
             chosen=(kinds.index(scene.kind), *scene.head),
         ),
-        alt=say("{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
-                title=capitalised(words.title)),
+        alt=say(
+            "{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
+            title=capitalised(words.title),
+        ),
         how_to_read=joined(" ", [*read, say("Click a cell to look at its head.")]),
         of_sentence=False,
         clicked=partial(head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
-    )  # fmt: skip
+    )
 
 
 def _means(scene: Scene, kind: Kind) -> np.ndarray:
@@ -207,13 +209,12 @@ def _spread(scene: Scene) -> Plot | None:
             [
                 HOW_TO_READ_SPREAD,
                 words.meaning,
-                *[
-                    say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)
-                ] * bool(outside),
+                *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
+                * bool(outside),
             ],
         ),
         of_sentence=False,
-    )  # fmt: skip
+    )
 
 
 def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:

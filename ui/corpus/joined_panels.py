@@ -146,8 +146,11 @@ def _cells(layer: Layer, tokens: Sequence[int]) -> dict[str, Sequence[Any]]:
 def _around(of: Tokens, token: int) -> str:
     """A piece between those beside it, in brackets; tokens of a line and side stand in a row."""
     low, high = max(token - _BESIDE, 0), token + _BESIDE + 1
-    mine = [n for n in range(low, min(high, len(of.line)))
-            if of.line[n] == of.line[token] and of.is_query[n] == of.is_query[token]]  # fmt: skip
+    mine = [
+        n
+        for n in range(low, min(high, len(of.line)))
+        if of.line[n] == of.line[token] and of.is_query[n] == of.is_query[token]
+    ]
     return " ".join(f"[{of.pieces[n]}]" if n == token else of.pieces[n] for n in mine)
 
 

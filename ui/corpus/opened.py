@@ -115,8 +115,14 @@ def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> list[Sentence]:
     if hit.target is not None:
         said.append(say("**Reference:** {text}", text=drawing.plain(hit.target)))
     if hit.loss is not None and hit.worst_rank is not None:
-        said.append(say("Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
-                        loss=hit.loss, rank=hit.worst_rank, step=(hit.worst_step or 0) + 1))  # fmt: skip
+        said.append(
+            say(
+                "Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
+                loss=hit.loss,
+                rank=hit.worst_rank,
+                step=(hit.worst_step or 0) + 1,
+            )
+        )
     scene = corpus.scene
     value = None if one is None else one.values[scene.measure]
     if one is not None and value is not None:

@@ -33,15 +33,22 @@ SOUGHT: Final[Mapping[Sought, Sentence]] = {
     "attends": say("A head attends much but matters little"),
     "owes": say("A head attends little but matters much"),
 }
-PROPOSED: Final[Mapping[Sought, float]] = {"punctuation": 0.6, "piece": 0.6, "measure": 0.5, "attends": 0.5,
-                                           "owes": 0.5}  # fmt: skip
+PROPOSED: Final[Mapping[Sought, float]] = {
+    "punctuation": 0.6,
+    "piece": 0.6,
+    "measure": 0.5,
+    "attends": 0.5,
+    "owes": 0.5,
+}
 WHAT_DISAGREES: Final = say(
     "How much the head attends (its share of the output norm) and how much the output loses without it are ranked "
     "among all lines, each from 0 to 1. The number is the difference of the two ranks."
 )
 TEXTS: Final[Mapping[TextIn, Sentence]] = {
-    "source": say("in the source"), "target": say("in the reference"), "output": say("in the output")
-}  # fmt: skip
+    "source": say("in the source"),
+    "target": say("in the reference"),
+    "output": say("in the output"),
+}
 
 _Asked = tuple[Condition, Heading]
 

@@ -27,8 +27,15 @@ def draw(corpus: OpenCorpus) -> None:
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for label, one, form, help in shown:
             between = say("{low} to {high}", low=format(one.low, form), high=format(one.high, form))
-            st.metric(label, format(one.value, form), between, help=help, width="content", delta_color="off",
-                      delta_arrow="off")  # fmt: skip
+            st.metric(
+                label,
+                format(one.value, form),
+                between,
+                help=help,
+                width="content",
+                delta_color="off",
+                delta_arrow="off",
+            )
     if found.left_out:
         st.caption(drawing.plain(_left_out(found)))
 

@@ -165,7 +165,9 @@ class View:
     lit: Lit = choice("lit", "piece")  # what is selected with it
     lit_piece: str = text("lit_piece", most=LONGEST_NAME)  # all tokens of a piece instead; "" for the one clicked
     points_by: PointsBy = choice("points", "side")  # what colours queries and keys
-    second_run: str = text("run2")  # the corpus run beside it, by the name of its folder; "" for the page's own choice
+    second_run: str = text(
+        "run2"
+    )  # the corpus run beside it, by the name of its folder; "" for the page's own choice
     begin: From = choice("begin", "zero")  # where the line of integrated gradients begins
     # Id of the piece whose logit is taken off that of the piece written; None for none.
     rival: int | None = place("rival", MAX_STEP)
