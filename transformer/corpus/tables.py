@@ -23,7 +23,8 @@ Name = Literal[head_statistics.Name, "same", "punctuation", "peak", "effect"]
 NAMES: Final[tuple[Name, ...]] = (*head_statistics.NAMES, "same", "punctuation", "peak", "effect")
 #   same          weight on keys with the query's own text, itself aside; 0 to 1
 #   punctuation   weight on keys that are punctuation alone (Unicode categories P and S); 0 to 1
-#   peak          the largest weight of the whole map, 0 to 1, the first of equals; where it is says `peak_query`, ...
+#   peak          the largest weight of the rows with two open keys or more, 0 to 1, the first of equals; where it is
+#                 says `peak_query`, ... (with one open key a weight is 1, whatever the head does)
 #   effect        log-probability of the output (nats) that is lost if the head writes zeros; null unless asked
 
 _WORDS: Final = pa.dictionary(pa.int32(), pa.string())
@@ -80,9 +81,13 @@ HEADS: Final = pa.schema(
         ("peak_step", pa.int16()),  # the step of that row; null for the encoder's
         ("peak_query_piece", _WORDS),
         ("peak_key_piece", _WORDS),
-        ("links", pa.int32()),  # gold alignment: links of this head, those that are sure, those that are possible
+        # Gold alignment: links of this head, those that are sure, those that are possible, where a piece's row is the
+        # one that predicts it; then the latter two where it is the row that reads it.
+        ("links", pa.int32()),
         ("links_sure", pa.int32()),
         ("links_possible", pa.int32()),
+        ("reads_sure", pa.int32()),
+        ("reads_possible", pa.int32()),
     ]
 )
 VECTORS: Final = pa.schema(

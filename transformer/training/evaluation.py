@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from transformer.checkpoint.card import Card
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
@@ -102,7 +103,7 @@ def evaluate(
     found = iter(decode(checkpoint.model, list(filter(None, sources)), decoding, limit=limit, done=done))
     ids = [next(found) if source else () for source in sources]
     outputs = [checkpoint.tgt_tokenizer.decode(written) for written in ids]
-    words = words or _WORDS.get(checkpoint.card.target_code.lower().split("-")[0], "13a")
+    words = words or usual_words(checkpoint.card)
     return Scoring(
         decoding=decoding,
         max_new=max_new,
@@ -112,6 +113,11 @@ def evaluate(
         n_unread=n_unread,
         n_cut=sum(bool(written) and written[-1] not in config.end_ids for written in ids),
     )
+
+
+def usual_words(card: Card) -> str:
+    """How sacrebleu finds words in the language of a card's target."""
+    return _WORDS.get(card.target_code.lower().split("-")[0], "13a")
 
 
 def _readable(checkpoint: Checkpoint, source: str) -> tuple[int, ...]:

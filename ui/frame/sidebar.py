@@ -9,7 +9,7 @@ from typing import Final, NoReturn, TypeVar
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import AT, split
+from transformer.checkpoint.snapshots import at_step, split
 from transformer.errors import GlassformerError
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
@@ -128,7 +128,7 @@ def _settle_moment(asked: str) -> str:
     if named is None or whole is None or loading.found(asked) is not None:
         return asked
     near = min(loading.moments(whole)[0], key=lambda moment: abs(moment.step - named[1]), default=None)
-    name = whole.name if near is None else f"{whole.name}{AT}{near.step}"
+    name = whole.name if near is None else at_step(whole.name, near.step)
     session.change_moment(name)
     session.add_note(say("There is no snapshot “{asked}”; {shown} is shown instead.", asked=asked[:60], shown=name))
     return name

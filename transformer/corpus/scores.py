@@ -1,0 +1,166 @@
+"""The scores of a corpus run, from the statistics of its lines, with 95 % intervals.
+
+BLEU, chrF, loss and alignment error rate are not means over lines: each is a function of sums over lines. So the lines'
+statistics are added up, which gives exactly what sacrebleu gives for the whole corpus. An interval is that of the
+percentile bootstrap: as many lines are drawn again and again from those there are, and the score is computed of each
+draw. The draws are seeded, and made shard by shard, so no more than a shard is in memory.
+
+Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the bootstrap;
+Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics and signatures.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from transformer.analysis.alignment import Floats
+
+N_DRAWS: Final = 1_000
+_LEVEL: Final = (2.5, 97.5)  # percentiles
+_PLAIN: Final = ("log_prob", "n_target", "exact")
+_LISTS: Final = {"bleu": 10, "chrf": 18}  # how many statistics sacrebleu has of a line
+_START: Final = {"bleu": 7, "chrf": 17}
+
+Score = Callable[[Floats], float]  # of statistics added up over lines
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A score with its 95 % interval; the scores of draws that have none (nothing to divide by) do not count."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class HeadAer:
+    """The alignment error rate of one head of the cross-attention."""
+
+    layer: int  # from 1
+    head: int  # from 1
+    aer: Figure  # 0 to 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusScores:
+    """What a run says as a whole; None where its lines do not have it."""
+
+    n_lines: int  # that were measured
+    left_out: dict[str, int]  # why lines were not -> how many, the most frequent first
+    loss: Figure | None  # nats a piece that was predicted, over all pieces
+    exact: Figure | None  # share of lines
+    bleu: Figure | None  # 0 to 100
+    chrf: Figure | None  # 0 to 100
+    heads: tuple[HeadAer, ...]  # by layer and head; empty without gold alignments
+
+
+def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScores:
+    """The scores of the shards in a run's folder; a `ModuleNotFoundError` where BLEU needs sacrebleu and it is not there."""
+    left_out: Counter[str] = Counter()
+    shards = list(_statistics(folder, left_out))
+    sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
+    n, _, n_pieces, _, n_exact, n_bleu, n_chrf = sums[: _START["bleu"]]
+
+    def figure(score: Score) -> Figure:
+        return _figure(score, sums, drawn)
+
+    return CorpusScores(
+        n_lines=int(n),
+        left_out=dict(left_out.most_common()),
+        loss=figure(lambda found: -found[1] / found[2]) if n_pieces else None,
+        exact=figure(lambda found: found[3] / found[4]) if n_exact else None,
+        bleu=figure(_sacrebleu("bleu")) if n_bleu else None,
+        chrf=figure(_sacrebleu("chrf")) if n_chrf else None,
+        heads=tuple(_aer(folder, n_draws=n_draws, seed=seed)),
+    )
+
+
+def _statistics(folder: Path, left_out: Counter[str]) -> Iterator[Floats]:
+    """Of each shard, of each line that was measured, float64 [line, 35].
+
+    1; log-probability, pieces, exact; whether it has exact, BLEU's and chrF's statistics; those of BLEU and of chrF.
+    """
+    for path in sorted(folder.glob("sentences-*.parquet")):
+        rows = pq.read_table(path, columns=[*_PLAIN, *_LISTS, "problem"], use_threads=False)
+        left_out.update(rows["problem"].drop_null().to_pylist())
+        rows = rows.filter(pc.is_null(rows["problem"]))
+        plain = [pc.fill_null(rows[name].cast("float64"), 0.0).to_numpy() for name in _PLAIN]
+        there = [rows[name].is_valid().to_numpy() for name in ("exact", *_LISTS)]
+        lists = [_spread(rows[name].combine_chunks(), size) for name, size in _LISTS.items()]
+        yield np.column_stack([np.ones(len(rows)), *plain, *there, *lists])
+
+
+def _spread(lists: Any, size: int) -> Floats:
+    """An Arrow array of lists as an array [line, size]; zeros where there is none."""
+    rows = np.zeros((len(lists), size))
+    rows[lists.is_valid().to_numpy(zero_copy_only=False)] = lists.flatten().to_numpy().reshape(-1, size)
+    return rows
+
+
+def _resampled(shards: Sequence[Floats], *, n_draws: int, seed: int) -> tuple[Floats, Floats]:
+    """The sum over all lines [statistic], and over the lines of each draw [draw, statistic].
+
+    How many lines of a draw are of a shard is drawn first, then which: together that is drawing from all.
+    """
+    sizes = np.array([len(one) for one in shards])
+    sums = np.sum([one.sum(axis=0) for one in shards], axis=0)
+    drawn = np.zeros((n_draws, len(sums)))
+    if sizes.sum():
+        rng = np.random.default_rng(seed)
+        counts = rng.multinomial(sizes.sum(), sizes / sizes.sum(), size=n_draws)  # [draw, shard]
+        for one, n_of_each in zip(shards, counts.T, strict=True):
+            for draw, n in enumerate(n_of_each):
+                drawn[draw] += np.bincount(rng.integers(len(one), size=n), minlength=len(one)) @ one if n else 0.0
+    return sums, drawn
+
+
+def _figure(score: Score, sums: Floats, drawn: Floats) -> Figure:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.array([score(one) for one in drawn])
+        low, high = np.nanpercentile(found, _LEVEL)
+        return Figure(float(score(sums)), float(low), float(high))
+
+
+def _sacrebleu(name: str) -> Score:
+    from sacrebleu.metrics import BLEU, CHRF
+
+    metric = BLEU() if name == "bleu" else CHRF()
+    mine = slice(_START[name], _START[name] + _LISTS[name])
+    return lambda found: metric._compute_score_from_stats([int(one) for one in found[mine]]).score
+
+
+def _aer(folder: Path, *, n_draws: int, seed: int) -> Iterator[HeadAer]:
+    """The error rate of each head; all heads meet the same draws of lines."""
+    by_shard = [one for one in _links(folder) if one]
+    for layer, head in sorted({key for one in by_shard for key in one}):
+        shards = [one[layer, head] for one in by_shard]
+        sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
+        yield HeadAer(layer, head, _figure(lambda found: 1 - (found[1] + found[2]) / (found[0] + found[3]), sums, drawn))
+
+
+def _links(folder: Path) -> Iterator[dict[tuple[int, int], Floats]]:
+    """Of each shard, of each head of the cross-attention, of each line with gold, float64 [line, 4].
+
+    Its links, those of them that are sure, those that are possible, and the sure links that there are.
+    """
+    for path in sorted(folder.glob("sentences-*.parquet")):
+        gold = pq.read_table(path, columns=["line", "sure"], use_threads=False).drop_null()
+        if not len(gold):
+            continue
+        sure = dict(zip(gold["line"].to_pylist(), gold["sure"].to_pylist(), strict=True))
+        file = path.with_name(path.name.replace("sentences", "heads"))
+        names = ["line", "layer", "head", "links", "links_sure", "links_possible"]
+        rows = pq.read_table(file, columns=names, filters=[("kind", "==", "cross")], use_threads=False).drop_null()
+        line, layer, head, *counts = (rows[name].to_numpy() for name in names)
+        table = np.column_stack([*counts, [sure[one] for one in line.tolist()]]).astype(float)
+        places = sorted(set(zip(layer.tolist(), head.tolist(), strict=True)))
+        yield {(i, j): table[(layer == i) & (head == j)] for i, j in places}

@@ -1,0 +1,168 @@
+"""A batch of lines as the model reads it, and what looks at each layer while the model reads.
+
+Nothing of a layer is kept but its measures. Shapes: B lines, H heads, G key-value heads, S source tokens, T target
+tokens, N predicted pieces, Q queries, K keys, d d_head, D d_model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.corpus.found import Found, Vectors
+from transformer.corpus.layer import Fixed, Measures, Side, measure_layer, norm_shares
+from transformer.corpus.linking import Linking
+from transformer.corpus.reading import Item, Pieces
+from transformer.model.anatomy import Attention, Kind, StackName, anatomy
+from transformer.model.attention import share_heads
+from transformer.model.taps import NO_TAP, Tap
+from transformer.runs.running import padded
+
+_SIDES = {"queries": "query", "keys": "key"}
+
+
+class Batch:
+    """Lines that are read together."""
+
+    def __init__(self, checkpoint: Checkpoint, items: Sequence[Item], pieces: Pieces) -> None:
+        self.model, self.items, self.pieces = checkpoint.model, items, pieces
+        self.places = np.array([item.place for item in items])
+        self._device, config = checkpoint.model.src_table.device, checkpoint.config
+        self.src = padded([item.src_ids for item in items], config.fill_id).to(self._device)  # [B, S]
+        self.read = padded([item.read_ids for item in items], config.fill_id).to(self._device)  # [B, T]
+        self._ends = [item.src_ids[-1:] == (config.eos_id,) for item in items]
+        counts = torch.tensor([len(item.ids) for item in items])
+        self.row = torch.arange(len(items)).repeat_interleave(counts)  # of each predicted piece [N]
+        steps = [torch.arange(len(item.ids)) for item in items]
+        self.step = torch.cat(steps)  # its place in its line [N]
+        self.token = self.step + torch.tensor([item.first for item in items])[self.row]  # the token that predicts it
+        self.ids = torch.tensor([i for item in items for i in item.ids], dtype=torch.long).to(self._device)  # [N]
+
+    def memory(self, tap: Tap = NO_TAP) -> Tensor | None:
+        """What the encoder makes of the sources [B, S, D]; None without one."""
+        return self.model.encode(self.src, tap=tap) if self.model.anatomy.reads else None
+
+    def hidden(self, memory: Tensor | None, tap: Tap = NO_TAP) -> Tensor:
+        """The vectors that predict the pieces [N, D]."""
+        mask = None if memory is None else self.model.source_mask(self.src)
+        return self.model.decode(self.read, memory, mask, tap=tap)[self.row, self.token]
+
+    def sums(self, values: Tensor) -> Tensor:
+        """The sums over each line's predicted pieces: [N] -> [B], in 64 bits."""
+        return torch.zeros(len(self.items), dtype=torch.float64).index_add_(0, self.row, values.double())
+
+    def side(self, stack: StackName) -> Side:
+        """The tokens of a stack."""
+        return self._encoder if stack == "encoder" else self._decoder
+
+    @cached_property
+    def _encoder(self) -> Side:
+        return self._side([item.source for item in self.items], self._ends)
+
+    @cached_property
+    def _decoder(self) -> Side:
+        return self._side([item.read for item in self.items], [False] * len(self.items))
+
+    def _side(self, numbers: Sequence[tuple[int, ...]], ends: Sequence[bool]) -> Side:
+        width = max(map(len, numbers))
+        texts = np.full((len(numbers), width), -1)
+        punctuation = np.zeros((len(numbers), width), bool)
+        for row, some in enumerate(numbers):
+            texts[row, : len(some)] = [self.pieces.texts[n] for n in some]
+            punctuation[row, : len(some)] = [self.pieces.punctuation[n] for n in some]
+        values = np.array([len(some) for some in numbers]), texts, punctuation, np.array(ends)
+        return Side(*(torch.from_numpy(each).to(self._device) for each in values))
+
+
+class Watch:
+    """Measures each layer as the model computes it, into the arrays of `found`.
+
+    Args:
+        factors: `output_factors` of every layer.
+        vectors: The rows of the batch whose queries and keys are kept.
+        links: The gold alignments of rows.
+    """
+
+    causal = True
+
+    def __init__(
+        self,
+        batch: Batch,
+        factors: Mapping[Kind, Sequence[Tensor]],
+        found: Found,
+        *,
+        vectors: Sequence[int] = (),
+        links: Mapping[int, Linking] | None = None,
+    ) -> None:
+        self._batch, self._factors, self._found = batch, factors, found
+        self._vectors, self._links, self.finite = vectors, links or {}, True
+        self._fixed: dict[Kind, Fixed] = {}
+        self._weights: Tensor | None = None
+        names = ("mask", "weights", "heads", *(_SIDES if vectors else ()))
+        attentions = anatomy(batch.model.config).attentions
+        self._sites = {
+            one.site(layer, name): (one, layer, name)
+            for one in attentions
+            for layer in range(one.n_layers)
+            for name in names
+        }
+
+    def wants(self, site: str) -> bool:
+        """Maps, masks and what heads give, of every layer."""
+        return site in self._sites
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        """Look at a value and return it unchanged."""
+        one, layer, name = self._sites[site]
+        if name == "mask":
+            self._see_mask(one, value)
+        elif name == "weights":
+            self._weights = value
+        elif name == "heads":
+            self._see_heads(one, layer, value)
+        else:
+            self._keep(one, layer, _SIDES[name], value)
+        return value
+
+    def _see_mask(self, one: Attention, mask: Tensor) -> None:
+        known = self._fixed.get(one.kind)
+        if known is None or (known.mask is not mask and not torch.equal(known.mask, mask)):
+            sides = (self._batch.side(stack) for stack in (one.stack, one.keys_from))
+            self._fixed[one.kind] = Fixed(*sides, mask, one.kind == "cross", self._batch.model.src_table.dtype)
+
+    def _see_heads(self, one: Attention, layer: int, heads: Tensor) -> None:
+        """The last that is seen of a layer's attention: measure it, and forget its maps."""
+        fixed, weights, self._weights = self._fixed[one.kind], self._weights, None
+        assert weights is not None
+        shares = norm_shares(heads, self._factors[one.kind][layer], fixed.n_open >= 1)
+        self._put(one, layer, measure_layer(weights, shares, fixed))
+        if one.kind == "cross":
+            for row, linking in self._links.items():
+                place = self._batch.places[row]
+                self._found.heads["cross"].links[:, layer, :, place] = linking.counts(weights[row])
+
+    def _put(self, one: Attention, layer: int, found: Measures) -> None:
+        heads, places = self._found.heads[one.kind], self._batch.places
+        heads.values[layer][:, places, : found.values.size(2)] = found.values.transpose(0, 1).cpu().numpy()
+        for peak, values in zip(heads.peaks, (found.query, found.key), strict=True):
+            peak[layer][:, places] = values.T.cpu().numpy()
+        self.finite &= bool(found.values[..., 0].isfinite().all())  # the entropy, which each map has
+
+    def _keep(self, one: Attention, layer: int, side: str, value: Tensor) -> None:
+        """Keep the queries [B, H, Q, d] or keys [B, G, K, d] of the first lines."""
+        kinds = anatomy(self._batch.model.config).kinds
+        n_heads = self._batch.model.config.of(one.stack).n_heads
+        of_encoder = (one.stack if side == "query" else one.keys_from) == "encoder"
+        value = share_heads(value, n_heads)
+        for row in self._vectors:
+            item = self._batch.items[row]
+            numbers = item.source if of_encoder else item.read
+            for head in range(n_heads):
+                order = kinds.index(one.kind), layer, head, side == "key", item.place
+                vectors = value[row, head, : len(numbers)].float().cpu().numpy()
+                self._found.vectors.append(Vectors(order, one.kind, side, numbers, vectors.copy()))
