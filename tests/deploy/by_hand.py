@@ -1,9 +1,9 @@
 """What docs/hosting.md has people do by hand: HAProxy's configuration, made by the command that stands there."""
 
 import re
-import shutil
 import subprocess
 
+from tools.programs import find
 from tools.serve import ROOT
 
 PROXY = "deploy/haproxy.cfg"
@@ -12,7 +12,7 @@ PORT, REPLICAS = "8080", ("8501", "8502")  # that the page says
 
 def needed(program):
     """Where a program is that tests need."""
-    found = shutil.which(program) or shutil.which(f"/usr/sbin/{program}")
+    found = find(program)
     assert found, f"{program} is not installed; `make test` installs it where it may"
     return found
 
