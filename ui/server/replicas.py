@@ -51,8 +51,8 @@ def folder(part: str) -> Path | None:
         found.mkdir(mode=0o700, exist_ok=True)
     if not os.access(found, os.W_OK | os.X_OK):
         raise DataError(
-            "{setting} is “{found}”, which is no folder that this server can write into. Make the folder, and let "
-            "the server's user own it.",
+            "{setting} is “{found}”, but this server cannot write into a folder there. Make one that the server's "
+            "user owns.",
             setting=SHARED,
             found=said,
         )

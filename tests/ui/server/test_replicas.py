@@ -18,7 +18,7 @@ def test_the_folder_is_made_ready_or_refused(monkeypatch, tmp_path):
     assert {one.name for one in tmp_path.iterdir()} == set(replicas.PARTS)
     assert replicas.folder("models") == tmp_path / "models"
     monkeypatch.setenv(replicas.SHARED, str(tmp_path / "none"))  # a wrong name is not made
-    with pytest.raises(DataError, match=r"GLASSFORMER_SHARED is “.*none”, which is no folder"):
+    with pytest.raises(DataError, match=r"GLASSFORMER_SHARED is “.*none”, but this server cannot write"):
         replicas.check()
 
 
