@@ -58,6 +58,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/debug/training.py", title=say("Training"), url_path="training"),
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
         st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),
+        st.Page("pages/debug/corpus.py", title=say("Over a corpus"), url_path="corpus"),
     ],
     say("Glossary"): [st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary")],
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from transformer.corpus.folder import Run
+from transformer.corpus.rollups import ATTENDS
 from transformer.corpus.tables import NAMES, Name
 from transformer.errors import QueryError, shown
 from transformer.model.anatomy import Kind
@@ -21,10 +22,6 @@ OfLine = Literal["loss", "log_prob", "worst_rank", "n_source", "n_target"]
 LINE_NAMES: Final[tuple[OfLine, ...]] = get_args(OfLine)
 Side = Literal["source", "target", "output"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-# Measures that say how much a head attends, and whether a large value says so.
-ATTENDS: Final[dict[Name, bool]] = {
-    "norm_share": True, "largest": True, "peak": True, "entropy": False, "entropy_share": False
-}  # fmt: skip
 _PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
 _OF_HEAD: Final = "FROM read_parquet($heads) WHERE kind = $kind AND layer = $layer AND head = $head"
 
@@ -103,13 +100,16 @@ class LooksAt(Condition):
         return "DESC"
 
     def select(self) -> Select:  # noqa: D102
-        bare = f"trim(peak_key_piece, '{SPACE_MARK}')"
-        fits = f"regexp_full_match({bare}, '[\\p{{P}}\\p{{S}}]+')" if self.piece is None else f"{bare} = $piece"
+        bare = f"replace(peak_key_piece, '{SPACE_MARK}', '')"
+        fits = f"{bare} = $piece"
+        if self.piece is None:  # a pattern is slow, so each piece is looked at once
+            different = f"SELECT DISTINCT peak_key_piece {_OF_HEAD}"
+            fits = f"peak_key_piece IN (FROM ({different}) WHERE regexp_full_match({bare}, '[\\p{{P}}\\p{{S}}]+'))"
         limits, bound = _limits("peak", self.at_least, None)
         bound |= {"kind": self.kind, "layer": self.layer, "head": self.head}
         if self.piece is not None:
-            bound["piece"] = self.piece.strip(SPACE_MARK)
-        return f"SELECT line, peak AS value, {_PLACE} {_OF_HEAD} AND {fits}{limits}", bound
+            bound["piece"] = self.piece.replace(SPACE_MARK, "")
+        return f"SELECT line, peak AS value, {_PLACE} {_OF_HEAD}{limits} AND {fits}", bound
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Disagrees(Condition):
     kind: Kind
     layer: int
     head: int
-    attention: Name = "norm_share"  # of `ATTENDS`; a low entropy ranks high
+    attention: Name = "norm_share"  # of `rollups.ATTENDS`; a low entropy ranks high
     attends_more: bool = True
     at_least: float = 0.5
 

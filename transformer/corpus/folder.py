@@ -249,11 +249,10 @@ def _opened(files: FolderFiles, name: str, table: Table) -> Iterator[pq.ParquetF
 
 def _problem(parquet: pq.ParquetFile, size: int, table: Table) -> Sentence | None:
     """What is wrong in a footer."""
-    wanted = tables.SCHEMAS[table]
-    for field in wanted:
-        place = parquet.schema_arrow.get_field_index(field.name)
-        if place < 0 or not parquet.schema_arrow.field(place).equals(field):
-            return say("its column {name} is missing or not of the type that it should be", name=field.name)
+    columns = {field.name: field for field in parquet.schema_arrow}
+    for field in tables.SCHEMAS[table]:
+        if not field.equals(columns.get(field.name)):
+            return say("its column {name} is missing, or not of the type that it should be", name=field.name)
     groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
     rows, unpacked = parquet.metadata.num_rows, sum(group.total_byte_size for group in groups)
     if rows != sum(group.num_rows for group in groups) or not 0 <= rows <= MOST_ROWS or unpacked > size * MOST_PACKED:

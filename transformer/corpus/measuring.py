@@ -100,6 +100,7 @@ class _Job:
     @cached_property
     def _bleu(self) -> BLEU:
         from sacrebleu import BLEU  # only decoding needs it
+
         from transformer.training.evaluation import usual_words
 
         return BLEU(tokenize=usual_words(self.checkpoint.card))

@@ -1,47 +1,29 @@
 """What a page asks of a run's lines: answered by DuckDB, straight from the Parquet files.
 
-Nobody's text becomes SQL: a value is bound, and a column's name comes from a closed set. DuckDB may open the run's
-own files and nothing else, has no extensions, little memory and few threads, and is stopped when it takes too long.
-What can be answered from roll-ups alone needs none of it: `folder.summaries`.
-
-DuckDB is an extra (`corpus`), imported when the first question is asked. Source: Raasveldt and Mühleisen (2019),
-"DuckDB: an Embeddable Analytical Database"; https://duckdb.org/docs/stable/operations_manual/securing_duckdb/overview.
+Nobody's text becomes SQL: values are bound, and a column's name comes from a closed set. What can be answered from
+roll-ups alone needs no DuckDB: `folder.summaries`.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from transformer.corpus import folder, rollups
+from transformer.corpus import database, rollups
 from transformer.corpus.conditions import Asked, Condition
 from transformer.corpus.folder import Run
 from transformer.corpus.rollups import Key, Summary
-from transformer.corpus.tables import NAMES, TABLES, Name, Table
-from transformer.errors import DataError, QueryError
+from transformer.corpus.tables import NAMES, TABLES, Name
 from transformer.model.anatomy import Kind
 
-if TYPE_CHECKING:
-    import duckdb
-
-SECONDS: Final = 20.0  # of one query
-MEMORY, THREADS = "400MB", 2
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-_SETTINGS: Final[dict[str, Any]] = {
-    "memory_limit": MEMORY, "threads": THREADS, "temp_directory": "", "python_enable_replacements": False,
-    "autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False,
-    "allow_persistent_secrets": False,
-}  # fmt: skip
+is_installed = database.is_installed
 _ALL: Final = "SELECT line FROM read_parquet($sentences)"
+_WHOLE: Final = "SELECT * FROM read_parquet($files)"
 _PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
 _TEXTS: Final = "line, source, target, output, loss, worst_rank, worst_step, exact"
 
@@ -120,11 +102,6 @@ class Values:
     values: np.ndarray  # float64 [n]
 
 
-def is_installed() -> bool:
-    """Whether there is DuckDB."""
-    return find_spec("duckdb") is not None
-
-
 # ---------------------------------------------------------------- questions
 
 
@@ -156,9 +133,9 @@ def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: in
         columns += [f"c{first}.{name}" for name in _PLACE.split(", ")]
     order = f"c0.value {conditions[0].order}, line" if conditions and conditions[0].order else "line"
     query = f"{with_[0]} SELECT {', '.join(columns)} {with_[1]} ORDER BY {order} LIMIT $n OFFSET $offset"
-    rows = _rows(run, query, bound | {"n": n, "offset": offset})
+    rows = database.rows(run, query, bound | {"n": n, "offset": offset})
     if not rows:
-        return Found(_rows(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
+        return Found(database.rows(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
     values = {row[0]: row[2 : 2 + len(conditions)] for row in rows}
     places = {row[0]: Place(*head, *row[2 + len(conditions) :]) for row in rows} if head else {}
     return Found(rows[0][1], tuple(_hits(run, values, places)))
@@ -183,17 +160,15 @@ def line(run: Run, number: int) -> Whole | None:
     shard = run.shard_of(number)
     if shard is None:
         return None
-    with _cursor(run) as cursor:
-        files = {"files": [_literal(run.folder / folder.file_name("sentences", shard))], "line": number}
-        cursor.execute("SELECT * FROM read_parquet($files) WHERE line = $line", files)
+    files = {table: [database.path(run, table, shard)] for table in ("sentences", "heads")}
+    with database.cursor(run) as cursor:
+        cursor.execute(f"{_WHOLE} WHERE line = $line", {"files": files["sentences"], "line": number})
         names, row = [column[0] for column in cursor.description or ()], cursor.fetchone()
     if row is None:
         return None
     names_of = ", ".join(f'"{name}"' for name in NAMES)
-    rows = _rows(
-        run, f"SELECT kind, layer, head, {_PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line",
-        {"files": [_literal(run.folder / folder.file_name("heads", shard))], "line": number},
-    )  # fmt: skip
+    query = f"SELECT kind, layer, head, {_PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line"
+    rows = database.rows(run, query, {"files": files["heads"], "line": number})
     heads = [OfHead(dict(zip(NAMES, row[9:], strict=True)), Place(*row[:9])) for row in rows]
     sentence = dict(zip(names, row, strict=True))
     hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])
@@ -224,8 +199,8 @@ def _column(run: Run, kind: Kind, layer: int, head: int, measure: Name, *, share
     select, bound = asked.select()
     # Knuth's multiplicative hash of the line's number: the lines below a share of its range are spread evenly.
     some = f"SELECT line, value FROM ({select}) WHERE line::UBIGINT * 2654435761 % 4294967296 < $below ORDER BY line"
-    with _cursor(run) as cursor:
-        cursor.execute(some, _bound(run, some, bound | {"below": round(min(share, 1.0) * 2**32)}))
+    with database.cursor(run) as cursor:
+        cursor.execute(some, database.bound(run, some, bound | {"below": round(min(share, 1.0) * 2**32)}))
         found = cursor.fetchnumpy()
     return Values(np.asarray(found["line"]), np.asarray(found["value"], dtype=np.float64))
 
@@ -233,73 +208,8 @@ def _column(run: Run, kind: Kind, layer: int, head: int, measure: Name, *, share
 def _hits(run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapping[int, Place]) -> Iterator[Hit]:
     """Lines with their texts, in the order of `values`; only files of their shards are opened."""
     shards = sorted({shard for number in values if (shard := run.shard_of(number)) is not None})
-    files = [_literal(run.folder / folder.file_name("sentences", shard)) for shard in shards]
+    files = [database.path(run, "sentences", shard) for shard in shards]
     query = f"SELECT {_TEXTS} FROM read_parquet($files) WHERE line IN (SELECT unnest($lines))"
-    texts = {row[0]: row for row in _rows(run, query, {"files": files, "lines": list(values)})}
+    texts = {row[0]: row for row in database.rows(run, query, {"files": files, "lines": list(values)})}
     for number, found in values.items():
         yield replace(Hit(*texts[number]), values=found, place=places.get(number))
-
-
-# ---------------------------------------------------------------- DuckDB
-
-
-def _rows(run: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    with _cursor(run) as cursor:
-        return cursor.execute(query, _bound(run, query, values)).fetchall()
-
-
-def _bound(run: Run, query: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a query, with the files of the tables that it names."""
-    files = {table: _files(run, table) for table in ("heads", "sentences") if f"${table}" in query}
-    return {**values, **files}
-
-
-@contextmanager
-def _cursor(run: Run) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection for one query, stopped after `SECONDS`; DuckDB's errors become ours."""
-    database = _database(run)
-    import duckdb
-
-    with database.cursor() as cursor:
-        timer = threading.Timer(SECONDS, cursor.interrupt)
-        timer.start()
-        try:
-            yield cursor
-        except duckdb.InterruptException:
-            raise QueryError("This search took longer than {n:.0f} s; ask for less.", n=SECONDS) from None
-        except duckdb.OutOfMemoryException:
-            raise QueryError("This search needs more memory than it may have; ask for less.") from None
-        except duckdb.Error as error:
-            raise DataError(
-                "{run}: a file is damaged, or was replaced ({reason}).", run=run.key, reason=type(error).__name__
-            ) from None
-        finally:
-            timer.cancel()
-
-
-@lru_cache(maxsize=4)
-def _database(run: Run) -> duckdb.DuckDBPyConnection:
-    """DuckDB in memory, which may read the files of a run, once they are checked, and do nothing else outside."""
-    if not is_installed():
-        raise QueryError(
-            "Asking about single lines needs DuckDB, which is not installed; install it with pip install "
-            "'glassformer[corpus]'."
-        )
-    import duckdb
-
-    allowed = [str(path) for table in ("heads", "sentences") for path in folder.check(run, table)]
-    database = duckdb.connect(":memory:", config=_SETTINGS)
-    database.execute("SET parquet_metadata_cache = true")
-    database.execute("SET allowed_paths = $paths", {"paths": allowed})
-    database.execute("SET enable_external_access = false")
-    database.execute("SET lock_configuration = true")
-    return database
-
-
-def _files(run: Run, table: Table) -> list[str]:
-    return [_literal(run.folder / name) for name in run.names(table)]
-
-
-def _literal(path: Path) -> str:
-    """A path in which no sign stands for others."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path))

@@ -101,9 +101,15 @@ def batches(checkpoint: Checkpoint, items: Sequence[Item], tokens: int = TOKENS)
     """Items of similar lengths; of equal ones where the model knows no padding."""
     fixed = checkpoint.config.pad_id is None
     batch: list[Item] = []
-    for item in sorted(items, key=lambda item: (len(item.src_ids) if fixed else 0, len(item.read_ids), len(item.src_ids))):
-        longest = [max(map(len, ids)) for ids in zip(*((one.src_ids, one.read_ids) for one in [*batch, item]), strict=True)]
-        full = (len(batch) + 1) * sum(longest) > tokens or (fixed and batch and len(batch[0].src_ids) < len(item.src_ids))
+    for item in sorted(
+        items, key=lambda item: (len(item.src_ids) if fixed else 0, len(item.read_ids), len(item.src_ids))
+    ):
+        longest = [
+            max(map(len, ids)) for ids in zip(*((one.src_ids, one.read_ids) for one in [*batch, item]), strict=True)
+        ]
+        full = (len(batch) + 1) * sum(longest) > tokens or (
+            fixed and batch and len(batch[0].src_ids) < len(item.src_ids)
+        )
         if batch and full:
             yield batch
             batch = []
@@ -137,9 +143,7 @@ def _forced(checkpoint: Checkpoint, place: int, line: Line, pieces: Pieces) -> I
     return _item(checkpoint, place, given.source, read_ids, given.ids, len(given.before) - 1, pieces, own=own)
 
 
-def _output(
-    checkpoint: Checkpoint, place: int, source: Source, written: tuple[int, ...], pieces: Pieces
-) -> Item:
+def _output(checkpoint: Checkpoint, place: int, source: Source, written: tuple[int, ...], pieces: Pieces) -> Item:
     """With the model's own output as what the decoder reads."""
     read_ids = (*source.prompt_ids, *written[:-1])
     n_forced = min(len(source.forced), len(written) - 1)

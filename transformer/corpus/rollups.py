@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -67,6 +67,10 @@ def _edges(bins: Bins) -> np.ndarray:
 _SHARE = Bins(0.0, 1.0, 100)
 _BINS: dict[Name, Bins] = {
     "entropy": Bins(0.0, 12.0, 120), "distance": Bins(0.0, 100.0, 200), "effect": Bins(-10.0, 10.0, 400)
+}  # fmt: skip
+# Measures that say how much a head attends, and whether a large value says so.
+ATTENDS: dict[Name, bool] = {
+    "norm_share": True, "largest": True, "peak": True, "entropy": False, "entropy_share": False
 }  # fmt: skip
 
 
@@ -245,3 +249,19 @@ class _Layout:
 def _added(one: Summary, other: Summary) -> Summary:
     n, total, squares = one.n + other.n, one.sum + other.sum, one.squares + other.squares
     return Summary(n, total, squares, one.counts + other.counts, one.bins)
+
+
+def disagreements(summaries: Summaries, attention: Name) -> list[tuple[Key, float]]:
+    """How far the rank of each head's attention is above that of its effect, by means over lines, highest first.
+
+    A rank is the share of the run's other heads that are below, 0 to 1; the keys are those of `attention`, one of
+    `ATTENDS`. Near 1 a head attends much and matters little, near -1 the other way round. Heads without an effect are
+    left away; empty without --effect.
+    """
+    sign = 1 if ATTENDS[attention] else -1
+    pairs = {key: summaries.get(replace(key, measure="effect")) for key in summaries if key.measure == attention}
+    heads = {key: (sign * summaries[key].mean, effect.mean) for key, effect in pairs.items() if effect is not None}
+    if len(heads) < 2:
+        return []
+    ranks = [np.searchsorted(np.sort(column), column) / (len(heads) - 1) for column in np.array([*heads.values()]).T]
+    return sorted(zip(heads, (ranks[0] - ranks[1]).tolist(), strict=True), key=lambda pair: -pair[1])

@@ -57,7 +57,7 @@ class Registry:
         return self._store.is_shared
 
     def begin(self) -> None:
-        """Be ready, before there is a visitor."""
+        """Be ready, before there is a visitor; a store that does not answer is waited for later."""
         self._store.begin()
 
     # ---------------------------------------------------------------- the teacher

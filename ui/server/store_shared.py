@@ -111,19 +111,25 @@ class Shared(Store):
                     self._called(self._catch_up)
         raise RefusedError("too-often")
 
-    def _put(self, room: Room, before: State, after: State, *, was: int | None) -> bool:
+    def _put(self, room: Room, before: State, after: State, *, was: int) -> bool:
         """Make a change everywhere, if nobody was first; whether it is made."""
         said = {name: written(value) for name, value in after.items() if name not in before or before[name] != value}
         gone = [name for name in before if name not in after]
         if not said and not gone:
             return True
-        rev = room.rev if was is None else was + 1
-        news = self._news(code=room.code, rev=rev, said=said, gone=gone, whole=was is None)
-        made = self._link.change(room.code, was=was, new=rev, now=self.clock(), said=said, gone=gone, news=news)
+        news = self._news(code=room.code, rev=was + 1, said=said, gone=gone)
+        made = self._link.change(room.code, was=was, new=was + 1, now=self.clock(), said=said, gone=gone, news=news)
         with self.lock:
-            if made and room.rev < rev:
-                room.become(after).rev = rev
+            if made and room.rev <= was:
+                room.become(after).rev = was + 1
         return made
+
+    def _put_back(self, room: Room) -> None:
+        """Give the server a room that it has lost, or its latest state."""
+        with self.lock:
+            rev, state = room.rev, room.state()
+        said, news = {name: written(value) for name, value in state.items()}, self._news(code=room.code, rev=rev)
+        self._link.change(room.code, was=None, new=rev, now=self.clock(), said=said, gone=(), news=news)
 
     def end(self, room: Room) -> None:
         """See `Store`."""
@@ -191,7 +197,7 @@ class Shared(Store):
             room = self.rooms.get(code)
             if room is not None and rev > there.get(code, 0):
                 if lost or code in there:
-                    self._put(room, {}, room.state(), was=None)
+                    self._put_back(room)
                 else:
                     self._forget(room)
 
@@ -261,7 +267,7 @@ class Shared(Store):
             room = self.rooms.get(said["code"])
             if room is not None and room.rev >= said["rev"]:
                 return
-            follows = room is not None and room.rev == said["rev"] - 1 and not said["whole"]
+            follows = room is not None and room.rev == said["rev"] - 1 and "said" in said
             if room is not None and follows:
                 state = {name: value for name, value in room.state().items() if name not in said["gone"]}
                 room.become(state | {name: read(text) for name, text in said["said"].items()}).rev = said["rev"]
@@ -309,14 +315,20 @@ class Shared(Store):
             self._next_beat = now + BEAT_SECONDS
             self._catch_up()
             self._find_again()
-            for replica in [one for one, end in self._silent.items() if now > end]:
-                self._hear_who_is_there(replica, {}, whole=True)
-                del self._silent[replica]
+            self._drop_silent(now)
         self._tell_who_is_here(whole=whole)
         for room in self._all():
             if room.is_due():
                 self.change(room, Room.tick)
                 self.tell(room)
+
+    def _drop_silent(self, now: float) -> None:
+        with self.lock:
+            gone = [replica for replica, end in self._silent.items() if now > end]
+        for replica in gone:
+            self._hear_who_is_there(replica, {}, whole=True)
+            with self.lock:
+                del self._silent[replica]
 
     def _tell_who_is_here(self, *, whole: bool) -> None:
         with self.lock:

@@ -1,5 +1,6 @@
 """Measures of many lines at once equal those of one run at a time."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -9,20 +10,22 @@ import pyarrow.compute as pc
 import pytest
 import sacrebleu
 
+from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import alone
+from tests.transformer.spoiling import weights_with
 from transformer import load, run
+from transformer.analysis.alignment import parse_links
 from transformer.analysis.alignment_scores import score_alignment
 from transformer.analysis.gold import GoldPair, GoldSet
-from transformer.analysis.alignment import parse_links
 from transformer.analysis.head_effects import head_effects
 from transformer.analysis.head_norms import norm_share, output_projections, site
-from transformer.analysis.head_statistics import NAMES, measure as measure_run
+from transformer.analysis.head_statistics import NAMES
+from transformer.analysis.head_statistics import measure as measure_run
 from transformer.corpus.measuring import measure
 from transformer.corpus.tables import HEADS, SENTENCES, VECTORS, Line, Options
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.query import Query
 from transformer.runs.teacher_forcing import judge
-from tests.conftest import SOURCES, TARGETS
 
 ROOT = Path(__file__).resolve().parents[3]
 CLOSE = {"rtol": 0, "atol": 1e-5}
@@ -234,9 +237,12 @@ def test_links_are_counted_as_the_scores_of_an_alignment(checkpoint_folder):
 
 
 def test_damaged_parameters_are_named(spoil):
-    checkpoint = load(spoil("model.safetensors", damaged))
-    (problem, *_) = measure(checkpoint, LINES, Options()).sentences["problem"].to_pylist()
-    assert "encoder.1.ffn" in problem
+    bias = "encoder.layers.1.ffn.up_proj.bias"
+    checkpoint = load(spoil("model.safetensors", weights_with(lambda state: state[bias].fill_(math.nan))))
+    found = measure(checkpoint, LINES, Options())
+    assert all("encoder.1.ffn" in problem for problem in found.sentences["problem"].to_pylist())
+    assert found.heads.num_rows == 0
+    assert found.vectors is None
 
 
 BYTES = """
