@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from transformer.corpus.scores import CorpusScores, Figure, HeadAer
 from ui.corpus.asking import scores_of
 from ui.corpus.opened import OpenCorpus
 from ui.shared import drawing, page_style
 from ui.shared.door import st
-from words import Sentence, joined, say, say_n
-
-MOST_REASONS: Final = 3
+from words import Sentence, say, say_n
 
 
 def draw(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
@@ -81,8 +77,9 @@ def _of_best(best: HeadAer | None) -> Sentence:
 
 
 def _left_out(found: CorpusScores) -> Sentence:
-    n = sum(found.left_out.values())
-    said = [say_n("{n:,} line was not measured:", "{n:,} lines were not measured:", n)]
-    most = [*found.left_out.items()][:MOST_REASONS]
-    said += [say("{reason} ({n:,})", reason=reason, n=count) for reason, count in most]
-    return joined(" ", said)
+    return say_n(
+        "{n:,} line was not measured, for example because: {reason}",
+        "{n:,} lines were not measured, for example because: {reason}",
+        sum(found.left_out.values()),
+        reason=next(iter(found.left_out)),
+    )
