@@ -42,6 +42,7 @@ _TERMINAL = (
     "transformer/commands/",
     "transformer/lessons/survey.py",
     "transformer/training/",
+    "ui/server/metrics.py",
 )
 _FOR_DEVELOPERS = ("transformer/model/sites.py", "transformer/model/settings.py")  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them

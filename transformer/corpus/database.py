@@ -100,7 +100,7 @@ def _database(runs: tuple[Run, ...]) -> duckdb.DuckDBPyConnection:
 
     allowed = [str(path) for run in runs for table in _ASKED for path in check(run, table)]
     database = duckdb.connect(":memory:", config=_LIMITS | dict.fromkeys(_OFF, False))
-    database.execute("SET parquet_metadata_cache = true")
+    database.execute("SET GLOBAL parquet_metadata_cache = true")
     database.execute("SET allowed_paths = $paths", {"paths": allowed})
     database.execute("SET enable_external_access = false")
     database.execute("SET lock_configuration = true")

@@ -196,12 +196,15 @@ def summaries(run: Run) -> rollups.Summaries:
 @lru_cache(maxsize=8)
 def _summaries(run: Run) -> rollups.Summaries:
     files = FolderFiles(run.folder)
-    found = []
-    for name in run.names("rollup"):
-        with _opened(files, name, run, "rollup") as parquet:
-            found.append(parquet.read())
+
+    def tables_of_shards() -> Iterator[pa.Table]:
+        for name in run.names("rollup"):
+            with _opened(files, name, run, "rollup") as parquet:
+                found = parquet.read()
+            yield found
+
     try:
-        return rollups.merged(found)
+        return rollups.merged(tables_of_shards())
     except ClauseError as error:
         raise DataError("{run}: {problem}.", run=run.key, problem=error.sentence) from None
 

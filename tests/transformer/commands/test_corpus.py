@@ -126,6 +126,20 @@ def test_a_place_that_cannot_be_written_is_said(file, tmp_path, capsys):
     assert "cannot be written (Not a directory)" in capsys.readouterr().err
 
 
+def test_the_code_of_the_documentation_runs(file, tmp_path, capsys, monkeypatch):
+    assert main(command(file, tmp_path / "runs" / "corpora")) == 0
+    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "corpus.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    capsys.readouterr()
+    for block in blocks:
+        exec(block, {})
+    said = capsys.readouterr().out
+    assert "│ layer │ head  │" in said
+    assert "Figure(value=" in said
+
+
 def started(file, out):
     arguments = [sys.executable, "-m", "transformer", *command(file, out, "--shard", "2", "--processes", "2")]
     return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
