@@ -127,6 +127,8 @@ def _of_head(run: Run, scene: Scene) -> list[_Asked]:
             sides = {False: say("at least"), True: say("at most")}
             choices.menu(of("below"), say("Bound"), sides, bare=True, width=110)
         bound = _bound(sought, scene)
+    if sought in ("attends", "owes"):
+        st.caption(WHAT_DISAGREES)
     return _asked(sought, scene, bound)
 
 
