@@ -76,7 +76,7 @@ def look_at(line: int) -> None:
 
 
 def choose_line(corpus: OpenCorpus) -> None:
-    """Draw a box for the number of a line, as nobody can press in a table without a mouse; says if it is not there."""
+    """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
     kept, help = choices.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
     choices.number(kept, say("Open line"), MAX_STEP, placeholder=say("Open line"), help=help, width=150, bare=True)
     number = corpus.scene.view.line
