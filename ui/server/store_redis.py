@@ -88,9 +88,16 @@ class Link:
         self.host = str(found.get("path") or f"{found.get('host', 'localhost')}:{found.get('port', 6379)}")
 
     def change(
-        self, code: str, *, was: int | None, new: int, now: float, said: Mapping[str, str], gone: Collection[str],
+        self,
+        code: str,
+        *,
+        was: int | None,
+        new: int,
+        now: float,
+        said: Mapping[str, str],
+        gone: Collection[str],
         news: str,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Change a room from one `rev` to another, and tell so; whether it was at the first.
 
         At 0 it is a new room, for which there has to be space. With None the whole of a room is put back, unless a
