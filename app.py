@@ -18,7 +18,7 @@ from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import foreign_models, frames, handed_in, own_trainings
 from ui.runs.loading import runner, warm_up
-from ui.server import logs, metrics
+from ui.server import logs, metrics, switch
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
 from ui.server.headers import MoreHeaders
@@ -32,6 +32,7 @@ from ui.shared.first_sight import FirstSight
 # not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
 net_util.get_external_ip = lambda: None
 logs.begin()
+switch.check()
 _HEALTH = Health()
 
 

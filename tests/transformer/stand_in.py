@@ -81,7 +81,9 @@ def _carried_out(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     found = func(*_in(args), **_in(kwargs))
     if func._schema.is_mutable:
         return kwargs.get("out", args[0])
-    with torch.inference_mode(found.is_inference() if func.is_view and isinstance(found, Tensor) else torch.is_inference_mode_enabled()):
+    with torch.inference_mode(
+        found.is_inference() if func.is_view and isinstance(found, Tensor) else torch.is_inference_mode_enabled()
+    ):
         return tree_map_only(Tensor, _There, found) if there else found
 
 

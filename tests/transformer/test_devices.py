@@ -31,9 +31,7 @@ from transformer.analysis.progress import whole
 from transformer.analysis.spectra import spectrum
 from transformer.checkpoint.load import load
 from transformer.doctor.examination import examine
-from transformer.errors import CheckpointError, QueryError
-from transformer.lessons.lesson_files import lessons
-from transformer.lessons.survey import survey
+from transformer.errors import QueryError
 from transformer.runs.by_layer import each_layer
 from transformer.runs.interventions import KINDS
 from transformer.runs.replay import replay
@@ -69,7 +67,9 @@ def plain(value):
     if isinstance(value, BaseException):
         return type(value), str(value)
     if dataclasses.is_dataclass(value):
-        return [(one.name, plain(getattr(value, one.name))) for one in dataclasses.fields(value) if one.name != "seconds"]
+        return [
+            (one.name, plain(getattr(value, one.name))) for one in dataclasses.fields(value) if one.name != "seconds"
+        ]
     if isinstance(value, Mapping):
         return [(key, plain(one)) for key, one in value.items()]
     return [*map(plain, value)] if isinstance(value, list | tuple) else value
@@ -110,11 +110,12 @@ def test_runs_are_looked_at_more_closely(pair):
         found = replay(one, trace, list(sites(one.config)))
         (large,) = run_together(one, [trace.query], most_map_bytes=0)
         layers = [each_layer(one, large, kind, lambda maps, _: maps) for kind in trace.kinds]
-        walks = [
-            one_weight.walk(found, one.model, kind=kind, layer=1, head=0, query=2) for kind in trace.kinds
-        ]
+        walks = [one_weight.walk(found, one.model, kind=kind, layer=1, head=0, query=2) for kind in trace.kinds]
         checks = [mask_checks.batch_masks(one.model, [trace.src_ids] * 2, [trace.read_ids] * 2)]
-        checks += [mask_checks.record_attention(one.model, [trace.src_ids], [trace.read_ids], kind=kind, layer=0) for kind in trace.kinds]
+        checks += [
+            mask_checks.record_attention(one.model, [trace.src_ids], [trace.read_ids], kind=kind, layer=0)
+            for kind in trace.kinds
+        ]
         if one.config.pad_id is not None:
             checks.append(mask_checks.check_padding(one.model, trace.src_ids, trace.read_ids, n_pads=2))
         return trace, found, layers, walks, checks, head_effects(one, trace)
@@ -134,10 +135,15 @@ def test_what_matters_to_a_decoder(pair):
             [contributions(asked[-1], (5, 6)), weigh(asked[-1]), whole(hiding(asked))],
             gradients.input_times_gradient(asked[-1]),
             whole(gradients.integrating(asked[-1], baseline="mean", n_points=4)),
-            mask_checks.check_causality(one.model, [trace.src_ids], [trace.read_ids], sentence=0, place=1, piece_id=7),
+            mask_checks.check_causality(
+                one.model, [trace.src_ids], [trace.read_ids], sentence=0, place=1, piece_id=7
+            ),
             read_at_once(one, trace.query, trace.tgt_ids, ["decoder.output"]),
             neurons.direct_effect(one.model, 1, 3, found, token=1),
-            [stream.normed(found, one.model, "decoder", at, n_tokens=3) for at in stream.norm_places(one.config, "decoder")],
+            [
+                stream.normed(found, one.model, "decoder", at, n_tokens=3)
+                for at in stream.norm_places(one.config, "decoder")
+            ],
         )
 
     same(pair, work)
