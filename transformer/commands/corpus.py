@@ -34,7 +34,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--decode", action="store_true", help="the model's own greedy output instead of the reference")
     what.add_argument("--effect", action="store_true", help="also what is lost without each head; takes long")
     what.add_argument(
-        "--vectors", type=int, default=200, metavar="N", help="keep queries and keys of the first N lines (default 200)"
+        "--vectors",
+        type=int,
+        default=200,
+        metavar="N",
+        help="keep queries and keys of the first N lines (default 200)",
     )
     what.add_argument(
         "--alignments",
@@ -106,7 +110,11 @@ def _options(options: argparse.Namespace) -> Options:
         found = getattr(options, name)
         if not least <= found <= most:
             raise DataError(
-                "--{name}: found {found}, expected {least:,} to {most:,}.", name=name, found=found, least=least, most=most
+                "--{name}: found {found}, expected {least:,} to {most:,}.",
+                name=name,
+                found=found,
+                least=least,
+                most=most,
             )
     return Options(decode=options.decode, effect=options.effect, vectors=options.vectors, shard=options.shard)
 
@@ -146,7 +154,9 @@ def _measure(run: Plan, options: argparse.Namespace, *, processes: int, there: i
                 bar.update(run.counts[number])
     except KeyboardInterrupt:
         there += measured
-        raise KeyboardInterrupt(f"{there:,} of {run.about['lines']:,} lines are there; the same command continues.") from None
+        raise KeyboardInterrupt(
+            f"{there:,} of {run.about['lines']:,} lines are there; the same command continues."
+        ) from None
     return measured
 
 
@@ -181,8 +191,12 @@ def _report(run: Plan, out: Path) -> None:
     ):
         if figure:
             print(f"  {name:<20}{_said(figure, form)}")
+    if found.heads:
+        print("  Alignment error rate, by the row that predicts a piece; by the row that reads it:")
     for head in found.heads:
-        print(f"  AER, layer {head.layer}, head {head.head:<2}".ljust(22) + _said(head.aer, ".1%"))
+        print(
+            f"    layer {head.layer}, head {head.head:<3}  {_said(head.predicts, '.1%')};  {_said(head.reads, '.1%')}"
+        )
     for reason, n in list(found.left_out.items())[:MOST_REASONS]:
         print(f"  {n:,} left out: {reason}")
     others = list(found.left_out.values())[MOST_REASONS:]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -116,7 +117,7 @@ def _pieces(
 ) -> pa.DictionaryArray:
     """The pieces of tokens [L, H, N], of lines with these numbers of pieces."""
     starts = np.cumsum([0, *map(len, numbers)])[:-1]
-    flat = np.fromiter((n for one in numbers for n in one), np.int64)
+    flat = np.array([*chain(*numbers)])
     return _named(flat[starts + np.where(there, tokens, 0)].ravel(), pieces, ~there.ravel())
 
 

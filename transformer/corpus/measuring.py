@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -98,7 +99,7 @@ class _Job:
         return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 
     @cached_property
-    def _bleu(self) -> BLEU:
+    def _bleu(self) -> Any:
         from sacrebleu import BLEU  # only decoding needs it
 
         from transformer.training.evaluation import usual_words
@@ -147,7 +148,8 @@ class _Job:
         ids = iter(batch.ids.split(ROWS))
         for logits, wanted in zip(logits_of(self.checkpoint.model, hidden, tap=tap), ids, strict=True):
             log_probs = logits.log_softmax(dim=-1)  # [n, V]
-            parts.append((-log_probs.gather(1, wanted[:, None])[:, 0], ranks_of(log_probs, wanted)))
+            own = log_probs.gather(1, wanted[:, None])  # [n, 1]
+            parts.append((-own[:, 0], _ranks(log_probs, own, wanted)))
         losses, ranks = (torch.cat(found).cpu() for found in zip(*parts, strict=True))
         return losses, ranks
 
@@ -171,6 +173,15 @@ class _Job:
                 seen = batch.memory(tap) if one.stack == "encoder" else memory
                 lost = losses_of(self.checkpoint.model, batch.hidden(seen, tap), batch.ids).cpu()
                 heads[layer, head, batch.places, effect] = (batch.sums(lost) - total).numpy()
+
+
+def _ranks(log_probs: Tensor, own: Tensor, ids: Tensor) -> Tensor:
+    """`ranks_of`, in half the time: only where pieces are equally probable [n, V] the ids are asked."""
+    room = torch.empty_like(log_probs)  # for 0 and 1: of such sums the processor is quick
+    above, reached = (compare(log_probs, own, out=room).sum(dim=1) for compare in (torch.gt, torch.ge))
+    if bool((reached > above + 1).any()):
+        return ranks_of(log_probs, ids)
+    return above.long() + 1
 
 
 def _without(head: int, value: Tensor) -> Tensor:

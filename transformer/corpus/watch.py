@@ -132,8 +132,9 @@ class Watch:
     def _see_mask(self, one: Attention, mask: Tensor) -> None:
         known = self._fixed.get(one.kind)
         if known is None or (known.mask is not mask and not torch.equal(known.mask, mask)):
-            sides = (self._batch.side(stack) for stack in (one.stack, one.keys_from))
-            self._fixed[one.kind] = Fixed(*sides, mask, one.kind == "cross", self._batch.model.src_table.dtype)
+            queries, keys = self._batch.side(one.stack), self._batch.side(one.keys_from)
+            dtype = torch.promote_types(self._batch.model.src_table.dtype, torch.float32)
+            self._fixed[one.kind] = Fixed(queries, keys, mask, one.kind == "cross", dtype)
 
     def _see_heads(self, one: Attention, layer: int, heads: Tensor) -> None:
         """The last that is seen of a layer's attention: measure it, and forget its maps."""

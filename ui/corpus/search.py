@@ -10,7 +10,7 @@ from typing import Any, Final
 from transformer.corpus import queries
 from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from transformer.corpus.folder import Run
-from ui.corpus import hits
+from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import Scene
 from ui.corpus.head_choice import choose_head, choose_measure, of
 from ui.corpus.hits import Heading
@@ -33,15 +33,22 @@ SOUGHT: Final[Mapping[Sought, Sentence]] = {
     "attends": say("A head attends much but matters little"),
     "owes": say("A head attends little but matters much"),
 }
-PROPOSED: Final[Mapping[Sought, float]] = {"punctuation": 0.6, "piece": 0.6, "measure": 0.5, "attends": 0.5,
-                                           "owes": 0.5}  # fmt: skip
+PROPOSED: Final[Mapping[Sought, float]] = {
+    "punctuation": 0.6,
+    "piece": 0.6,
+    "measure": 0.5,
+    "attends": 0.5,
+    "owes": 0.5,
+}
 WHAT_DISAGREES: Final = say(
     "How much the head attends (its share of the output norm) and how much the output loses without it are ranked "
     "among all lines, each from 0 to 1. The number is the difference of the two ranks."
 )
 TEXTS: Final[Mapping[TextIn, Sentence]] = {
-    "source": say("in the source"), "target": say("in the reference"), "output": say("in the output")
-}  # fmt: skip
+    "source": say("in the source"),
+    "target": say("in the reference"),
+    "output": say("in the output"),
+}
 
 _Asked = tuple[Condition, Heading]
 
@@ -56,7 +63,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).leaf
-    found = attempt(partial(queries.search, corpus.run, conditions, n=A_PAGE, offset=page * A_PAGE))
+    found = attempt(partial(asking.search, corpus.run, tuple(conditions), A_PAGE, page * A_PAGE))
     if found is None:
         return
     if not found.total:

@@ -218,7 +218,8 @@ class Shared(Store):
         """The server answers; the other replicas have as long as ever to say that they are there, too."""
         with self.lock:
             before, self.away = self.away, ""
-            self._silent = dict.fromkeys(self._silent, time.monotonic() + SILENT_SECONDS)
+            if before:
+                self._silent = dict.fromkeys(self._silent, time.monotonic() + SILENT_SECONDS)
         if before:
             _LOG.warning("The store of the rooms at %s answers again.", before)
             for room in self._all():

@@ -22,7 +22,6 @@ import torch
 
 from transformer.checkpoint.device import CPU, device_of
 from transformer.confined import can_limit
-from transformer.errors import CheckpointError
 
 Mode = Literal["on", "no-pickles", "off"]
 ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
@@ -53,14 +52,6 @@ def trains(arguments: Sequence[str] | None = None) -> bool:
 def device(arguments: Sequence[str] | None = None) -> torch.device:
     """Where every model of the app computes. A CheckpointError if there is no such device here."""
     return device_of(said(arguments, *DEVICE) or CPU)
-
-
-def check() -> None:
-    """End the app before it starts where it was told of a device that is not here; the message says all."""
-    try:
-        device()
-    except CheckpointError as error:
-        raise SystemExit(str(error)) from None
 
 
 def said(arguments: Sequence[str] | None = None, environment: str = ENVIRONMENT, option: str = OPTION) -> str | None:
