@@ -14,13 +14,17 @@ from starlette.middleware import Middleware
 from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
+from transformer.errors import DataError
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import foreign_models, frames, handed_in, own_trainings
-from ui.runs.loading import warm_up
+from ui.runs.loading import runner, warm_up
+from ui.server import logs, metrics, replicas
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
 from ui.server.headers import MoreHeaders
+from ui.server.health import Health, drain_seconds
+from ui.server.registry import ROOMS
 from ui.server.routes import routes
 from ui.shared.entrance import Entrance
 from ui.shared.first_sight import FirstSight
@@ -28,12 +32,18 @@ from ui.shared.first_sight import FirstSight
 # Streamlit would ask a server of Amazon's what this machine is called, for each visitor from an origin that it does
 # not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
 net_util.get_external_ip = lambda: None
+logs.begin()
+_HEALTH = Health(lambda: not ROOMS.away)
+try:
+    replicas.check()
+    _DRAIN = drain_seconds()
+except DataError as error:
+    raise SystemExit(str(error)) from None  # the app does not start; the message says all
 
 
 @asynccontextmanager
 async def _lifespan(_: st.App) -> AsyncIterator[None]:
-    logging.getLogger("glassformer").setLevel(logging.INFO)
-    logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
+    logs.begin()
     # The folder pages/ makes Streamlit look for pages by itself until a first visitor has run st.navigation.
     PagesManager.uses_pages_directory = False
     # Caches are filled before there is a visitor, which Streamlit remarks on.
@@ -41,9 +51,19 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     await asyncio.to_thread(ensure_static)
     foreign_models.begin()
     await asyncio.to_thread(warm_up)
-    with closed_in_time():
+    _watch()
+    with closed_in_time(), _HEALTH.drained(_DRAIN):
         async with handed_in.kept(), own_trainings.kept():
+            _HEALTH.warm = True
             yield
+
+
+def _watch() -> None:
+    """Have Prometheus told what it is to know, if it may ask."""
+    meter = metrics.meter()
+    if meter is not None:
+        meter.watch("queue_length", "Requests in the queue for the model.", lambda: runner().n_waiting)
+        meter.watch("rooms", "Rooms.", lambda: len(ROOMS))
 
 
 def _origins() -> frozenset[str]:
@@ -55,8 +75,14 @@ _BASE = st.get_option("server.baseUrlPath")
 app = st.App(
     "main.py",
     lifespan=_lifespan,
-    routes=[*routes(_BASE, origins=_origins), *frames.routes(_BASE)],
+    routes=[
+        *routes(_BASE, origins=_origins),
+        *frames.routes(_BASE),
+        *_HEALTH.routes(_BASE),
+        *metrics.routes(_BASE),
+    ],
     middleware=[
+        Middleware(metrics.Counting),
         Middleware(MoreHeaders, link=link()),
         Middleware(Entrance, base=_BASE),
         Middleware(Gate, base=_BASE),

@@ -9,6 +9,7 @@ from ui.frame.visitor import language_choice
 from ui.glossary import glossary_page
 from ui.lessons import panel
 from ui.room.room_panels import bar
+from ui.server import metrics
 from ui.server.turns import DRAWING
 from ui.shared import menu, page_style
 from ui.shared.door import st
@@ -57,12 +58,13 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/debug/training.py", title=say("Training"), url_path="training"),
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
         st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),
+        st.Page("pages/debug/corpus.py", title=say("Over a corpus"), url_path="corpus"),
     ],
     say("Glossary"): [st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary")],
 }
 
 page = st.navigation(PAGES, position="hidden")
-with DRAWING.one():
+with metrics.drawn(page.url_path), DRAWING.one():
     menu.begin(PAGES, page.url_path, language_choice)
     bar(page.url_path)
     glossary_page.underline()  # before the page, which may stop

@@ -20,6 +20,7 @@ CODE = (
     "ui/shared/page_style.py",
     "ui/start/start_style.py",
     "ui/checkpoints/code_to_copy.py",
+    "ui/corpus/code_to_copy.py",
     "ui/lessons/lesson_style.py",
     "ui/room/projector_style.py",
 )

@@ -63,6 +63,11 @@ def folder_of(checkpoint: Path) -> Path:
     return checkpoint.with_name(checkpoint.name + FOLDER)
 
 
+def at_step(checkpoint: str, step: int) -> str:
+    """The name of a checkpoint as it was at a step: `reverse@1200`."""
+    return f"{checkpoint}{AT}{step}"
+
+
 def split(name: str) -> tuple[str, int] | None:
     """The checkpoint and the step of a name such as `reverse@1200`; None if it names no step."""
     before, at, step = name.rpartition(AT)
@@ -164,7 +169,7 @@ def opened(checkpoint: Path, step: int, *, most: int, inside: Path | None) -> It
     A `CheckpointError` where there is no such step, or its file cannot be read, is damaged or longer.
     """
     there = steps(checkpoint)
-    name = f"{checkpoint.name}{AT}{step}"
+    name = at_step(checkpoint.name, step)
     if not there:
         raise CheckpointError(
             "{name}: {checkpoint} has no snapshots.", name=shown(name), checkpoint=shown(checkpoint.name)

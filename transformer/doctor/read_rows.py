@@ -109,7 +109,7 @@ def _row(
 
 @torch.inference_mode()
 def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
+    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has; on the processor.
 
     The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the first site that is not finite.
     """
@@ -120,7 +120,7 @@ def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -
 
     values = made(tap)
     check_recorded((values,), made, tap=tap)
-    return values
+    return values.cpu()
 
 
 def moved(before: Tensor, after: Tensor) -> Tensor:

@@ -54,10 +54,13 @@ def change(log_prob: float, score: float) -> RuleChange | None:
 
 
 def logits_of(model: Transformer, hidden: Tensor, *, tap: Tap = NO_TAP) -> Iterator[Tensor]:
-    """The logits of a few rows at a time [n, V], float32 at least, from the vectors before the output [N, D]."""
+    """The logits of a few rows at a time [n, V], on the processor, from the vectors before the output [N, D].
+
+    They are float32 at least.
+    """
     precise = torch.promote_types(hidden.dtype, torch.float32)
     for rows in hidden.split(ROWS):
-        yield model.project(rows[None], tap=tap)[0].to(precise)
+        yield model.project(rows[None], tap=tap)[0].cpu().to(precise)
 
 
 def losses_of(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:

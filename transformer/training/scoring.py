@@ -28,7 +28,6 @@ from transformer.runs.source import room_of
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.training.data import Example, make_batch
 from transformer.training.loss import predicting, target_loss
-from transformer.training.masking import each_alone
 
 EACH_ALONE = "each piece hidden alone"  # what a card calls the measure of a model that fills gaps
 BATCH_ROWS = 128  # that the model sees at once, the beams of a sentence counted
@@ -58,25 +57,6 @@ class SentenceScores:
 
     chrf: float
     bleu: float
-
-
-def measure(
-    model: Transformer,
-    tokenizer: AnyTokenizer,
-    examples: Sequence[Example],
-    references: Sequence[str],
-    *,
-    tap: Tap = NO_TAP,
-) -> tuple[float, Scores]:
-    """The loss and the scores of a model that still learns, whatever its kind.
-
-    `examples` are held-out pairs as `encode_pairs` gives them, `references` the texts of their targets, which an
-    encoder-only model does not need. The tap sees the stack that predicts, but for decoding.
-    """
-    if not model.anatomy.writes:
-        loss, share = guesses(model, each_alone(examples, tokenizer, model.config), tap=tap)
-        return loss, Scores(0.0, 0.0, share)
-    return held_out_loss(model, examples, tap=tap), score(translate(model, tokenizer, examples), references)
 
 
 @torch.inference_mode()

@@ -10,7 +10,7 @@ import pandas as pd
 
 from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name
-from ui.attention.head_measures import Words
+from ui.attention import over_corpus
 from ui.attention.head_table_pictures import (
     OTHERWISE,
     Heads,
@@ -24,6 +24,7 @@ from ui.attention.head_table_pictures import (
 )
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.head_measures import Words
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.show import show
 from ui.runs.sides import KIND_NAMES
@@ -68,6 +69,7 @@ def draw(run: AnyRun) -> None:
         partial(show, one_head, measured),
         widths=(2, 3) if measured.means.shape[1] <= 4 else (1, 1),  # more numbers need more room
     )
+    over_corpus.draw(measured)
     _table(measured)
     st.caption(_scope(measured))
     st.caption(A_WEIGHT_IS_NO_CAUSE)

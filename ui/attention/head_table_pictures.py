@@ -23,9 +23,9 @@ from transformer.analysis.head_norms import norm_share, output_projections, site
 from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
-from ui.attention.head_measures import UNITS, Words, words
 from ui.attention.map_pictures import ATTENTION
 from ui.runs.groups import size_of
+from ui.runs.head_measures import UNITS, Words, words
 from ui.runs.picture import Plot
 from ui.runs.seen import Drawn, OfDrawn, Seen, Work
 from ui.runs.sides import KIND_NAMES, sides

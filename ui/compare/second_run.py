@@ -13,7 +13,7 @@ from typing import Final
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import AT
+from transformer.checkpoint.snapshots import at_step
 from transformer.errors import GlassformerError
 from transformer.importers.opening import QuestionsError
 from transformer.runs.interventions import ZeroHead
@@ -207,7 +207,7 @@ def _other(own: str, name: str) -> None:
     """Callback: another checkpoint; the same one at its last snapshot."""
     entry = loading.whole(own) if name == own else None
     if entry is not None:
-        name = f"{own}{AT}{loading.moments(entry)[0][-1].step}"
+        name = at_step(own, loading.moments(entry)[0][-1].step)
     _other_moment(name)
 
 

@@ -9,7 +9,7 @@ from typing import Final, NoReturn, TypeVar
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import AT, split
+from transformer.checkpoint.snapshots import at_step, split
 from transformer.errors import GlassformerError
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
@@ -22,6 +22,7 @@ from ui.lessons import lesson_questions as lessons
 from ui.runs import foreign_models, handed_in, loading, own_trainings
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
+from ui.server import replicas
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -128,7 +129,7 @@ def _settle_moment(asked: str) -> str:
     if named is None or whole is None or loading.found(asked) is not None:
         return asked
     near = min(loading.moments(whole)[0], key=lambda moment: abs(moment.step - named[1]), default=None)
-    name = whole.name if near is None else f"{whole.name}{AT}{near.step}"
+    name = whole.name if near is None else at_step(whole.name, near.step)
     session.change_moment(name)
     session.add_note(say("There is no snapshot “{asked}”; {shown} is shown instead.", asked=asked[:60], shown=name))
     return name
@@ -197,15 +198,14 @@ def _settle_model(names: list[str]) -> None:
     if name in names:
         return
     if name and handed_in.is_name(name):
-        session.add_note(
-            say(
-                "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is "
-                "shown instead.",
-                shown=names[0],
-            )
+        said = say(
+            "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is shown "
+            "instead.",
+            shown=names[0],
         )
+        session.add_note(replicas.gone(said))
     elif name and own_trainings.is_name(name):
-        session.add_note(own_trainings.GONE)
+        session.add_note(replicas.gone(own_trainings.GONE))
     elif name:
         asked = name[:60]
         session.add_note(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from transformer.checkpoint.snapshots import AT
+from transformer.checkpoint.snapshots import at_step
 from ui.frame import training_time
 from ui.runs import loading
 from ui.shared.door import st
@@ -21,7 +21,7 @@ def move_to(step: int) -> None:
     """Callback: look at another snapshot of the same training, at the same place."""
     whole = loading.whole(str(st.session_state.get(session.MODEL)))
     if whole is not None:
-        training_time.choose(f"{whole.name}{AT}{step}")
+        training_time.choose(at_step(whole.name, step))
         st.session_state[MOVED] = True
 
 

@@ -13,7 +13,7 @@ from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.listing import Entry, Signature, card_of, signature
 from transformer.checkpoint.load import CARD, Checkpoint
 from transformer.checkpoint.save import CURVE
-from transformer.checkpoint.snapshots import AT, Moment, steps
+from transformer.checkpoint.snapshots import Moment, at_step, steps
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles
 from ui.components.moments.moments_view import Stop, moments_view, moved
@@ -46,7 +46,7 @@ def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
     found, odd = loading.moments(whole)
     if found:
         stops = [Stop(moment.step, _called(moment), _told(moment, whole)) for moment in found]
-        names = [*(f"{whole.name}{AT}{stop.step}" for stop in stops), whole.name]
+        names = [*(at_step(whole.name, moment.step) for moment in found), whole.name]
         sign = signature(whole.folder, (CURVE, CARD))
         # A lesson may ask which epoch was kept.
         last = Moment(step=0) if cover.waits() else _kept(str(whole.folder), str(whole.root), sign)
@@ -69,7 +69,7 @@ def _move(key: str, whole: str, take: Callable[[str], None]) -> None:
     move = moved(key, of=whole)
     if move is None:
         return
-    name = whole if move.step is None else f"{whole}{AT}{move.step}"
+    name = whole if move.step is None else at_step(whole, move.step)
     _, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
     st.session_state[f"{key}{_AT}"] = (name, revision)  # it is there already
     session.pass_by(move.passing)

@@ -2,24 +2,29 @@
 
 Each upload has a name that nobody can guess. Who has it sees the upload, so a link shares it; lists never hold it but
 for the session that handed it in. What nobody uses for an hour is removed, and all of it when the server ends; what
-a killed server left is removed by the next one.
+a killed server left is removed by the next one. In a folder that replicas share each upload says what it is, in
+`ABOUT`; any replica opens and removes it, and it outlives them.
 
 Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transformer.errors import CheckpointError
+from ui.server import replicas
 from ui.server.own_folder import OwnFolder
+from words import say
 
 PREFIX = "glassformer-inbox-"
 KEPT_SECONDS = 3600.0  # without use
@@ -28,6 +33,7 @@ MOST_BYTES = 4 * 2**30
 SHARE_OF_DISK = 0.5  # of what is free
 MOST_KEPT = 200
 RECEIVED = "received"
+ABOUT = ".about.json"
 
 
 @dataclass(frozen=True)
@@ -51,19 +57,20 @@ class Upload:
 class Store:
     """All that was handed in to one server.
 
-    Its folder is made in `place`, or in the system's folder for temporary files. Together it has so many bytes at
-    most. `forgotten` is told of each upload that is removed.
+    Its folder is made in `place`, or in the system's folder for temporary files, unless it is `shared`. Together it
+    has so many bytes at most. `forgotten` is told of each upload that is removed.
     """
 
     def __init__(
         self,
         place: Path | None = None,
         *,
+        shared: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         most: int = MOST_BYTES,
         forgotten: Callable[[Upload], object] = lambda _: None,
     ) -> None:
-        self._own = OwnFolder(PREFIX, place)
+        self._own = OwnFolder(PREFIX, place, shared)
         self.root = self._own.root
         self._clock, self._most, self._forgotten = clock, most, forgotten
         self._lock = threading.RLock()
@@ -101,7 +108,7 @@ class Store:
                     needed=n_bytes,
                     room=max(self.room(), 0),
                 )
-            self._found[token] = replace(upload, n_bytes=upload.n_bytes + n_bytes, used=self._clock())
+            self._use(replace(upload, n_bytes=upload.n_bytes + n_bytes))
 
     def room(self) -> int:
         """Bytes that may still be counted."""
@@ -125,20 +132,44 @@ class Store:
             os.rename(aside / made.relative_to(upload.folder), upload.folder / made.name)
             shutil.rmtree(aside, ignore_errors=True)
             n_bytes = sum(file.stat().st_size for file in (upload.folder / made.name).iterdir())
-            kept = replace(
-                upload, title=made.name, n_bytes=n_bytes, used=self._clock(), native=native, left_out=left_out
-            )
-            self._found[token] = kept
-            return kept
+            kept = replace(upload, title=made.name, n_bytes=n_bytes, native=native, left_out=left_out)
+            if self._own.is_shared:
+                about = {name: getattr(kept, name) for name in ("title", "n_bytes", "native", "left_out")}
+                (upload.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+            return self._use(kept)
 
     def find(self, token: str) -> Upload | None:
         """An upload that was read, by its name; that counts as using it."""
         with self._lock:
+            self._adopt(token)
             found = self._found.get(token)
             if found is None or not found.title:
                 return None
-            self._found[token] = replace(found, used=self._clock())
+            self._use(found)
             return found
+
+    def _use(self, upload: Upload) -> Upload:
+        """Keep what is known of an upload, which is used now."""
+        found = self._found[upload.token] = replace(upload, used=self._clock())
+        if self._own.is_shared:
+            replicas.touch(upload.folder)
+        return found
+
+    def _adopt(self, token: str) -> None:
+        """Know what another replica keeps, or is about to; and no longer what one removed."""
+        if not self._own.is_shared:
+            return
+        folder, known = replicas.named(self.root, token), self._found.get(token)
+        if folder is None:
+            self.forget(token)
+        elif known is None or not known.title:
+            found = Upload(token, folder, "", 0, 0.0) if known is None else known
+            with suppress(OSError, ValueError, TypeError):
+                about = json.loads((folder / ABOUT).read_bytes())
+                found = replace(
+                    found, **about | {"title": Path(about["title"]).name, "left_out": tuple(about["left_out"])}
+                )
+            self._found[token] = found
 
     def is_gone(self, token: str) -> bool:
         """Whether there is no such upload any more, read or not."""
@@ -154,18 +185,23 @@ class Store:
 
     def sweep(self) -> None:
         """Remove what nobody used for long."""
-        now = self._clock()
         with self._lock:
+            for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
+                self._adopt(token)
             old = [
                 token
                 for token, one in self._found.items()
-                if now - one.used > (KEPT_SECONDS if one.title else WAITING_SECONDS)
+                if self._unused(one) > (KEPT_SECONDS if one.title else WAITING_SECONDS)
             ]
         for token in old:
             self.forget(token)
 
+    def _unused(self, upload: Upload) -> float:
+        """For how many seconds nobody used it, here or at any replica."""
+        return replicas.seconds_since(upload.folder) if self._own.is_shared else self._clock() - upload.used
+
     def close(self) -> None:
-        """Remove everything; a second time nothing happens."""
+        """Remove everything that is this server's alone; a second time nothing happens."""
         with self._lock:
             self._found.clear()
         self._own.close()
@@ -176,8 +212,9 @@ class Store:
 
 def gone() -> CheckpointError:
     """What is said of an upload that is not there any more."""
-    return CheckpointError(
+    said = say(
         "This upload is no longer available: uploads are deleted after {minutes} minutes without use. Upload the "
         "files again.",
         minutes=round(KEPT_SECONDS / 60),
     )
+    return CheckpointError(replicas.gone(said))

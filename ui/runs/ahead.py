@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from transformer.checkpoint.listing import Entry
-from transformer.checkpoint.snapshots import AT
+from transformer.checkpoint.snapshots import at_step
 from transformer.errors import GlassformerError
 from ui.runs import loading
 from ui.server.turns import DRAWING
@@ -70,7 +70,7 @@ def neighbours(name: str) -> list[Entry]:
     whole = loading.whole(name)
     if whole is None:
         return []
-    names = [*(f"{whole.name}{AT}{moment.step}" for moment in loading.moments(whole)[0]), whole.name]
+    names = [*(at_step(whole.name, moment.step) for moment in loading.moments(whole)[0]), whole.name]
     at = names.index(name) if name in names else len(names)
     near = [names[place] for place in (at + 1, at - 1) if 0 <= place < len(names)]
     return [entry for one in near if (entry := loading.found(one)) is not None]

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, cast
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import AT, Moment
+from transformer.checkpoint.snapshots import Moment, at_step
 from transformer.errors import GlassformerError
 from transformer.runs.trace import Trace
 from ui.runs import loading
@@ -121,7 +121,7 @@ def _finished_one(snapshot: Checkpoint) -> Checkpoint:
 
 def snapshot_of(name: str, of: Checkpoint, step: int) -> Checkpoint:
     """A snapshot of the checkpoint of that name, as other pages have it. Errors as of `opened`."""
-    entry = loading.found(f"{name}{AT}{step}")
+    entry = loading.found(at_step(name, step))
     return opened(of, step) if entry is None else loading.open_ahead(entry)
 
 

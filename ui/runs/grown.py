@@ -117,7 +117,7 @@ def moments_of(checkpoint: Checkpoint) -> tuple[Moment, ...]:
 def opened(checkpoint: Checkpoint, step: int | None) -> Checkpoint:
     """A snapshot of a checkpoint, or with no step the finished one; a `CheckpointError` if it cannot be opened."""
     folder = checkpoint.folder
-    name = folder if step is None else folder.with_name(f"{folder.name}{snapshots.AT}{step}")
+    name = folder if step is None else folder.with_name(snapshots.at_step(folder.name, step))
     return load(name, inside=checkpoint.inside)
 
 

@@ -30,7 +30,7 @@ from transformer.importers.handed_in.handed_limits import OURS, check_all_differ
 from ui.inbox.desk import Desk, Job
 from ui.inbox.store import RECEIVED, Store
 from ui.runs import foreign_models
-from ui.server import switch
+from ui.server import replicas, switch
 from ui.server.gate import let_go
 from ui.shared.door import st
 
@@ -69,8 +69,8 @@ class Waiting:
 
 @st.cache_resource(show_spinner=False)
 def store() -> Store:
-    """What was handed in to this server."""
-    return Store(forgotten=lambda upload: foreign_models.forget(upload.made))
+    """What was handed in to this server, or to all replicas."""
+    return Store(shared=replicas.folder("models"), forgotten=lambda upload: foreign_models.forget(upload.made))
 
 
 @st.cache_resource(show_spinner=False)

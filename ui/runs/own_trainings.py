@@ -14,7 +14,7 @@ from typing import Final
 
 from transformer.checkpoint.listing import Entry, entry_at
 from transformer.checkpoint.snapshots import AT
-from ui.server import switch
+from ui.server import replicas, switch
 from ui.server.trainings import Training, Trainings
 from ui.server.work import BusyError
 from ui.shared.door import st
@@ -31,8 +31,8 @@ GONE: Final = say(
 
 @st.cache_resource(show_spinner=False)
 def trainings() -> Trainings:
-    """The trainings of this server."""
-    return Trainings()
+    """The trainings of this server, or of all replicas."""
+    return Trainings(shared=replicas.folder("trainings"))
 
 
 @asynccontextmanager

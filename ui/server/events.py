@@ -3,6 +3,8 @@
 Source: the HTML standard, section 9.2. A stream says where the room stands, not what happened: whoever was away for a
 while, or reads slowly, gets the latest state, and nothing has to be kept for anybody.
 
+A store of the rooms that does not answer is told, too; the stream stays open, and goes on by itself.
+
 All streams end when the server is told to end: it would wait for each of them for ever. It first waits until what it
 serves has ended, and only then tells the app. So the app listens for the signal itself, and passes it on. Source:
 uvicorn/server.py of 0.4x, `Server.shutdown`, which waits for open connections before the lifespan's end.
@@ -17,10 +19,11 @@ import contextlib
 import json
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from ui.server.public import LEAST_VOTES, Public, RefusedError
@@ -28,9 +31,19 @@ from ui.server.registry import ROOMS, Registry
 
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
 RETRY_MS: Final = 2000
+LEAST_SECONDS: Final = 0.02  # between two looks; what is due may have to wait for the store
 TOGETHER_SECONDS: Final = 0.25  # votes and comings of so long are told at once
+_Result = TypeVar("_Result")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random moments within
+
+
+_WAITING = ThreadPoolExecutor(8, thread_name_prefix="rooms")  # for what may wait for the store: no more threads do
+
+
+async def in_thread(call: Callable[..., _Result], *of: Any) -> _Result:
+    """What a call comes to that may wait for the store of the rooms."""
+    return await asyncio.get_running_loop().run_in_executor(_WAITING, call, *of)
 
 
 async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: str = "") -> AsyncIterator[bytes]:
@@ -45,29 +58,36 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
         with contextlib.suppress(RuntimeError):  # the server has ended
             loop.call_soon_threadsafe(changed.set)
 
+    await in_thread(rooms.look, code, token)
     try:
         with rooms.listening(code, token, wake, counts=counts):
-            yield f"retry: {RETRY_MS}\n\n".encode() + event("hello", {"boot": rooms.boot})
+            yield f"retry: {RETRY_MS}\n\n".encode()
             async for part in _told(rooms, code, changed, counts=counts, last=last):
                 yield part
     except RefusedError as refused:
         if refused.why == "no-room":
             yield event("ended", {"boot": rooms.boot})
         else:
-            yield event("refused", {"why": refused.why})
+            yield event("refused", {"why": refused.why} | ({"away": rooms.away} if rooms.away else {}))
 
 
 async def _told(
     rooms: Registry, code: str, changed: asyncio.Event, *, counts: bool, last: str
 ) -> AsyncIterator[bytes]:
-    told, told_counts = last, None
+    told, told_counts, told_away = last, None, None
     while True:
         changed.clear()
-        public = rooms.public(code)
-        if public is None:
-            if not rooms.closed:  # the browser comes again, and is told by the next server
-                yield event("ended", {"boot": rooms.boot})
+        if rooms.is_due(code):
+            await in_thread(rooms.public, code)
+        public = rooms.public(code, go_on=False)
+        if rooms.closed:  # the browser comes again, and is told by the next server
             return
+        if public is None:
+            yield event("ended", {"boot": rooms.boot})
+            return
+        if rooms.away != told_away:
+            told_away = rooms.away
+            yield event("away", {"away": told_away}) if told_away else event("hello", {"boot": rooms.boot})
         counted = rooms.counted(code)
         name = f"{rooms.boot}.{public.version}"
         if name != told:
@@ -78,7 +98,7 @@ async def _told(
             yield event("counts", asdict(counted))
         try:
             most = min(HEARTBEAT_SECONDS, rooms.left(public)) if public.phase else HEARTBEAT_SECONDS
-            await asyncio.wait_for(changed.wait(), most)
+            await asyncio.wait_for(changed.wait(), max(most, LEAST_SECONDS))
         except TimeoutError:
             yield b": still here\n\n"
         if counts:
@@ -120,7 +140,8 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
 
 @contextlib.contextmanager
 def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
-    """Close the rooms when the process is told to end, while this lasts."""
+    """Begin with the rooms, and close them when the process is told to end, while this lasts."""
+    rooms.begin()
     if threading.current_thread() is not threading.main_thread():  # as in a test; only this thread may listen
         yield
         return

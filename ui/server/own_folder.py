@@ -1,4 +1,4 @@
-"""A folder of this server's own: nobody else may read it, and it ends with the server.
+"""A folder of this server's own: nobody else may read it, and it ends with the server, unless replicas share it.
 
 What a killed server left is removed by the next one, as nobody holds it.
 
@@ -16,16 +16,22 @@ LOCK = "in-use"
 
 
 class OwnFolder:
-    """The folder, made in `place` (by default the system's for temporary files) under a name that begins so."""
+    """The folder: `shared`, or one made in `place`, by default the system's for temporary files."""
 
-    def __init__(self, prefix: str, place: Path | None = None) -> None:
+    def __init__(self, prefix: str, place: Path | None = None, shared: Path | None = None) -> None:
+        self.is_shared, self._in_use = shared is not None, -1
+        if shared is not None:
+            self.root = shared
+            return
         place = Path(tempfile.gettempdir()) if place is None else place
         _remove_stale(place, prefix)
         self.root = Path(tempfile.mkdtemp(prefix=prefix, dir=place)).resolve()
         self._in_use = _locked(self.root)
 
     def close(self) -> None:
-        """Remove it with all that is in it; a second time nothing happens."""
+        """Remove it with all that is in it, if it is this server's alone; a second time nothing happens."""
+        if self.is_shared:
+            return
         held, self._in_use = self._in_use, -1
         shutil.rmtree(self.root, ignore_errors=True)
         if held >= 0:

@@ -19,8 +19,9 @@ LEAST_VOTES: Final = 5  # fewer are not counted by choice: who voted what could 
 LEAST_OF_FEW: Final = 2  # where a teacher wants them counted all the same
 
 Why = Literal[
-    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long"
-]
+    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long",
+    "away",
+]  # fmt: skip
 
 Phase = Literal["", "vote", "discuss"]
 

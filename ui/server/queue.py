@@ -13,6 +13,7 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ class Request:
     query: Query | None = None
     future: Future[Any] = field(default_factory=Future)  # where the result will be
     mark: float = 0.0  # its place in the order of service
+    came: float = field(default_factory=time.monotonic)  # when it was asked for
 
     def joins(self, other: Request) -> bool:
         """Whether it can be decoded together with another: a run of like length on the same checkpoint."""

@@ -1,26 +1,25 @@
-"""All rooms of a server, in memory: bounded, and gone four hours after their last use, or with the server.
+"""All rooms of a server: bounded, and gone four hours after their last use, or with the server or its store.
 
-Nothing of it is stored on disk. A teacher's session calls it in this process, with the room's secret; what comes over
-HTTP can join, listen and vote (`ui/server/routes.py`), and nothing else.
+They are in this process's memory, or in a store that several processes share (`ui/server/store.py`). A teacher's
+session calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote
+(`ui/server/routes.py`), and nothing else. What changes a room may wait for the store.
 
 Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from ui.server import codes
 from ui.server.public import Counted, Kept, Opened, Public, RefusedError
 from ui.server.room import MOST_STREAMS, Bucket, Room
+from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError, chosen
 
-MOST_ROOMS: Final = 20
-IDLE_SECONDS: Final = 4 * 3600.0
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
 OPENED_AT_ONCE, OPENED_A_SECOND = 10, 0.05
 MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's
@@ -29,76 +28,109 @@ MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's
 class Registry:
     """The rooms."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.boot = secrets.token_urlsafe(6)  # tells this start of the server from others
-        self._clock = clock
-        self._lock = threading.RLock()
-        self._rooms: dict[str, Room] = {}
-        self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=clock)
-        self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=clock)
-        self.closed = False
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, store: Store | None = None) -> None:
+        self._store = Store(clock) if store is None else store
+        self._store.tell = self._tell
+        self._clock, self._lock, self._rooms = self._store.clock, self._store.lock, self._store.rooms
+        self._adding = threading.Lock()
+        self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
+        self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
+
+    @property
+    def boot(self) -> str:
+        """Tells this start of the server, or of its store, from others."""
+        return self._store.boot
+
+    @property
+    def closed(self) -> bool:
+        """Whether this process ends."""
+        return self._store.closed
+
+    @property
+    def away(self) -> str:
+        """Where the store is, while it does not answer; else ""."""
+        return self._store.away
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether rooms are in a store that several processes share."""
+        return self._store.is_shared
+
+    def begin(self) -> None:
+        """Be ready, before there is a visitor; a store that does not answer is waited for later."""
+        self._store.begin()
 
     # ---------------------------------------------------------------- the teacher
 
     def open(self) -> Opened:
-        """Open a room. Raises `RefusedError`: there are too many, or too many were opened at once."""
-        with self._lock:
+        """Open a room. Raises `RefusedError`: there are too many, too many were opened at once, the store is away."""
+        with self._adding:
             self.sweep()
             if len(self._rooms) >= MOST_ROOMS:
                 self._drop_one()
             if not self._opening.take():
                 raise RefusedError("too-often")
             code = next(code for code in iter(codes.new_code, "") if code not in self._rooms)
-            room = self._rooms[code] = Room(code, codes.new_token(), self._clock)
+            room = Room(code, codes.new_token(), self._clock)
+            if not self._store.add(room):
+                raise RefusedError("full")
             return Opened(code, room.secret)
 
     def _drop_one(self) -> None:
         """Let go of the room that nobody listens to, and that was not used for longest."""
-        now = self._clock()
-        left = [room for room in self._rooms.values() if not room.listeners and now - room.used > LEFT_SECONDS]
+        with self._lock:
+            now = self._clock()
+            left = [room for room in self._rooms.values() if room.is_left and now - room.used > LEFT_SECONDS]
         if not left:
             raise RefusedError("full")
-        del self._rooms[min(left, key=lambda room: room.used).code]
+        self._store.end(min(left, key=lambda room: room.used))
 
     def is_teacher(self, code: str, secret: str) -> bool:
         """Whether somebody knows the secret of a room that is open."""
-        with self._lock:
-            room = self._found(code)
-            return room is not None and codes.alike(room.secret, secret)
+        room = self._found(code)
+        return room is not None and codes.alike(room.secret, secret)
 
     def do(self, taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
         """Have a room do what its teacher alone may have it do, such as `Room.ask`, and tell those who listen.
 
-        `act`, given the room and `of`, returns False if it is no news. Raises `RefusedError`: the room is gone, or
-        does not do it.
+        `act`, given the room and `of`, returns False if it is no news. Raises `RefusedError`: the room is gone, does
+        not do it, or its store is away.
         """
-        with self._taught(taught) as room:
-            news = act(room, *of)
-        if news is not False:
+        room = self._taught(taught)
+        if self._store.change(room, lambda room: act(room, *of)) is not False:
             self._tell(room)
 
     def record(self, taught: Opened) -> tuple[Kept, ...]:
         """The rounds of a room so far. Raises `RefusedError`: the room is gone."""
-        with self._taught(taught) as room:
-            return room.record
+        return self._taught(taught).record
 
     def end(self, taught: Opened) -> None:
-        """End a room, and everything that is known of it. Raises `RefusedError`: the room is gone."""
-        with self._taught(taught) as room:
-            self._end([room])
+        """End a room, and everything that is known of it. Raises `RefusedError`: it is gone, or its store is away."""
+        room = self._taught(taught)
+        self._store.end(room)
+        self._tell(room)
 
     # ---------------------------------------------------------------- everybody
 
-    def public(self, code: str) -> Public | None:
-        """What everybody may know of a room; None if there is none."""
+    def public(self, code: str, *, go_on: bool = True) -> Public | None:
+        """What everybody may know of a room, None if there is none; `go_on` where a time is up, which may wait."""
+        room = self._found(code, tick=go_on)
+        return None if room is None else room.public
+
+    def is_due(self, code: str) -> bool:
+        """Whether a time of a room is up: `public` then goes on, for which it may wait."""
         with self._lock:
-            room = self._found(code)
-            return None if room is None else room.public
+            room = self._rooms.get(code)
+            return room is not None and room.is_due()
+
+    def look(self, code: str, token: str = "") -> None:
+        """Look whether another process knows a room, or a student, that this one does not; it may wait."""
+        self._store.look(code, token)
 
     def counted(self, code: str) -> Counted:
         """How many are in a room and voted; none of a room that is not there."""
         with self._lock:
-            room = self._found(code)
+            room = self._rooms.get(code)
             return Counted(0, 0, 0) if room is None else room.counted()
 
     def left(self, public: Public) -> float:
@@ -115,15 +147,14 @@ class Registry:
 
         Raises `RefusedError`: there is no such room, it is full, or too many come at once.
         """
-        with self._asked(code) as room:
-            token = codes.new_token()
-            room.join(token)
-            return token
+        token = codes.new_token()
+        self._store.change(self._asked(code), lambda room: room.join(token))
+        return token
 
     def vote(self, code: str, token: str, *, round_: int, choice: int) -> None:
         """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
-        with self._asked(code) as room:
-            room.vote(token, round_=round_, choice=choice)
+        room = self._asked(code, token)
+        self._store.change(room, lambda room: room.vote(token, round_=round_, choice=choice))
         self._tell(room, counts=True)
 
     @contextmanager
@@ -134,15 +165,18 @@ class Registry:
         each change, from any thread, with `counts` also when somebody comes, leaves or votes; it has to be quick, and
         what there is to know it asks itself. Raises `RefusedError`: there is no such room, or too many listen.
         """
-        with self._asked(code) as room:
+        with self._lock:
+            room = self._found(code, tick=False)
+            if room is None:
+                raise RefusedError("away" if self.away else "no-room")
             if len(room.listeners) >= MOST_STREAMS:
                 raise RefusedError("full")
             if token and not room.knows(token):
-                raise RefusedError("no-token")
+                raise RefusedError("away" if self.away else "no-token")
             room.listeners[wake] = counts
             if token:
                 room.come(token)
-        self._tell(room, counts=True)
+        self._come_or_go(room, token)
         try:
             yield
         finally:
@@ -150,49 +184,52 @@ class Registry:
                 room.listeners.pop(wake, None)
                 if token:
                     room.leave(token)
-            self._tell(room, counts=True)
+            self._come_or_go(room, token)
+
+    def _come_or_go(self, room: Room, token: str) -> None:
+        if token:
+            self._store.came_or_left(room, token)
+        self._tell(room, counts=True)
 
     def sweep(self) -> None:
         """Let go of rooms that nobody used for long."""
         with self._lock:
             now = self._clock()
-            self._end([room for room in self._rooms.values() if now - room.used > IDLE_SECONDS])
+            old = [room for room in self._rooms.values() if now - room.used > IDLE_SECONDS]
+            for room in old:
+                del self._rooms[room.code]
+        for room in old:
+            self._tell(room)
 
     def close(self) -> None:
         """Have all that listen leave, as the server ends."""
-        with self._lock:
-            self.closed = True
-            self._end(list(self._rooms.values()))
-
-    def _end(self, rooms: Sequence[Room]) -> None:
-        for room in rooms:
-            del self._rooms[room.code]
-            self._tell(room)
+        self._store.close()
 
     def __len__(self) -> int:
         return len(self._rooms)
 
-    def _found(self, code: str) -> Room | None:
-        self.sweep()
-        room = self._rooms.get(code)
-        if room is not None:
-            room.tick()  # those who listen look by themselves when a time is up
+    def _found(self, code: str, *, tick: bool = True) -> Room | None:
+        with self._lock:
+            self.sweep()
+            room = self._rooms.get(code)
+        if room is not None and tick and room.is_due():
+            with suppress(RefusedError):  # then it goes on later
+                self._store.change(room, Room.tick)
         return room
 
-    @contextmanager
-    def _asked(self, code: str) -> Iterator[Room]:
-        with self._lock:
-            room = self._found(code)
-            if room is None:
-                raise RefusedError("no-room")
-            yield room
+    def _asked(self, code: str, token: str = "") -> Room:
+        """A room that something is asked of; this may wait. Raises `RefusedError`: there is none."""
+        self._store.look(code, token)
+        room = self._found(code, tick=False)
+        if room is None:
+            raise RefusedError("away" if self.away else "no-room")
+        return room
 
-    @contextmanager
-    def _taught(self, taught: Opened) -> Iterator[Room]:
-        with self._asked(taught.code) as room:
-            if not codes.alike(room.secret, taught.secret):
-                raise RefusedError("not-yours")
-            yield room
+    def _taught(self, taught: Opened) -> Room:
+        room = self._asked(taught.code)
+        if not codes.alike(room.secret, taught.secret):
+            raise RefusedError("not-yours")
+        return room
 
     def _tell(self, room: Room, *, counts: bool = False) -> None:
         """Wake those who listen."""
@@ -202,4 +239,7 @@ class Registry:
             wake()
 
 
-ROOMS = Registry()
+try:
+    ROOMS = Registry(store=chosen())
+except StoreError as error:
+    raise SystemExit(str(error)) from None  # the app does not start; the message says all

@@ -1,14 +1,18 @@
 """One room: where its teacher is, the question that is put, and who voted what, as long as it lasts.
 
-Knows nothing of Streamlit, and nothing of threads: the registry holds a lock around every call.
+All that is true of a room everywhere is its state, values that never change; who listens is known of this process,
+and told to others by the store (`ui/server/store.py`), which also holds a lock around every call.
+
+Knows nothing of Streamlit, and nothing of threads.
 """
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, NamedTuple, Self
 
 from ui.server.public import (
     LEAST_OF_FEW,
@@ -30,24 +34,35 @@ VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
 JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
 MOST_KEPT: Final = 200  # rounds
 FORGOTTEN_SECONDS: Final = 60.0  # a token that is needed for another may be dropped when unseen for so long
+_STATE: Final = {
+    "secret": "secret", "public": "public", "used": "used", "record": "record", "joins": "_joins", "ahead": "_ahead",
+}  # fmt: skip
+_OF_A_STUDENT: Final = "t."  # names of a state that begin so
 
 
 class Bucket:
     """Tokens that refill, of which `most` may be taken at once; not locked, whoever holds it is."""
 
-    def __init__(self, most: float, *, per_second: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, most: float, *, per_second: float, clock: Callable[[], float], held: tuple[float, float] | None = None
+    ) -> None:
         self._most, self._per_second, self._clock = most, per_second, clock
-        self._left, self._since = most, clock()
+        self.held = (most, clock()) if held is None else held  # how many are left, and since when
 
     def take(self) -> bool:
         """Take one; whether there was one."""
-        now = self._clock()
-        self._left = min(self._most, self._left + (now - self._since) * self._per_second)
-        self._since = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+        (left, since), now = self.held, self._clock()
+        left = min(self._most, left + max(0.0, now - since) * self._per_second)
+        self.held = (left - 1 if left >= 1 else left), now
+        return left >= 1
+
+
+class Student(NamedTuple):
+    """What is known of a token."""
+
+    seen: float  # when it was last
+    vote: int | None = None  # in this round
+    rate: tuple[float, float] | None = None  # what its bucket of votes holds
 
 
 class Room:
@@ -55,47 +70,88 @@ class Room:
 
     def __init__(self, code: str, secret: str, clock: Callable[[], float]) -> None:
         self.code, self.secret, self._clock = code, secret, clock
+        self.rev = 0  # how often its state was changed in a store
         self.public = Public()
         self.used = clock()
-        self.listeners: dict[Callable[[], None], bool] = {}
-        self._seen: dict[str, float] = {}  # of each token
-        self._rates: dict[str, Bucket] = {}
-        self._streams: dict[str, int] = {}
-        self._joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=clock)
-        self._votes: dict[str, int] = {}
-        self._ahead: list[tuple[Phase, float]] = []  # what is timed after what is timed now, and for how long
         self.record: tuple[Kept, ...] = ()
+        self._joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=clock).held
+        self._ahead: tuple[tuple[Phase, float], ...] = ()  # what is timed after what is timed now, and for how long
+        self._students: dict[str, Student] = {}
+        # What follows is of this process, and of what it heard of others.
+        self.listeners: dict[Callable[[], None], bool] = {}
+        self._streams: dict[str, int] = {}
+        self.elsewhere: dict[str, Collection[str]] = {}  # the tokens that listen at each other process
+
+    # ---------------------------------------------------------------- its state
+
+    def state(self) -> dict[str, Any]:
+        """All that is true of the room everywhere, by names."""
+        said = {name: getattr(self, of) for name, of in _STATE.items()}
+        return said | {f"{_OF_A_STUDENT}{token}": student for token, student in self._students.items()}
+
+    def become(self, state: Mapping[str, Any]) -> Self:
+        """Take over a whole state."""
+        for name, of in _STATE.items():
+            setattr(self, of, state[name])
+        at = len(_OF_A_STUDENT)
+        self._students = {name[at:]: one for name, one in state.items() if name.startswith(_OF_A_STUDENT)}
+        return self
+
+    def tried(self) -> Self:
+        """The same room, on which something can be tried; who listens is the same for both."""
+        found = copy.copy(self)
+        found._students, found._streams = dict(self._students), dict(self._streams)
+        return found
+
+    # ---------------------------------------------------------------- who is there
+
+    @property
+    def is_left(self) -> bool:
+        """Whether nobody listens."""
+        return not self.listeners and not any(self.elsewhere.values())
+
+    def here(self) -> frozenset[str]:
+        """The tokens that listen at this process."""
+        return frozenset(self._streams)
+
+    def _listening(self) -> set[str]:
+        return set(self._streams).union(*self.elsewhere.values())
 
     def counted(self) -> Counted:
         """How many listen now, voted in this round, and could have: who listens, and who voted and left."""
-        return Counted(len(self._streams), len(self._votes), len({*self._streams, *self._votes}))
+        listening, voted = self._listening(), self._votes()
+        return Counted(len(listening), len(voted), len(listening | voted.keys()))
+
+    def _votes(self) -> dict[str, int]:
+        return {token: one.vote for token, one in self._students.items() if one.vote is not None}
 
     def join(self, token: str) -> None:
         """Let somebody in. Raises `RefusedError`: the room is full, or too many come at once."""
-        if not self._joins.take():
+        joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self._joins)
+        taken, self._joins = joins.take(), joins.held
+        if not taken:
             raise RefusedError("too-often")
-        if len(self._seen) >= MOST_TOKENS:
+        if len(self._students) >= MOST_TOKENS:
             self._drop_one()
-        self.used = self._seen[token] = self._clock()
+        self.used = self._clock()
+        self._students[token] = Student(self.used)
 
     def _drop_one(self) -> None:
-        """Forget the token that was not seen for longest; its vote counts on."""
-        now = self._clock()
-        away = [token for token in self._seen if token not in self._streams and token not in self._votes]
-        oldest = min(away, key=self._seen.__getitem__, default=None)
-        if oldest is None or now - self._seen[oldest] < FORGOTTEN_SECONDS:
+        """Forget the token that was not seen for longest, of those that did not vote."""
+        now, listening = self._clock(), self._listening()
+        away = [token for token, one in self._students.items() if token not in listening and one.vote is None]
+        oldest = min(away, key=lambda token: self._students[token].seen, default=None)
+        if oldest is None or now - self._students[oldest].seen < FORGOTTEN_SECONDS:
             raise RefusedError("full")
-        del self._seen[oldest]
-        self._rates.pop(oldest, None)
+        del self._students[oldest]
 
     def knows(self, token: str) -> bool:
         """Whether somebody was let in."""
-        return token in self._seen
+        return token in self._students
 
     def come(self, token: str) -> None:
-        """Somebody who was let in listens."""
+        """Somebody who was let in listens here."""
         self._streams[token] = self._streams.get(token, 0) + 1
-        self._seen[token] = self._clock()
 
     def leave(self, token: str) -> None:
         """Somebody listens no more."""
@@ -104,8 +160,13 @@ class Room:
             self._streams[token] = left
         else:
             self._streams.pop(token, None)
-        if token in self._seen:
-            self._seen[token] = self._clock()
+
+    def saw(self, tokens: Collection[str]) -> None:
+        """Somebody came or left, as the room shall know."""
+        for token in self._students.keys() & set(tokens):
+            self._students[token] = self._students[token]._replace(seen=self._clock())
+
+    # ---------------------------------------------------------------- what its teacher does
 
     def move(self, page: str, parameters: Mapping[str, str]) -> bool:
         """The teacher is somewhere; whether that is news.
@@ -148,9 +209,10 @@ class Room:
         self._begin(here.question, here.shown[-1:])
 
     def _begin(self, question: Question | None, shown: tuple[Round, ...]) -> None:
-        if self.public.taken and self._votes:
+        if self.public.taken and self._votes():
             self._keep(self._counted())  # never shown, and not lost
-        self._votes, self._ahead = {}, []
+        self._students = {token: one._replace(vote=None) for token, one in self._students.items()}
+        self._ahead = ()
         taken = question is not None
         number = self.public.round + (1 if taken else 0)
         least = LEAST_OF_FEW if self.public.few else LEAST_VOTES
@@ -176,7 +238,7 @@ class Room:
         self._change(taken=False, shown=(*self.public.shown, latest))
 
     def _counted(self) -> Round:
-        here, chosen = self.public, list(self._votes.values())
+        here, chosen = self.public, list(self._votes().values())
         counts = tuple(chosen.count(choice) for choice in range(len(here.question.choices) if here.question else 0))
         return Round(len(chosen), counts if len(chosen) >= here.least else None)
 
@@ -217,28 +279,32 @@ class Room:
         if not self.public.taken:
             self.again()
         self.used = self._clock()
-        self._ahead = [("discuss", discuss), ("vote", vote)] if discuss else []
+        self._ahead = (("discuss", discuss), ("vote", vote)) if discuss else ()
         self._change(phase="vote", until=self._clock() + vote)
 
     def stop(self) -> None:
         """Time nothing any more; what goes on stays until its teacher ends it."""
-        self._ahead = []
+        self._ahead = ()
         if self.public.phase:
             self._change(phase="")
 
+    def is_due(self) -> bool:
+        """Whether the time of something is up."""
+        return bool(self.public.phase) and self._clock() >= self.public.until
+
     def tick(self) -> None:
         """Go on where the time of something is up."""
-        if self.public.phase and self._clock() >= self.public.until:
+        if self.is_due():
             self._go_on()
 
     def _go_on(self) -> None:
         """From a vote to what follows, from discussing to the vote after it."""
-        here, (next_one, *rest) = self.public, self._ahead or [("", 0.0)]
+        here, (next_one, *rest) = self.public, self._ahead or (("", 0.0),)
         if here.phase == "vote":
             self._close()
         else:
             self._begin(here.question, here.shown[-1:])
-        self._ahead = rest
+        self._ahead = tuple(rest)
         self._change(phase=next_one[0], until=self._clock() + next_one[1])
 
     def let_own(self, own: bool) -> bool:
@@ -256,12 +322,13 @@ class Room:
 
     def vote(self, token: str, *, round_: int, choice: int) -> None:
         """Take a vote. Raises `RefusedError`: it is not taken."""
-        here = self.public
-        if token not in self._seen:
+        here, student = self.public, self._students.get(token)
+        if student is None:
             raise RefusedError("no-token")
-        if token not in self._rates:
-            self._rates[token] = Bucket(VOTES_AT_ONCE, per_second=VOTES_A_SECOND, clock=self._clock)
-        if not self._rates[token].take():
+        rate = Bucket(VOTES_AT_ONCE, per_second=VOTES_A_SECOND, clock=self._clock, held=student.rate)
+        taken = rate.take()
+        self._students[token] = student = student._replace(rate=rate.held)
+        if not taken:
             raise RefusedError("too-often")
         if here.question is None:
             raise RefusedError("no-question")
@@ -269,10 +336,10 @@ class Room:
             raise RefusedError("over")
         if not 0 <= choice < len(here.question.choices):
             raise RefusedError("no-choice")
-        if token in self._votes:
+        if student.vote is not None:
             raise RefusedError("voted")
-        self._votes[token] = choice
-        self.used = self._seen[token] = self._clock()
+        self.used = self._clock()
+        self._students[token] = student._replace(vote=choice, seen=self.used)
 
     def _change(self, **fields: object) -> None:
         self.public = replace(self.public, version=self.public.version + 1, **fields)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ui.server import codes
-from ui.server.events import stream
+from ui.server.events import in_thread, stream
 from ui.server.public import RefusedError, Why
 from ui.server.registry import ROOMS, Registry
 from words import say
@@ -28,7 +28,7 @@ from words import say
 MOST_BYTES: Final = 500
 _STATUS: Final[dict[Why, int]] = {
     "no-room": 404, "full": 503, "too-often": 429, "no-token": 403, "no-question": 409, "over": 409, "voted": 409,
-    "no-choice": 400, "not-yours": 403, "too-long": 413,
+    "no-choice": 400, "not-yours": 403, "too-long": 413, "away": 503,
 }  # fmt: skip
 _NOT_OURS: Final = say(
     "This page's Origin is neither the requested Host nor one of server.corsAllowedOrigins. If there is a proxy, "
@@ -75,7 +75,7 @@ def routes(
 
 def _events(rooms: Registry, request: Request) -> Response:
     code, token = codes.read_code(request.path_params["room"]), request.query_params.get("token", "")
-    if rooms.public(code) is None and not rooms.missed():
+    if rooms.public(code, go_on=False) is None and not rooms.missed():
         return JSONResponse({"why": "too-often"}, status_code=429, headers=_PLAIN)
     if token and not codes.is_token(token):
         return JSONResponse({"why": "no-token"}, status_code=400, headers=_PLAIN)
@@ -92,13 +92,13 @@ async def _posted(
         _check_origin(request, origins)
         said = await _said(request)
         code = codes.read_code(request.path_params["room"])
-        if rooms.public(code) is None and not rooms.missed():
+        if rooms.public(code, go_on=False) is None and not rooms.missed():
             raise RefusedError("too-often")
-        answer = do(code, said)
+        answer = await in_thread(do, code, said)
     except _BadRequestError as bad:
         return bad.response
     except RefusedError as refused:
-        told = {"why": refused.why, "boot": rooms.boot}
+        told = {"why": refused.why, "boot": rooms.boot} | ({"away": rooms.away} if rooms.away else {})
         return JSONResponse(told, status_code=_STATUS[refused.why], headers=_PLAIN)
     return answer
 

@@ -5,6 +5,9 @@ checkpoint, its snapshots, `progress.json`. A training has a name that nobody ca
 One that was stopped, or failed, can go on from its last state. What nobody looks at for some hours is removed, and
 all of it when the server ends.
 
+In a folder that replicas share a training says what it is, in `ABOUT`. The replica that has it holds its lock; the
+others show what is in its folder and stop it by a file, and any of them goes on with one that is over.
+
 Knows nothing of Streamlit.
 """
 
@@ -29,7 +32,7 @@ from typing import Final
 from transformer import confined
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import DataError
-from ui.server import training_child
+from ui.server import replicas, training_child
 from ui.server.jobs import Job, Jobs, Seen
 from ui.server.own_folder import OwnFolder
 from ui.server.work import BusyError
@@ -50,6 +53,7 @@ MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
 _MINUTES, _WRITTEN = "--max-minutes", "log.txt"
+ABOUT, HELD, STOP = ".about.json", ".held", ".stop"
 _LOG = logging.getLogger("glassformer.trainings")
 
 
@@ -93,6 +97,9 @@ class Training:
     points: list[tuple[int, float]] = field(default_factory=list)  # step and loss
     due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # what is to be done when
     is_gone: bool = False
+
+    def __post_init__(self) -> None:
+        self.lock = replicas.Lock(self.folder / HELD)
 
     @property
     def out(self) -> Path:
@@ -139,21 +146,22 @@ class Training:
 class Trainings:
     """All trainings of a server.
 
-    Their folder is made in `place`; each has so many bytes of `memory`, and is stopped where it is `late` by so many
-    seconds or has written `most_bytes`. Their process runs the module `child`.
+    Their folder is made in `place`, unless it is `shared`; each has so many bytes of `memory`, and is stopped where
+    it is `late` by so many seconds or has written `most_bytes`. Their process runs the module `child`.
     """
 
     def __init__(
         self,
         place: Path | None = None,
         *,
+        shared: Path | None = None,
         memory: int = MEMORY,
         clock: Callable[[], float] = time.monotonic,
         late: float = LATE_SECONDS,
         most_bytes: int = MOST_BYTES,
         child: str = training_child.__name__,
     ) -> None:
-        self._own, self._memory, self._clock = OwnFolder(PREFIX, place), memory, clock
+        self._own, self._memory, self._clock = OwnFolder(PREFIX, place, shared), memory, clock
         self._late, self._most_bytes, self._child = late, most_bytes, child
         self._lock = threading.RLock()
         self._found: dict[str, Training] = {}
@@ -189,14 +197,42 @@ class Trainings:
     def find(self, token: str) -> Training | None:
         """A training by its name; that counts as looking at it."""
         with self._lock:
+            self._adopt(token)
             found = self._found.get(token)
             if found is not None:
                 found.used = self._clock()
+                if self._own.is_shared:
+                    replicas.touch(found.folder)
             return found
 
+    def _adopt(self, token: str) -> None:
+        """Know what another replica trains, or trained; and no longer what one removed."""
+        if not self._own.is_shared:
+            return
+        folder = replicas.named(self.root, token)
+        if folder is None:
+            self._found.pop(token, None)
+        elif token not in self._found:
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                about = json.loads((folder / ABOUT).read_bytes())
+                commands = tuple(tuple(command) for command in about["commands"])
+                plan = Plan(name=Path(about["name"]).name, commands=commands, minutes=float(about["minutes"]))
+                self._found[token] = Training(token, plan, folder, self._clock())
+
     def look(self, training: Training) -> Seen:
-        """How far its job is."""
-        return self._jobs.look(training.key) or Seen("cancelled")
+        """How far its job is; of one that another replica has, whether it is under way."""
+        seen = self._jobs.look(training.key) or Seen("cancelled")
+        if not self._own.is_shared or seen.is_under_way:
+            return seen
+        if self._is_others(training):
+            training.note()
+            return Seen("running")
+        now = training.progress()
+        return Seen("done") if 0 < now.steps <= now.step else seen
+
+    def _is_others(self, training: Training) -> bool:
+        """Whether another replica trains it, or has it wait."""
+        return self._own.is_shared and training.lock.is_others()
 
     def before(self, training: Training) -> int:
         """How many come before one that waits."""
@@ -213,7 +249,12 @@ class Trainings:
 
     def cancel(self, training: Training) -> None:
         """Stop it; its state is kept."""
+        if self._is_others(training):
+            with suppress(OSError):
+                (training.folder / STOP).touch()
         self._jobs.withdraw(training.key)
+        if self._running is not training:
+            training.lock.let_go()
 
     def resume(self, training: Training, *, minutes: float | None = None) -> None:
         """Go on with one that has ended, with more minutes or with those that are left. Raises `BusyError`."""
@@ -232,6 +273,9 @@ class Trainings:
 
     def when(self, training: Training, seconds: float, do: Callable[[], None]) -> None:
         """Have something done when so many seconds are over, or the training is."""
+        if self._is_others(training):
+            threading.Timer(seconds, do).start()
+            return
         training.due.append((time.monotonic() + seconds, do))
         if not self.look(training).is_under_way:
             _do_what_is_due(training, everything=True)
@@ -248,29 +292,50 @@ class Trainings:
     def sweep(self) -> None:
         """Remove what nobody looked at for long."""
         with self._lock:
-            old = [one for one in self._idle() if self._clock() - one.used > KEPT_SECONDS]
+            for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
+                self._adopt(token)
+            old = [one for one in self._idle() if self._unused(one) > KEPT_SECONDS]
         for one in old:
             self.forget(one)
 
+    def _unused(self, training: Training) -> float:
+        """For how many seconds nobody looked at it, here or at any replica."""
+        return replicas.seconds_since(training.folder) if self._own.is_shared else self._clock() - training.used
+
     def close(self) -> None:
-        """End all of them, and remove everything; a second time nothing happens."""
+        """End all of them, and remove everything that is this server's alone; a second time nothing happens."""
         self._is_closed = True
         self._jobs.end(STOP_SECONDS)
         with self._lock:
+            for one in self._found.values():
+                one.lock.let_go()
             self._found.clear()
         self._own.close()
 
     def _idle(self) -> list[Training]:
         """Those that are over, the one looked at longest ago first."""
         over = [one for one in self._found.values() if not self.look(one).is_under_way]
-        return sorted(over, key=lambda one: one.used)
+        return sorted(over, key=self._unused, reverse=True)
 
     def _make_room(self) -> None:
         while len(self._found) >= MOST_KEPT:
-            self.forget(self._idle()[0])  # more are kept than may wait
+            idle = self._idle()
+            if not idle:  # more are kept than may wait, but at several replicas
+                raise _too_many(len(self._found))
+            self.forget(idle[0])
 
     def _ask(self, training: Training) -> None:
-        self._jobs.ask(training.key, lambda job: self._train(training, job))
+        if self._own.is_shared:
+            if not training.lock.take():
+                raise BusyError("Another replica is at this training.")
+            (training.folder / STOP).unlink(missing_ok=True)
+            about = {name: getattr(training.plan, name) for name in ("name", "commands", "minutes")}
+            (training.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        try:
+            self._jobs.ask(training.key, lambda job: self._train(training, job))
+        except BusyError:
+            training.lock.let_go()
+            raise
 
     # ---------------------------------------------------------------- in the thread
 
@@ -281,6 +346,7 @@ class Trainings:
                 self._run(training, command, job)
         finally:
             _do_what_is_due(training, everything=True)
+            training.lock.let_go()
             with self._lock:
                 self._running = None
                 if training.is_gone:
@@ -296,11 +362,13 @@ class Trainings:
             while process.poll() is None and not job.stopped.wait(LOOK_SECONDS) and took_too_much is None:
                 training.note()
                 _do_what_is_due(training)
+                if (training.folder / STOP).exists():  # as another replica asks
+                    job.stopped.set()
                 if time.monotonic() > end:
                     took_too_much = say("The training took much longer than it may, so it was stopped.")
                 elif time.monotonic() - looked > FULL_SECONDS:
                     looked, took_too_much = time.monotonic(), self._too_large(training)
-            if self._is_closed:  # nothing of it will be kept
+            if self._is_closed and not self._own.is_shared:  # nothing of it will be kept
                 process.kill()
             status = _stopped(process)
         finally:

@@ -13,6 +13,7 @@ import logging
 import math
 import sys
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -28,6 +29,7 @@ from transformer.errors import SaidError
 from transformer.runs.query import Query
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
+from ui.server import metrics
 from ui.server.queue import OTHER_COST, FairQueue, Request, cost_of
 from ui.server.turns import DRAWING
 from words import say_n
@@ -99,6 +101,11 @@ class Runner:
     def is_busy(self) -> bool:
         """Whether somebody waits for the model."""
         return bool(self._under_way)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many requests are in the queue, those under way included."""
+        return len(self._under_way)
 
     def trace(self, checkpoint: Checkpoint, query: Query, *, ahead: bool = False) -> Trace:
         """The trace of a query; one that nobody waits for yet is made behind what somebody does.
@@ -193,6 +200,7 @@ class Runner:
             taken = self._queue.take(before=before)
         if not taken:
             return
+        began, counted = time.monotonic(), metrics.meter()
         try:
             results = self._results(taken, lambda: self._turn(taken[0].mark))
             for request, result in zip(taken, results, strict=True):
@@ -204,6 +212,11 @@ class Runner:
         finally:
             with self._lock:
                 self._queue.done(taken)
+            if counted is not None:
+                for request in taken:
+                    counted.waiting.observe(began - request.came)
+                if before == math.inf:  # else within another's turn, whose time it is
+                    counted.model.observe(time.monotonic() - began)
 
     def _results(self, taken: Sequence[Request], pause: Callable[[], None]) -> Iterator[Any]:
         first = taken[0]

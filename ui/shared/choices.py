@@ -235,6 +235,26 @@ def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, wi
     )
 
 
+def box(kept: Kept, label: str, *, step: float, width: int, help: str | None = None) -> float | None:
+    """Draw a box for a number, whole ones where the step is; returns what stands there, None if it is empty."""
+    _set(kept.key, kept.value)
+    look: dict[str, Any] = (
+        {"step": step, "min_value": 1} if isinstance(step, int) else {"step": step, "format": "%.2f"}
+    )
+    st.number_input(
+        label,
+        value=None,
+        key=kept.key,
+        placeholder="–",
+        on_change=_taking(kept, lambda number: number),
+        help=help,
+        width=width,
+        **look,
+    )
+    value: float | None = kept.value
+    return value
+
+
 def typed(kept: Kept, label: str, *, most: int, width: int, help: str | None = None) -> str:
     """Draw a box for a text, which names itself as long as it is empty; returns what stands there."""
     _set(kept.key, str(kept.value))

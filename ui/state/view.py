@@ -29,6 +29,11 @@ from ui.state.fields import (
 
 Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]
+CorpusPanel = Literal["heads", "head", "search", "joined", "beside"]
+Sought = Literal["any", "punctuation", "piece", "measure", "attends", "owes"]
+TextIn = Literal["source", "target", "output"]
+Lit = Literal["piece", "line", "near", "token"]
+PointsBy = Literal["side", "place", "group"]
 TrainingPanel = Literal["curves", "sentence", "watch"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
@@ -110,7 +115,7 @@ class View:
     # Neuron of a feed-forward layer, from 0; None for the page's own choice.
     neuron: int | None = place("neuron", MAX_PLACE)
     pads: int = integer("pads", MAX_PLACE, 4)  # how many pads the Masks page adds, from 1
-    # What the table of heads is drawn by; a name of `ui.attention.head_measures`.
+    # What the table of heads is drawn by; a name of `ui.runs.head_measures`.
     measure: str = text("measure", "entropy_share")
     # Position whose piece the causality check changes, from 0; None for its own choice.
     changed: int | None = place("changed", MAX_PLACE)
@@ -144,6 +149,25 @@ class View:
     # In which order; the worst first, where it is not that of the file.
     line_order: LineOrder = choice("order", "file")
     holding: str = text("holding", most=LONGEST_NAME)  # words that lines have
+    corpus_panel: CorpusPanel = choice("corpus", "heads")  # which part of the page Over a corpus
+    corpus_run: str = text("run")  # the corpus run, by the name of its folder; "" for the page's own choice
+    corpus_measure: str = text("over", "entropy_share")  # which measure, of `transformer.corpus.tables.NAMES`
+    sought: Sought = choice("sought", "any")  # what a head shall do with the lines that are searched for
+    bound: float | None = number("bound", -1e6, 1e6)  # at least so much of it; None for what the page proposes
+    below: bool = flag("below")  # at most so much
+    looked_at: str = text("looked_at", most=LONGEST_NAME)  # the piece that it looks at
+    least_rank: int | None = integer("rank", MAX_STEP)  # of a piece that was predicted, in the lines searched for
+    least_loss: float | None = number("loss", 0.0, 1e6)  # of those lines
+    text_in: TextIn = choice("in", "source")  # where they hold the words `holding`
+    leaf: int = place("leaf", MAX_STEP, 0)  # which page of what was found, from 0
+    # The token that was clicked among queries and keys, as "12.query.3": line, side and place, from 1; "" for none.
+    spot: str = text("spot")
+    lit: Lit = choice("lit", "piece")  # what is selected with it
+    lit_piece: str = text("lit_piece", most=LONGEST_NAME)  # all tokens of a piece instead; "" for the one clicked
+    points_by: PointsBy = choice("points", "side")  # what colours queries and keys
+    second_run: str = text(
+        "run2"
+    )  # the corpus run beside it, by the name of its folder; "" for the page's own choice
     begin: From = choice("begin", "zero")  # where the line of integrated gradients begins
     # Id of the piece whose logit is taken off that of the piece written; None for none.
     rival: int | None = place("rival", MAX_STEP)

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import AT, Moment
+from transformer.checkpoint.snapshots import Moment, at_step
 from transformer.runs.targets import read_given
 from ui.runs.attempt import attempt
 from ui.runs.growing import name_here
@@ -97,7 +97,7 @@ def _how_to_read(right: Right) -> str:
 
 
 def _link(checkpoint: Checkpoint, moment: Moment) -> str:
-    name = f"{name_here()}{AT}{moment.step}"
+    name = at_step(name_here(), moment.step)
     there = replace(address(checkpoint, session.asked()), model=name, revision="")
     return menu.href("training", there)
 

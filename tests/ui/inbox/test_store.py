@@ -1,8 +1,10 @@
 """What was handed in: guessed by nobody, counted, expired, and gone with the server or with the next one's start."""
 
+import os
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -127,3 +129,55 @@ input()
     (tmp_path / f"{PREFIX}link").symlink_to("/etc")
     Store(tmp_path).close()
     assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}link"]
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """Two replicas that share a folder."""
+    gone = []
+    return Store(shared=tmp_path), Store(shared=tmp_path, forgotten=gone.append), gone
+
+
+def test_another_replica_opens_and_removes_what_one_was_given(beside):
+    one, other, _ = beside
+    waiting, upload = one.begin(), kept(one)
+    assert other.find(waiting.token) is None  # nobody has read it yet
+    found = other.find(upload.token)
+    assert (found.made, found.native, found.left_out) == (upload.made, True, ("README.md",))
+    assert other.room() <= one.room()
+    one.close()  # a replica that ends
+    assert other.find(upload.token)
+    assert Store(shared=one.root).find(upload.token).n_bytes == 10
+    other.forget(upload.token)
+    assert one.find(upload.token) is None
+
+
+def test_what_one_replica_removed_is_gone_for_all(beside):
+    one, other, gone = beside
+    upload = kept(one)
+    other.find(upload.token)
+    one.forget(upload.token)
+    assert other.find(upload.token) is None
+    assert [upload.token for upload in gone] == [upload.token]  # so nothing of it stays in memory
+    assert not upload.folder.exists()
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_what_is_used_at_one_replica_is_not_old_for_another(beside, read):
+    one, other, _ = beside
+    upload = kept(one) if read else one.begin()
+    limit = KEPT_SECONDS if read else WAITING_SECONDS
+    long_ago = time.time() - limit - 60
+    os.utime(upload.folder, (long_ago, long_ago))
+    one.find(upload.token) if read else one.count(upload.token, 1)
+    other.sweep()
+    assert upload.folder.exists()
+    os.utime(upload.folder, (long_ago, long_ago))
+    other.sweep()
+    assert not upload.folder.exists()
+
+
+@pytest.mark.parametrize("name", ["..", "../x", ".", "", "a/b", "x" * 15, "x" * 16])
+def test_no_other_name_leads_into_the_shared_folder(beside, tmp_path, name):
+    (tmp_path.parent / "x").mkdir(exist_ok=True)
+    assert beside[0].find(name) is None

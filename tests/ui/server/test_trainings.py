@@ -311,3 +311,76 @@ def test_points_stay_bounded(make, monkeypatch):
     time.sleep(0.1)
     assert len(training.points) <= 10
     assert training.points[0][0] < 10
+
+
+@pytest.fixture
+def beside(make, tmp_path):
+    """Two replicas that share a folder."""
+    (tmp_path / "shared").mkdir()
+    return [make(shared=tmp_path / "shared") for _ in range(2)]
+
+
+def test_another_replica_shows_a_training_and_stops_it(beside):
+    one, other = beside
+    training = one.begin(plan("learn", "--max-minutes", "5"))
+    pid = learning(one, training)
+    found = other.find(training.token)
+    assert found.plan.commands == training.plan.commands
+    assert (found.out, found.has_model) == (training.out, True)
+    assert other.look(found).state == "running"
+    until(lambda: other.look(found) and found.points)  # its curve goes on here
+    with pytest.raises(BusyError, match="Another replica"):
+        other._ask(found)
+    other.cancel(found)
+    assert ended(one, training).state == "cancelled"
+    until(lambda: not is_alive(pid))
+    assert ended(other, found).state == "cancelled"
+    other.resume(found)  # which goes on from where it was
+    assert one.look(training).is_under_way
+    assert other.look(found).state == "running"
+    until(lambda: (training.folder / "words").read_text().endswith("--resume"))
+
+
+def test_what_one_replica_trained_stays_when_it_ends(beside):
+    one, other = beside
+    running, done = one.begin(plan("learn")), one.begin(plan("done"))
+    learning(one, running)
+    one.close()
+    found, finished = other.find(running.token), other.find(done.token)
+    assert ended(other, found).state == "cancelled"
+    assert found.can_go_on  # it was asked to keep its state
+    assert other.look(finished).state == "cancelled"  # its turn never came
+    other.forget(found)
+    assert one.find(running.token) is None
+    assert not running.folder.exists()
+
+
+def test_a_killed_replica_leaves_a_training_that_can_go_on(tmp_path, make):
+    """The lock goes with the process that held it."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    code = SERVER.replace("Trainings(Path(sys.argv[1]))", f"Trainings(shared=Path(sys.argv[1]), child={FAKE!r})")
+    code = code.replace("commands=(task, train)", "commands=(train,)")
+    server = subprocess.Popen([sys.executable, "-c", code, str(shared)], stdout=subprocess.PIPE, cwd=ROOT)
+    folder = Path(server.stdout.readline().decode().strip())
+    trainings = make(shared=shared)
+    training = trainings.find(folder.name)
+    assert trainings.look(training).state == "running"
+    learning(trainings, training)
+    server.kill()
+    server.wait()
+    assert ended(trainings, training).state == "cancelled"
+    trainings.resume(training)
+    assert trainings.look(training).is_under_way
+
+
+def test_a_training_that_is_looked_at_elsewhere_is_not_old(beside):
+    one, other = beside
+    training = one.begin(plan("done"))
+    ended(one, training)
+    for looked_at in (True, False):
+        os.utime(training.folder, (0, 0))
+        if looked_at:
+            other.find(training.token)
+        one.sweep()
+        assert training.folder.exists() == looked_at

@@ -1,0 +1,130 @@
+"""The part All heads: the scores of the whole corpus, one measure of all heads, and a table of all measures."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+
+from transformer.corpus.rollups import Key, Summary
+from transformer.corpus.tables import Name
+from transformer.model.anatomy import Kind
+from ui.corpus import whole
+from ui.corpus.corpus_pictures import Scene, all_heads, head_name, looked_at
+from ui.corpus.opened import OpenCorpus
+from ui.runs.head_measures import Words
+from ui.runs.show import show
+from ui.runs.sides import KIND_NAMES
+from ui.shared import drawing
+from ui.shared.door import here, st
+from ui.shared.saving import Origin
+from ui.state import session
+from ui.state.view import MAIN
+from words import joined, say
+
+TABLE, OPEN, CSV = "corpus_table", "corpus_open", "corpus_csv"
+_HEIGHT: Final = 420  # pixels
+_MOST_WITHOUT_SCROLLING: Final = 12  # heads
+_OPEN_WIDTH: Final = 270
+NO_LABEL: Final = say(
+    "A mean over these lines says where weights are, not what a head is for; lines of another file can give other "
+    "numbers. An interval says how far the mean would move with other lines like these, if lines were independent; "
+    "neighbouring lines of one text seldom are, so it is rather too narrow."
+)
+_Head = tuple[Kind, int, int]
+
+
+def draw(corpus: OpenCorpus) -> None:
+    """Draw the part."""
+    whole.draw(corpus)
+    show(all_heads, corpus.scene)
+    _table(corpus)
+    st.caption(NO_LABEL)
+
+
+def _table(corpus: OpenCorpus) -> None:
+    scene = corpus.scene
+    heads = list(dict.fromkeys((key.kind, key.layer, key.head) for key in scene.summaries))
+    heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
+    heads = [one for one in heads if _of(scene, one, scene.measure) is not None]
+    chosen = (scene.key.kind, scene.key.layer, scene.key.head)
+    named = [head_name(kind, layer - 1, head - 1) for kind, layer, head in heads]
+    opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
+    button = drawing.opening(OPEN, say("Head"), heads, _look, type="tertiary", width=_OPEN_WIDTH, alignment="left")
+    shown, looks = _shown(scene, heads)
+    st.container(key=TABLE).dataframe(
+        pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
+        hide_index=True,
+        height="content" if len(heads) <= _MOST_WITHOUT_SCROLLING else _HEIGHT,
+        column_config={"open": button, **looks},
+        placeholder="–",
+        alt=say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head."),
+    )
+    st.caption(
+        say(
+            "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
+            "that head; the file has the interval of every measure."
+        )
+    )
+    title = say("heads over a corpus")
+    of = Origin(checkpoint=corpus.run.about.checkpoint, chart=here(title))
+    drawing.csv_button(_frame(scene), key=CSV, title=title, of=of)
+
+
+def _look(head: _Head) -> None:
+    kind, layer, number = head
+    session.replace(MAIN, **looked_at(kind, layer - 1, number - 1))
+
+
+def _of(scene: Scene, head: _Head, name: Name) -> Summary | None:
+    return scene.summaries.get(Key(*head, name))
+
+
+def _shown(scene: Scene, heads: list[_Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The columns and how they look: the chosen measure with its interval, then the means of the others."""
+    own = [_of(scene, one, scene.measure) for one in heads]
+    columns: dict[str, list[Any]] = {
+        scene.measure: [one and one.mean for one in own],
+        "half": [one and one.interval and one.interval[1] - one.mean for one in own],
+        "deviation": [one and one.deviation for one in own],
+        "n": [one and one.n for one in own],
+    }
+    number = st.column_config.NumberColumn
+    looks: dict[str, Any] = {
+        scene.measure: _column(scene.words),
+        "half": number("±", format="%.3f", width=64, help=here(say("Half of the mean's 95 % interval."))),
+        "deviation": number(
+            here(say("Deviation")), format="%.3f", width=84, help=here(say("The standard deviation over the lines."))
+        ),
+        "n": number(here(say("Lines")), format="localized", width=72, help=here(say("Lines that have the measure."))),
+    }
+    for name in scene.names():
+        if name != scene.measure:
+            found = [_of(scene, one, name) for one in heads]
+            columns[name] = [one and one.mean for one in found]
+            looks[name] = _column(scene.spoken[scene.kind][name])
+    return columns, looks
+
+
+def _column(words: Words) -> Any:
+    heading, help = here(words.heading), here(joined(" ", [words.meaning]))
+    return st.column_config.NumberColumn(heading, format="%.3f", width=26 + 6 * len(heading), help=help)
+
+
+def _frame(scene: Scene) -> pd.DataFrame:
+    """One row per head and measure, all of them."""
+    rows = [
+        {
+            "attention": KIND_NAMES[key.kind],
+            "layer": key.layer,
+            "head": key.head,
+            "measure": scene.spoken[key.kind][key.measure].full_title,
+            "lines": one.n,
+            "mean": one.mean,
+            "low": one.interval[0] if one.interval else None,
+            "high": one.interval[1] if one.interval else None,
+            "deviation": one.deviation,
+        }
+        for key, one in scene.summaries.items()
+    ]
+    return pd.DataFrame(here(rows))

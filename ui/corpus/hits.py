@@ -1,0 +1,85 @@
+"""A table of lines of a corpus run, each opened by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from transformer.corpus.folder import Run
+from transformer.corpus.queries import Hit, Place
+from ui.corpus.opened import look_at
+from ui.shared import drawing
+from ui.shared.door import here, st
+from ui.shared.saving import Origin
+from ui.state import session
+from words import Sentence, say
+
+Heading = tuple[str, str]
+"""The heading of a column of numbers, and how they are written."""
+
+_HEIGHT: Final = 420  # pixels
+_MOST_WITHOUT_SCROLLING: Final = 10  # lines
+_TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH = 260, 130, 62
+
+
+def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
+    """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
+    numbers, chosen = [one.line for one in hits], session.view().line
+    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    press = f"{key}_open"
+    button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
+    shown = columns(hits, len(values))
+    looks = _looks(values)
+    names = [name for name in looks if any(cell is not None for cell in shown[name])]
+    st.container(key=key).dataframe(
+        pd.DataFrame({name: shown[name] for name in names}).assign(open=here(opens))[["open", *names]],
+        hide_index=True,
+        height="content" if len(hits) <= _MOST_WITHOUT_SCROLLING else _HEIGHT,
+        column_config={"open": button, **{name: looks[name] for name in names}},
+        placeholder="–",
+        alt=alt,
+    )
+
+
+def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:
+    """The cells of a table of lines, by column."""
+    found: dict[str, list[Any]] = {f"value {i + 1}": [one.values[i] for one in hits] for i in range(n_values)}
+    found["place"] = [None if one.place is None else _peak(one.place) for one in hits]
+    found |= {name: [getattr(one, name) for one in hits] for name in ("source", "output", "target")}
+    return found | {"loss": [one.loss for one in hits], "worst_rank": [one.worst_rank for one in hits]}
+
+
+def _peak(place: Place) -> str | None:
+    """Where the largest weight is; pieces are data and no sentence."""
+    return None if place.weight is None else f"{place.query_piece} → {place.key_piece} {place.weight:.2f}"
+
+
+def _looks(values: Sequence[Heading]) -> dict[str, Any]:
+    kinds = st.column_config
+    looks: dict[str, Any] = {
+        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=max(74, 30 + 7 * len(here(said))))
+        for i, (said, form) in enumerate(values)
+    }
+    looks["place"] = kinds.TextColumn(
+        here(say("Largest weight")), width=_PLACE_WIDTH, help=here(say("From which query to which key."))
+    )
+    looks["source"] = kinds.TextColumn(here(say("Source")), width=_TEXT_WIDTH)
+    looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
+    looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    looks["loss"] = kinds.NumberColumn(
+        here(say("Loss")), format="%.3f", width=70, help=here(say("Loss per piece, in nats."))
+    )
+    looks["worst_rank"] = kinds.NumberColumn(
+        here(say("Rank")),
+        format="localized",
+        width=70,
+        help=here(say("The largest rank of a piece that was predicted; 1 is the model's first choice.")),
+    )
+    return looks
+
+
+def origin(run: Run, title: Sentence) -> Origin:
+    """What a file of lines is of."""
+    return Origin(checkpoint=run.about.checkpoint, chart=here(title))

@@ -1,0 +1,183 @@
+"""A corpus run that is open: what every part of the page is drawn of, and the line of it that is looked at.
+
+The line stands by itself: its texts, its numbers, and the way to its map on the Attention page, at the head, the step
+and the cell of the head's largest weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.corpus import queries
+from transformer.corpus.folder import Run
+from transformer.corpus.queries import Hit, OfHead, Place, Whole
+from transformer.errors import QueryError
+from transformer.model.anatomy import anatomy
+from transformer.runs.query import MAX_NEW
+from transformer.runs.targets import read_given
+from ui.corpus import asking
+from ui.corpus.corpus_pictures import Scene, head_name
+from ui.runs import loading
+from ui.runs.attempt import attempt
+from ui.runs.open_run import REVISION_LENGTH
+from ui.shared import drawing, menu
+from ui.shared.door import st
+from ui.state import session
+from ui.state.link import DEFAULT_NEW, Link
+from ui.state.view import MAIN, View
+from words import Sentence, joined, say
+
+OPENED: Final = "corpus_line"
+NEEDS_DUCKDB: Final = say(
+    "To ask about single lines, this page needs DuckDB, which is not installed. Install it with "
+    "pip install 'glassformer[corpus]' and start the app again."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCorpus:
+    """What a part of the page is drawn of. A session must not keep it."""
+
+    run: Run
+    scene: Scene
+    chosen: Checkpoint  # in the sidebar
+
+    @cached_property
+    def line(self) -> Whole | None:
+        """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
+        number = self.scene.view.line
+        return None if number is None or not queries.is_installed() else asking.line(self.run, number + 1)
+
+    @property
+    def of_head(self) -> OfHead | None:
+        """What the head that is looked at did with that line."""
+        head = (self.scene.key.kind, self.scene.key.layer, self.scene.key.head)
+        ones = self.line.heads if self.line else ()
+        return next((one for one in ones if (one.place.kind, one.place.layer, one.place.head) == head), None)
+
+    def whose(self) -> tuple[str, Checkpoint] | None:
+        """The checkpoint that was measured and its name in an address; None if it is not here, or has changed."""
+        about = self.run.about
+        if self.chosen.content_hash == about.content_hash:
+            return str(st.session_state.get(session.MODEL) or ""), self.chosen
+        entry = loading.found(about.checkpoint)
+        opened = None if entry is None else attempt(lambda: loading.open_checkpoint(entry))
+        if opened is None or opened.content_hash != about.content_hash:
+            return None
+        return about.checkpoint, opened
+
+
+def look_at(line: int) -> None:
+    """Callback: look at a line, by its number from 1."""
+    session.replace(MAIN, line=line - 1)
+
+
+def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name: str = "") -> None:
+    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step.
+
+    `name` says of which of two runs it is.
+    """
+    found = attempt(lambda: corpus.line)
+    if found is None:
+        return
+    hit, one = found.hit, corpus.of_head if at_head else None
+    with st.container(border=True, key=f"{OPENED}{corpus.run.key if name else ''}"):
+        of = [drawing.strong(name)] if name else []
+        st.markdown(joined("  \n", [*of, *_told(corpus, hit, one)]))
+        if found.sentence["problem"]:
+            st.error(drawing.plain(str(found.sentence["problem"])))
+            return
+        whose = corpus.whose()
+        if whose is None:
+            st.info(drawing.plain(_not_here(corpus)), icon=":material/info:")
+            return
+        place = place or (None if one is None else one.place)
+        _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
+
+
+def _not_here(corpus: OpenCorpus) -> Sentence:
+    about = corpus.run.about
+    return say(
+        "The checkpoint that was measured, {name} ({hash}), is not among the checkpoints of this app, so the line "
+        "cannot be opened on other pages.",
+        name=about.checkpoint,
+        hash=about.content_hash[:REVISION_LENGTH],
+    )
+
+
+def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> list[Sentence]:
+    said = [say("**Line {n}**", n=hit.line), say("**Source:** {text}", text=drawing.plain(hit.source))]
+    if hit.output is not None:
+        said.append(say("**Output:** {text}", text=drawing.plain(hit.output)))
+    if hit.target is not None:
+        said.append(say("**Reference:** {text}", text=drawing.plain(hit.target)))
+    if hit.loss is not None and hit.worst_rank is not None:
+        said.append(
+            say(
+                "Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
+                loss=hit.loss,
+                rank=hit.worst_rank,
+                step=(hit.worst_step or 0) + 1,
+            )
+        )
+    scene = corpus.scene
+    value = None if one is None else one.values[scene.measure]
+    if one is not None and value is not None:
+        name = head_name(scene.kind, *scene.head)
+        said.append(say("{head}: {measure} {value:.3f}.", head=name, measure=scene.words.full_title, value=value))
+    if one is not None and one.place.weight is not None:
+        said.append(_peak(one.place))
+    return said
+
+
+def _peak(place: Place) -> Sentence:
+    return say(
+        "Its largest weight is {weight:.3f}, from {query} (row {row}) to {key} (column {column}).",
+        weight=place.weight,
+        query=drawing.plain(place.query_piece or ""),
+        row=(place.query or 0) + 1,
+        key=drawing.plain(place.key_piece or ""),
+        column=(place.key or 0) + 1,
+    )
+
+
+def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
+    of_head = link.view.panel == "head"
+    with st.container(horizontal=True, gap="medium"):
+        said = say("Open this head's map on Attention") if of_head else say("Open this line on Attention")
+        menu.link("attention", said, link, icon=":material/grid_on:")
+        menu.link("step", say("Step through decoding"), link, icon=":material/play_arrow:")
+        if link.reference and anatomy(whose[1].config).writes:
+            menu.link("forcing", say("Teacher forcing"), link, icon=":material/school:")
+
+
+def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: Place | None, *, decoded: bool) -> Link:
+    """What other pages shall show: the line as it was measured, at a head's largest weight or at its worst step."""
+    forced = () if decoded else _forced(checkpoint, hit)
+    looked: dict[str, Any] = {"step": hit.worst_step or 0}
+    if place is not None:
+        looked = {"step": place.step or 0, "kind": place.kind, "layer": place.layer - 1, "head": place.head - 1}
+        looked |= {"query": place.query, "key": place.key, "panel": "head"}
+    return Link(
+        model=name,
+        revision=checkpoint.content_hash[:REVISION_LENGTH],
+        source=hit.source,
+        reference=hit.target or None,
+        forced=forced,
+        max_new=min(max(DEFAULT_NEW, len(forced)), MAX_NEW, checkpoint.config.max_len),
+        view=View(**looked),
+    )
+
+
+def _forced(checkpoint: Checkpoint, hit: Hit) -> tuple[int, ...]:
+    """The ids of the reference, which was read; none where there is none, or it cannot be read any more."""
+    if hit.target is None:
+        return ()
+    try:
+        given = read_given(checkpoint, checkpoint.query(hit.source), hit.target)
+    except QueryError:
+        return ()
+    return (*given.before[given.n_prompt :], *given.ids)
