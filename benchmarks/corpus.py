@@ -265,7 +265,8 @@ def _measured(maps: dict[Kind, np.ndarray], row: int, n_source: int, n_target: i
 
 def _report(rates: Rates, memory: dict[str, list[int]]) -> None:
     print(
-        "\n| | sentences a second, median of turns | range of turns | a second of the processor | MB loaded | MB at most |"
+        "\n| | sentences a second, median of turns | range of turns | a second of the processor | MB loaded "
+        "| MB at most |"
     )
     print("|---|---|---|---|---|---|")
     middle = {name: np.median(found, axis=0) for name, found in rates.items()}
