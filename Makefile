@@ -61,6 +61,7 @@ run: $(STAMP_APP) ## start the app (the address is printed)
 
 test: $(STAMP_DEV) ## lint, format check, types, then every test
 	@$(PY) tools/browser.py --ensure
+	@$(PY) -m tools.programs --ensure
 	@$(MAKE) --no-print-directory lint
 ifeq ($(strip $(TESTS)),)
 	@$(both_halves)
@@ -71,6 +72,7 @@ endif
 # A property tries ten times the examples that it has in `make test`; see tests/conftest.py.
 test-deep: $(STAMP_DEV) ## what `make test` leaves out: whole products, stress, and ten times the examples
 	@$(PY) tools/browser.py --ensure
+	@$(PY) -m tools.programs --ensure
 	nice -n 10 $(PY) -m pytest -m deep --hypothesis-profile deep -n 2 --dist loadfile $(TESTS)
 
 lint: $(STAMP_DEV) ## ruff, mypy, and eslint and tsc for JavaScript, changing nothing

@@ -14,11 +14,12 @@ from starlette.middleware import Middleware
 from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
+from transformer.errors import GlassformerError
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import foreign_models, frames, handed_in, own_trainings
 from ui.runs.loading import runner, warm_up
-from ui.server import logs, metrics
+from ui.server import logs, metrics, replicas, switch
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
 from ui.server.headers import MoreHeaders
@@ -32,7 +33,13 @@ from ui.shared.first_sight import FirstSight
 # not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
 net_util.get_external_ip = lambda: None
 logs.begin()
-_HEALTH = Health()
+_HEALTH = Health(lambda: not ROOMS.away)
+try:
+    replicas.check()
+    switch.device()
+    _DRAIN = drain_seconds()
+except GlassformerError as error:
+    raise SystemExit(str(error)) from None  # the app does not start; the message says all
 
 
 @asynccontextmanager
@@ -46,7 +53,7 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     foreign_models.begin()
     await asyncio.to_thread(warm_up)
     _watch()
-    with closed_in_time(), _HEALTH.drained(drain_seconds()):
+    with closed_in_time(), _HEALTH.drained(_DRAIN):
         async with handed_in.kept(), own_trainings.kept():
             _HEALTH.warm = True
             yield

@@ -71,26 +71,26 @@ def ensure_browser() -> str | None:
     found = find_browser()
     if found is None and os.environ.get("CHROME"):
         return None  # installing another browser would not make the variable right
-    apt = _apt_get()
+    apt = apt_get()
     wanted = ([] if found else ["chromium"]) + ([] if _has_cjk_font() else [CJK_FONT_PACKAGE])
     if apt and wanted:
         # Lists may be missing altogether on a fresh container, so they are fetched first.
-        _run([*apt, "update"])
+        run([*apt, "update"])
         for package in wanted:  # one by one: a missing font must not cost us the browser
-            _run([*apt, "install", "--yes", "--no-install-recommends", package])
+            run([*apt, "install", "--yes", "--no-install-recommends", package])
     if not find_browser():  # no Debian, or one without this package: Ubuntu has it only as a snap
-        _run([sys.executable, "-m", "playwright", "install", "chromium"])
+        run([sys.executable, "-m", "playwright", "install", "chromium"])
     return find_browser()
 
 
-def _apt_get() -> list[str] | None:
+def apt_get() -> list[str] | None:
     """Return the command that may install Debian packages without asking, or None."""
     if not shutil.which("apt-get"):
         return None
     quiet = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
     if os.geteuid() == 0:
         return quiet
-    may_sudo = shutil.which("sudo") and _run(["sudo", "-n", "true"])
+    may_sudo = shutil.which("sudo") and run(["sudo", "-n", "true"])
     return ["sudo", "-n", *quiet] if may_sudo else None
 
 
@@ -102,7 +102,7 @@ def _has_cjk_font() -> bool:
     return bool(listed.stdout.strip())
 
 
-def _run(command: Sequence[str]) -> bool:
+def run(command: Sequence[str]) -> bool:
     """Run a command with its output on stderr (stdout is for the path); return whether it succeeded."""
     return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0
 

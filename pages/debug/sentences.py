@@ -12,7 +12,7 @@ session.begin("sentences")
 TITLE = say("A file of sentences")
 checkpoint = sidebar(TITLE, shows_run=True)
 head_without_run(TITLE)
-job = sentence_panels.current()
+job = sentence_panels.current(checkpoint)
 if job is None:
     st.caption(say("Each line is run separately in the background. Afterwards, you can open it on any page."))
     sentence_panels.ask(checkpoint, None)

@@ -15,7 +15,7 @@ from tests.transformer.one_stack import alone
 from transformer import load
 from ui.runs import loading
 from ui.sentences import line_table, overview, sentence_panels
-from ui.server import switch
+from ui.server import replicas, switch
 from ui.state import session
 
 said = partial(told, kinds=("markdown", "caption", "info", "error"))
@@ -114,6 +114,17 @@ def test_a_line_that_is_opened_leads_to_its_run(open_model):
     assert link.revision == file.how.checkpoint[: len(link.revision)] != ""
     assert [line_table.leads_to(file, one).reference for one in results] == [one.line.reference for one in results]
     assert any(one.line.reference for one in results)
+
+
+def test_another_replica_runs_them_again_from_the_shared_folder(open_model, monkeypatch, tmp_path):
+    monkeypatch.setenv(replicas.SHARED, str(tmp_path))
+    sentence_panels.jobs.clear()
+    test = run(open_model())
+    sentence_panels.jobs.clear()  # what another replica knows
+    other = open_model(job=address(test)["job"])
+    assert job_of(other).over.wait(60)
+    pd.testing.assert_frame_equal(rows(other.run()), rows(test))
+    sentence_panels.jobs.clear()
 
 
 def test_another_session_sees_them_by_their_address_alone(open_model):

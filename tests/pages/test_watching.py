@@ -5,7 +5,7 @@ import pytest
 from tests.pages.conftest import PAGES, check
 from tests.ui.waiting import until
 from ui.runs import own_trainings
-from ui.server import switch
+from ui.server import replicas, switch
 from ui.server.registry import ROOMS
 from ui.server.trainings import Trainings
 from ui.state import in_room
@@ -135,7 +135,7 @@ def test_in_a_room_only_the_teacher_may_stop_it(watch, server):
     server.cancel(training)
 
 
-def test_one_that_is_gone_says_so(watch, server):
+def test_one_that_is_gone_says_so(watch, server, monkeypatch):
     test = watch()
     training = begin(test, server)
     server.forget(training)
@@ -144,6 +144,9 @@ def test_one_that_is_gone_says_so(watch, server):
     assert "Start training" in labels(test)
     test = watch(model=f"training:{training.token}")
     assert "The training is no longer on this server" in said(test)
+    assert replicas.SHARED not in said(test)
+    monkeypatch.setenv(replicas.STORE, "redis://elsewhere")  # of several replicas that share no folder
+    assert f"Ask who runs the server to set {replicas.SHARED}." in said(watch(model=f"training:{training.token}"))
 
 
 def test_a_visitor_has_one_training_at_a_time_and_finds_back_to_it(watch, server):

@@ -34,22 +34,22 @@ def test_without_a_browser_one_sentence_says_what_to_do(no_browser, capsys):
 
 def test_a_wrong_chrome_variable_installs_nothing(no_browser, monkeypatch):
     monkeypatch.setenv("CHROME", "/none")
-    monkeypatch.setattr(browser, "_run", lambda command: pytest.fail(f"ran {command}"))
+    monkeypatch.setattr(browser, "run", lambda command: pytest.fail(f"ran {command}"))
     assert browser.ensure_browser() is None
 
 
 def test_without_apt_playwright_is_asked_to_install(no_browser, monkeypatch):
     asked = []
-    monkeypatch.setattr(browser, "_run", lambda command: asked.append(command))
+    monkeypatch.setattr(browser, "run", lambda command: asked.append(command))
     assert browser.ensure_browser() is None
     assert [command[1:] for command in asked] == [["-m", "playwright", "install", "chromium"]]
 
 
 def test_debian_installs_browser_and_font_one_by_one(no_browser, monkeypatch):
     asked = []
-    monkeypatch.setattr(browser, "_apt_get", lambda: ["apt-get"])
+    monkeypatch.setattr(browser, "apt_get", lambda: ["apt-get"])
     monkeypatch.setattr(browser, "_has_cjk_font", lambda: False)
-    monkeypatch.setattr(browser, "_run", lambda command: asked.append(" ".join(command[1:])))
+    monkeypatch.setattr(browser, "run", lambda command: asked.append(" ".join(command[1:])))
     browser.ensure_browser()
     install = "install --yes --no-install-recommends"
     assert asked[:3] == ["update", f"{install} chromium", f"{install} fonts-noto-cjk"]

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,14 @@ def test_its_commands_run_the_app_and_ask_how_it_is():
     assert command == ["python", *as_make.split(), "--", loading.OPTION, volume]
     assert f"podman run -p {port}:{port} -v glassformer-models:{volume} glassformer" in HOSTING
     (owned,) = [part.split() for line in said("RUN") for part in line.split("&&") if "chown" in part]
-    assert owned == ["chown", "-R", said("USER")[0], f"{said('WORKDIR')[0]}/static", volume]  # all that is written
+    assert owned == [
+        "chown",
+        "-R",
+        said("USER")[0],
+        f"{said('WORKDIR')[0]}/static",
+        volume,
+        "/shared",
+    ]  # all that is written
     health = json.loads(
         re.search(
             r"CMD (\[.*\])",
@@ -91,4 +99,10 @@ def test_torch_is_the_build_that_make_installs_and_nobody_is_root():
     assert said("ARG") == [f'TORCH="{wanted}"']
     assert any("${TORCH}" in words for words in installs)
     assert any(words[-2:] == ["-r", "requirements.txt"] for words in installs)
+    chosen = re.compile(re.search(r'grep -E "(.*?)" requirements-dev.txt > hosting.txt', "\n".join(LINES))[1])
+    listed = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+    hosting = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"][
+        "hosting"
+    ]
+    assert len([line for line in listed if chosen.match(line)]) == len(hosting)
     assert said("USER") == ["glassformer"]

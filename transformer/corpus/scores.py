@@ -31,6 +31,8 @@ _PLAIN: Final = ("log_prob", "n_target", "exact")
 _LISTS: Final = {"bleu": 10, "chrf": 18}  # how many statistics sacrebleu has of a line
 _NAMES: Final = [*_PLAIN, *_LISTS, "problem"]
 _GOLD: Final = ["line", "sure"]
+_COUNTED: Final = {"loss": 2, "exact": 4, "bleu": 5, "chrf": 6}  # the statistic that is 0 where nothing has the score
+_AT_ONCE: Final = 2_000  # lines
 _START: Final = {"bleu": 7, "chrf": 17}
 _WIDTH: Final = _START["chrf"] + _LISTS["chrf"]
 
@@ -69,6 +71,15 @@ class CorpusScores:
     heads: tuple[HeadAer, ...]  # by layer and head; empty without gold alignments
 
 
+@dataclass(frozen=True)
+class PairedScore:
+    """A score of two runs over the same lines."""
+
+    first: float
+    second: float
+    difference: Figure  # second minus first
+
+
 def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScores:
     """The scores of the shards in a run's folder; a `ModuleNotFoundError` where sacrebleu is needed and not there."""
     left_out: Counter[str] = Counter()
@@ -85,12 +96,38 @@ def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScor
     return CorpusScores(
         n_lines=int(n),
         left_out=dict(left_out.most_common()),
-        loss=figure(lambda found: -found[1] / found[2]) if n_pieces else None,
-        exact=figure(lambda found: found[3] / found[4]) if n_exact else None,
-        bleu=figure(_sacrebleu("bleu")) if n_bleu else None,
-        chrf=figure(_sacrebleu("chrf")) if n_chrf else None,
+        loss=figure(_score("loss")) if n_pieces else None,
+        exact=figure(_score("exact")) if n_exact else None,
+        bleu=figure(_score("bleu")) if n_bleu else None,
+        chrf=figure(_score("chrf")) if n_chrf else None,
         heads=tuple(_aer(folder, n_draws=n_draws, seed=seed)),
     )
+
+
+def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> dict[str, PairedScore]:
+    """The scores that two runs over the same lines have both, on the lines that both have measured.
+
+    Both are scored on the same draws, so what makes a draw easy for both is not in the difference.
+    """
+    (lines, one), (others, other) = _by_line(first), _by_line(second)
+    _, here, there = np.intersect1d(lines, others, return_indices=True)
+    both = np.hstack([one[here], other[there]])
+    shards = np.array_split(both, len(both) // _AT_ONCE + 1)
+    sums, drawn = _resampled(shards.copy, n_draws=n_draws, seed=seed)
+    width, found = one.shape[1], {}
+    for name, n_lines in _COUNTED.items():
+        if sums[n_lines] and sums[width + n_lines]:
+            score = _score(name)
+            gap = _figure(lambda both, of=score: of(both[width:]) - of(both[:width]), sums, drawn)  # type: ignore[misc]
+            found[name] = PairedScore(float(score(sums[:width])), float(score(sums[width:])), gap)
+    return found
+
+
+def _by_line(folder: Path) -> tuple[np.ndarray, Floats]:
+    """The numbers of the lines that were measured, and the statistics of each."""
+    rows = [pq.read_table(path, columns=["line", "problem"]) for path in _sentences(folder)]
+    lines = [table.filter(pc.is_null(table["problem"]))["line"].to_numpy() for table in rows]
+    return np.concatenate(lines), np.concatenate(list(_statistics(folder)))
 
 
 def _sentences(folder: Path) -> list[Path]:
@@ -122,8 +159,8 @@ def _spread(lists: Any, size: int) -> Floats:
 def _resampled(read: Callable[[], Iterable[Floats]], *, n_draws: int, seed: int) -> tuple[Floats, Floats]:
     """The sum over all lines [statistic], and over the lines of each draw [draw, statistic].
 
-    How many lines of a draw are of a shard is drawn first, then which: together that is drawing from all. `read` reads
-    the shards anew, so no more than one is in memory.
+    How many lines of a draw are of a shard is drawn first, then which: together that is drawing from all. `read`
+    gives the shards anew, so no more than one has to be in memory.
     """
     found = [(len(one), one.sum(axis=0)) for one in read()] or [(0, np.zeros(_WIDTH))]
     sizes, sums = [n for n, _ in found], np.sum([one for _, one in found], axis=0)
@@ -144,7 +181,11 @@ def _figure(score: Score, sums: Floats, drawn: Floats) -> Figure:
         return Figure(float(score(sums)), float(low), float(high))
 
 
-def _sacrebleu(name: str) -> Score:
+def _score(name: str) -> Score:
+    if name == "loss":
+        return lambda found: -found[1] / found[2]
+    if name == "exact":
+        return lambda found: found[3] / found[4]
     from sacrebleu import BLEU, CHRF
 
     metric = BLEU() if name == "bleu" else CHRF()

@@ -22,6 +22,7 @@ from ui.lessons import lesson_questions as lessons
 from ui.runs import foreign_models, handed_in, loading, own_trainings
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
+from ui.server import replicas
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -197,15 +198,14 @@ def _settle_model(names: list[str]) -> None:
     if name in names:
         return
     if name and handed_in.is_name(name):
-        session.add_note(
-            say(
-                "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is "
-                "shown instead.",
-                shown=names[0],
-            )
+        said = say(
+            "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is shown "
+            "instead.",
+            shown=names[0],
         )
+        session.add_note(replicas.gone(said))
     elif name and own_trainings.is_name(name):
-        session.add_note(own_trainings.GONE)
+        session.add_note(replicas.gone(own_trainings.GONE))
     elif name:
         asked = name[:60]
         session.add_note(

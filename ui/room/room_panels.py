@@ -25,12 +25,21 @@ KEPT = say("For each browser tab in a room, this server keeps a random number an
            "It stores no student's name, account, address or sentence, and it writes nothing to disk. The votes "
            "are deleted together with the room: when its teacher ends it, after {hours} hours without use, or when "
            "the server restarts.", hours=round(IDLE_SECONDS / 3600))  # fmt: skip
+KEPT_SHARED = say(
+    "For each browser tab in a room, a store that all replicas of this server share keeps a random number and the "
+    "tab's votes. It stores no student's name, account, address or sentence. The votes are deleted together with the "
+    "room: when its teacher ends it, or after {hours} hours without use.",
+    hours=round(IDLE_SECONDS / 3600),
+)
 MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
 
 
 def draw() -> None:
     """Draw what the session can do about rooms."""
     drawing.notes(session.take_notes())
+    away = in_room.away()
+    if away is not None:
+        st.warning(away, icon=":material/cloud_off:")
     code, taught = in_room.current(), in_room.taught()
     public = in_room.public()
     if taught is not None and public is not None and ROOMS.is_teacher(code, taught.secret):
@@ -40,13 +49,14 @@ def draw() -> None:
         polling.results(public)
     else:
         _outside(code)
-    st.caption(KEPT)
-    st.caption(MEANT_FOR)
+    st.caption(KEPT_SHARED if ROOMS.is_shared else KEPT)
+    if not ROOMS.is_shared:
+        st.caption(MEANT_FOR)
 
 
 def _outside(code: str) -> None:
     teaching.last()
-    if code:
+    if code and not ROOMS.away:
         st.info(say("There is no room {code}, or it has ended.", code=code), icon=":material/door_front:")
     join, teach = st.columns(2, gap="large")
     with join:
@@ -73,9 +83,10 @@ def _outside(code: str) -> None:
 def _join() -> None:
     typed = st.session_state.get(TYPED) or ""
     code = codes.read_code(typed)
+    ROOMS.look(code)
     if code and ROOMS.public(code) is not None:
         in_room.enter(code)
-    elif typed:
+    elif typed and not ROOMS.away:
         st.session_state[REFUSED] = say(
             "There is no room with this code. A code has 6 letters and digits, such as K7MPR4."
         )
@@ -85,7 +96,8 @@ def _open() -> None:
     try:
         in_room.teach(ROOMS.open())
     except RefusedError:
-        st.session_state[REFUSED] = say("This server has too many rooms at the moment; try again later.")
+        if not ROOMS.away:
+            st.session_state[REFUSED] = say("This server has too many rooms at the moment; try again later.")
 
 
 def _joined(code: str) -> None:

@@ -132,7 +132,8 @@ def _end() -> None:
         with contextlib.suppress(RefusedError):
             st.session_state[ENDED] = taught.code, ROOMS.record(taught)
             ROOMS.end(taught)
-    in_room.leave()
+    if not ROOMS.away:
+        in_room.leave()
 
 
 def last() -> None:

@@ -22,7 +22,7 @@ def draw() -> None:
     """Draw the view, or that there is no room."""
     code, public = in_room.current(), in_room.public()
     if public is None:
-        gone = say("There is no room {code}, or it has ended.", code=code)
+        gone = in_room.away() or say("There is no room {code}, or it has ended.", code=code)
         st.html(f'{RULES}<div class="gf-wall"><p class="gf-wall-question">{escape(here(gone))}</p></div>')
         return
     asked = public.question is not None

@@ -16,7 +16,7 @@ from ui.runs.open_run import publish
 from ui.sentences.line_table import opened, table
 from ui.sentences.overview import overview
 from ui.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
-from ui.server import switch
+from ui.server import replicas, switch
 from ui.server.jobs import Job, Seen
 from ui.shared import drawing
 from ui.shared.choices import KEEP
@@ -42,16 +42,16 @@ GONE: Final = say(
 @st.cache_resource(show_spinner=False)
 def jobs() -> SentenceRuns:
     """All of the server's."""
-    return SentenceRuns(runner())
+    return SentenceRuns(runner(), shared=replicas.folder("sentences"))
 
 
-def current() -> Job | None:
+def current(checkpoint: Checkpoint) -> Job | None:
     """The one that the session looks at; says so if it is gone."""
     asked = str(st.session_state.get(session.JOB) or "")
-    found = jobs().find(asked) if asked else None
+    found = jobs().find(asked) or attempt(lambda: jobs().again(asked, checkpoint)) if asked else None
     if asked and found is None:
         st.session_state[session.JOB] = ""
-        st.info(GONE, icon=":material/info:")
+        st.info(replicas.gone(GONE), icon=":material/info:")
     return found
 
 

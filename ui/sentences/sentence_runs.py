@@ -1,5 +1,7 @@
 """Files of sentences that are being run, or were: jobs in the background, a few lines at a time.
 
+In a folder that replicas share lies what each file asks for. A replica that does not know its results runs it again.
+
 Knows nothing of Streamlit.
 """
 
@@ -8,21 +10,26 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from transformer.analysis.line_file import Limits, Line
 from transformer.analysis.many import LineResult, batches, check_can_run, run_batch_of_lines
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
+from ui.server import replicas
 from ui.server.jobs import ROWS, Job, Jobs
 from ui.server.queue import cost_of
+from ui.server.store_plain import read, written
 from ui.server.work import BusyError, Runner
-from ui.state.link import Link
+from ui.state.link import Link, read_link, write_link
 
 LIMITS = Limits(n_bytes=1_000_000, lines=2_000, characters=1_000)
 MOST_KEPT = 16  # of 2,000 lines each about 10 MB
 AT_ONCE = 4
+SHARED_SECONDS = 3 * 3600.0  # that what a file asks for stays in a shared folder, without being asked for
 
 
 @dataclass(frozen=True)
@@ -50,12 +57,14 @@ class SentenceFile:
 class SentenceRuns(Jobs[str]):
     """The files of a server; each job is about a `SentenceFile`, and tells the results that are there."""
 
-    def __init__(self, runner: Runner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self, runner: Runner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE, shared: Path | None = None
+    ) -> None:
         super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
-        self._runner = runner
+        self._runner, self._shared = runner, shared
 
-    def start(self, checkpoint: Checkpoint, lines: Sequence[Line], link: Link) -> Job:
-        """Begin to run lines as a session asks for its sentence.
+    def start(self, checkpoint: Checkpoint, lines: Sequence[Line], link: Link, *, id: str = "") -> Job:
+        """Begin to run lines as a session asks for its sentence; `id` is that of a file which is run again.
 
         Raises `QueryError`: the model has nothing to say of sentences, or cannot be changed as the link says. Raises
         `BusyError`: as many files as are kept have not ended yet.
@@ -66,8 +75,37 @@ class SentenceRuns(Jobs[str]):
         most = min(link.max_new, checkpoint.config.max_len)
         link = replace(link, max_new=most, forced=(), hypothesis=0, tried=(), companions=None)
         how = replace(link, source="").query(checkpoint.content_hash)
-        file = SentenceFile(secrets.token_urlsafe(12), link, checkpoint.name, how, tuple(lines))
-        return self.ask(file.id, partial(self._run, checkpoint, file), about=file)
+        file = SentenceFile(id or secrets.token_urlsafe(12), link, checkpoint.name, how, tuple(lines))
+        job = self.ask(file.id, partial(self._run, checkpoint, file), about=file)
+        if self._shared is not None and not id:
+            self._share(self._shared, file)
+        return job
+
+    def again(self, id: str, checkpoint: Checkpoint) -> Job | None:
+        """Run a file that another replica was given, or this one before it was restarted; None if there is none.
+
+        Nor is there one for another checkpoint. Raises as `start`.
+        """
+        kept = None if self._shared is None else replicas.named(self._shared, id)
+        try:
+            said, content_hash, rows = read("" if kept is None else kept.read_text(encoding="utf-8"))
+            link, lines = read_link({name: [value] for name, value in said.items()})[0], [Line(*row) for row in rows]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if kept is None or content_hash != checkpoint.content_hash:
+            return None
+        replicas.touch(kept)
+        return self.start(checkpoint, lines, link, id=id)
+
+    def _share(self, folder: Path, file: SentenceFile) -> None:
+        """Write down what a file asks for, and remove what nobody asked for lately; without it, nothing is shared."""
+        with suppress(OSError):
+            for old in map(folder.joinpath, replicas.names(folder)):
+                if replicas.seconds_since(old) > SHARED_SECONDS:
+                    old.unlink(missing_ok=True)
+            rows = tuple((one.number, one.source, one.reference, one.problem) for one in file.lines)
+            text = written((write_link(file.link), file.how.checkpoint, rows))
+            (folder / file.id).write_text(text, encoding="utf-8")
 
     def _run(self, checkpoint: Checkpoint, file: SentenceFile, job: Job) -> None:
         """The lines, some together."""

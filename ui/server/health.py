@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from transformer.errors import DataError
-from ui.server import replicas
+from ui.server.store import ENVIRONMENT as STORE
 from words import Sentence, say
 
 DRAIN: Final = "GLASSFORMER_DRAIN_SECONDS"
@@ -91,7 +91,7 @@ def drain_seconds() -> float:
     """For how long SIGTERM waits, as whoever runs the server said. Raises `DataError`: that is no such time."""
     said = os.environ.get(DRAIN, "").strip()
     if not said:
-        return REPLICAS_DRAIN_SECONDS if os.environ.get(replicas.STORE) else 0.0
+        return REPLICAS_DRAIN_SECONDS if os.environ.get(STORE) else 0.0
     try:
         seconds = float(said)
     except ValueError:

@@ -3,7 +3,7 @@
     GLASSFORMER_METRICS=on      and      pip install "glassformer[hosting]"
 
 Off unless it is said, as whoever reaches the server could read it. Labels have few values, none of them a visitor's:
-a route is one of `ROUTES`, a page one of the menu's.
+a route is one of eight, a page one of the menu's.
 
 Source: prometheus.io/docs/practices/naming. Knows nothing of Streamlit.
 """
@@ -11,6 +11,7 @@ Source: prometheus.io/docs/practices/naming. Knows nothing of Streamlit.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,13 +28,11 @@ from words import say
 
 ENVIRONMENT: Final = "GLASSFORMER_METRICS"
 PATH: Final = "metrics"
-# What an address is counted as: the first whose text is in it. All else are pages.
-ROUTES: Final = {
-    "/_stcore/stream": "stream", "/_stcore/upload_file/": "upload", "/_stcore/": "streamlit",
-    "/app/static/": "script", "/static/": "streamlit", "/media/": "media", "/component/": "streamlit",
-    "/events/": "events", "/class/": "room", "/frames/": "frames",
-    "/healthz": "health", "/readyz": "health", "/metrics": "health",
-}  # fmt: skip
+# What an address is counted as; all else are pages.
+_ROUTES: Final = re.compile(
+    r"/(?:(?P<stream>_stcore/stream)|(?P<script>app/static)|(?P<streamlit>_stcore|static|media|component)"
+    r"|(?P<events>class/[^/]+/events)|(?P<room>class)|(?P<frames>frames)|(?P<health>healthz|readyz|metrics))/"
+)
 PAGE: Final = "page"
 _SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _OFF: Final = say("Metrics are off on this server; {setting} turns them on.", setting=f"{ENVIRONMENT}=on")
@@ -121,7 +120,8 @@ def routes(base: str = "") -> list[Route]:
 
 def route_of(path: str) -> str:
     """What an address is counted as."""
-    return next((name for part, name in ROUTES.items() if part in f"{path}/"), PAGE)
+    found = _ROUTES.search(f"{path}/")
+    return found.lastgroup or PAGE if found else PAGE
 
 
 class Counting:

@@ -20,15 +20,22 @@ from pathlib import Path
 from typing import Final
 
 from transformer.errors import DataError
+from ui.server.store import ENVIRONMENT as STORE
 from words import Sentence, joined, say
 
-STORE: Final = "GLASSFORMER_STORE"
 SHARED: Final = "GLASSFORMER_SHARED"
+PARTS: Final = ("models", "trainings", "sentences")
 _NAME: Final = re.compile(r"[\w-]{16,64}", re.ASCII)
 _ELSEWHERE: Final = say(
     "This server has several replicas, and it may be on another one. Ask who runs the server to set {setting}.",
     setting=SHARED,
 )
+
+
+def check() -> None:
+    """Look whether the shared folder is one, if there is any. Raises `DataError`."""
+    for part in PARTS:
+        folder(part)
 
 
 def folder(part: str) -> Path | None:
@@ -44,8 +51,8 @@ def folder(part: str) -> Path | None:
         found.mkdir(mode=0o700, exist_ok=True)
     if not os.access(found, os.W_OK | os.X_OK):
         raise DataError(
-            "{setting} is “{found}”, which is no folder that this server can write into. Make the folder, and let the "
-            "server's user own it.",
+            "{setting} is “{found}”, but this server cannot write into a folder there. Make one that the server's "
+            "user owns.",
             setting=SHARED,
             found=said,
         )

@@ -18,7 +18,7 @@ from ui.server import codes
 from ui.server.public import Opened, Public, RefusedError
 from ui.server.registry import ROOMS
 from ui.server.room import Room
-from words import say
+from words import Sentence, say
 
 PARAMETER: Final = "room"  # in the address
 SECRET: Final = "teacher"  # in a teacher's own link
@@ -114,6 +114,19 @@ def tell(page: str, parameters: Mapping[str, str]) -> None:
 def public() -> Public | None:
     """What everybody in the session's room may know; None outside of rooms."""
     return ROOMS.public(current())
+
+
+def away() -> Sentence | None:
+    """What there is to say while the store of the rooms does not answer; None while it does."""
+    return (
+        say(
+            "The store of the rooms at {host} (GLASSFORMER_STORE) does not answer; once it does, rooms go on by "
+            "themselves.",
+            host=ROOMS.away,
+        )
+        if ROOMS.away
+        else None
+    )
 
 
 def vote_given() -> tuple[int, int] | None:

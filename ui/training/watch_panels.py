@@ -19,7 +19,7 @@ from ui.runs import own_trainings
 from ui.runs.attempt import attempt
 from ui.runs.open_run import publish
 from ui.runs.show import choose_part
-from ui.server import switch
+from ui.server import replicas, switch
 from ui.server.jobs import Seen
 from ui.server.trainings import MOST_MINUTES, Progress, Training
 from ui.server.work import BusyError
@@ -97,7 +97,7 @@ def _current() -> Training | None:
         return begun
     if chosen is None and name:
         del st.session_state[CURRENT]
-        st.info(own_trainings.GONE, icon=":material/info:")
+        st.info(replicas.gone(own_trainings.GONE), icon=":material/info:")
     return chosen
 
 

@@ -20,6 +20,7 @@ from ui.server.public import Question
 from ui.server.registry import MISSES_AT_ONCE, Registry
 from ui.server.room import Bucket, Room
 from ui.server.routes import MOST_BYTES, routes
+from ui.server.store_shared import Shared
 
 SITE = "https://glass.school.example"  # that a proxy serves the app as
 ASKED = Question("masks.1", "How many?", ("one", "two", "three"))
@@ -57,9 +58,10 @@ class Listener:
         self.connection.close()
 
 
-@pytest.fixture(scope="module")
-def rooms():
-    found = Registry()
+@pytest.fixture(scope="module", params=["in memory", "in Redis"])
+def rooms(request, redis_server):
+    found = Registry() if request.param == "in memory" else Registry(store=Shared(redis_server.url))
+    found.begin()
     found._opening = Bucket(1000, per_second=1, clock=time.monotonic)  # each test opens one
     return found
 

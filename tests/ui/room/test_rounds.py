@@ -11,6 +11,8 @@ from ui.server.registry import Registry
 from ui.server.room import Room
 from ui.shared.saving import Origin, saved
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 
 def asked():
     """A room in which a lesson's question is asked."""

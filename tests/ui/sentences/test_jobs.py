@@ -1,5 +1,6 @@
 """Files of sentences in the background: all of their lines, others first, ended when asked, kept in some number."""
 
+import os
 import threading
 from pathlib import Path
 
@@ -135,3 +136,28 @@ def test_only_so_many_are_kept_and_none_that_runs_is_let_go(checkpoint, runner, 
 def test_what_a_model_cannot_do_is_refused_at_once(checkpoint, runner):
     with pytest.raises(QueryError, match="layer"):
         SentenceRuns(runner).start(checkpoint, lines(), Link(interventions=(ZeroHead("encoder", 9, 0),)))
+
+
+def test_another_replica_runs_a_shared_file_again(checkpoint, runner, tmp_path):
+    one, other = (SentenceRuns(Runner(), shared=tmp_path) for _ in range(2))
+    asked = [*lines(), *read_text("\n" * 9 + "a\tb\tc", label="x")]  # the last one has a problem
+    link = Link(decoding=Beam(size=2), interventions=(ZeroHead("encoder", 0, 1),))
+    job = one.start(checkpoint, asked, link)
+    again = other.again(job.about.id, checkpoint)
+    assert again.about == job.about
+    until_over(job), until_over(again)
+    assert again.about.results(again) == job.about.results(job)
+    assert str(again.about.results(again)[-1].problem).startswith("Expected a source")
+    assert other.again("x" * 16, checkpoint) is None
+    assert other.again("../" + job.about.id, checkpoint) is None
+    assert SentenceRuns(runner).again(job.about.id, checkpoint) is None  # nothing is shared
+    (tmp_path / job.about.id).write_text('["",["no",1]]')
+    assert other.again(job.about.id, checkpoint) is None
+
+
+def test_what_a_shared_file_asks_for_does_not_stay(checkpoint, tmp_path):
+    runs = SentenceRuns(Runner(), shared=tmp_path)
+    first = runs.start(checkpoint, lines(), Link())
+    os.utime(tmp_path / first.about.id, (0, 0))
+    second = runs.start(checkpoint, lines(), Link())
+    assert [file.name for file in tmp_path.iterdir()] == [second.about.id]

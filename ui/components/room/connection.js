@@ -69,7 +69,7 @@ export function connect(wanted) {
   clearTimeout(connection?.again);
   connection = null;
   if (!wanted) return;
-  const known = /** @type {Known} */ ({ code: wanted.code, standing: "joining", state: null, counts: null, until: 0 });
+  const known = /** @type {Known} */ ({ code: wanted.code, standing: "joining", state: null, counts: null, until: 0, away: "" });
   connection = { wanted, known, source: null, again: 0 };
   open(connection);
 }
@@ -91,7 +91,7 @@ function tell(of, news) {
  */
 export async function vote(round, choice) {
   const of = connection;
-  for (let tried = 0; of && of === connection && tried < TRIED; tried += 1) {
+  for (let tried = 0; of && of === connection && tried < TRIED;) {
     const { code } = of.wanted;
     const answer = await post(code, "vote", { token: kept(code, "token"), round, choice });
     if (answer?.status === 204 || answer?.said.why === "voted") {
@@ -99,7 +99,9 @@ export async function vote(round, choice) {
       tell(of, {});
       return true;
     }
-    if (answer && answer.status !== 429) return false;
+    const away = answer?.said.why === "away";  // for as long as it takes
+    if (answer && answer.status !== 429 && !away) return false;
+    tried += away ? 0 : 1;
     await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS * (0.5 + Math.random())); });
   }
   return false;
@@ -142,7 +144,8 @@ async function open(of) {
   on("room", (/** @type {RoomState} */ state) => tell(of, { state, until: performance.now() + state.left * 1000 }));
   on("counts", (/** @type {Counts} */ told) => tell(of, { counts: told }));
   on("ended", ({ boot }) => over(of, boot));
-  on("refused", ({ why }) => refused(of, why));
+  on("away", ({ away }) => tell(of, { standing: "away", away }));
+  on("refused", ({ why, away }) => refused(of, why, away));
   source.addEventListener("error", () => {
     tell(of, { standing: "lost" });
     if (source.readyState === EventSource.CLOSED) later(of);
@@ -152,9 +155,11 @@ async function open(of) {
 /**
  * @param {Connection} of
  * @param {string} why
+ * @param {string} [away]
  */
-function refused(of, why) {
+function refused(of, why, away) {
   if (why === "no-token") keep(of.wanted.code, "token", "");  // not seen for long, and dropped for another
+  else if (away) tell(of, { standing: "away", away });
   else tell(of, { standing: "full" });
   later(of);
 }
@@ -173,7 +178,8 @@ async function joined(of) {
   if (answer?.status === 404) over(of, answer.said.boot);
   else if (answer?.said.why === "another-origin") tell(of, { standing: "foreign" });  // a reload tries again
   else {
-    tell(of, { standing: answer?.status === 503 ? "full" : "lost" });
+    const away = answer?.said.away;
+    tell(of, away ? { standing: "away", away } : { standing: answer?.status === 503 ? "full" : "lost" });
     later(of);
   }
   return false;

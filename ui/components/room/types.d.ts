@@ -36,18 +36,19 @@ export interface Counts {
 }
 
 /**
- * "ended" as the room was ended or left alone, "restarted" with the server, "none" if it was never known here, "foreign"
+ * "away" while the server's store of the rooms does not answer, "ended" as the room was ended or left alone, "restarted" with the server, "none" if it was never known here, "foreign"
  * where the server takes this page for one of another site.
  */
-export type Standing = "joining" | "there" | "lost" | "full" | "ended" | "restarted" | "none" | "foreign";
+export type Standing = "joining" | "there" | "lost" | "away" | "full" | "ended" | "restarted" | "none" | "foreign";
 
-/** What is known of the room that this browser page is in; `until` is when what is timed ends, by this page's clock. */
+/** What is known of the room that this browser page is in; `until` is when what is timed ends, by this page's clock; `away` where the store is that does not answer. */
 export interface Known {
   code: string;
   standing: Standing;
   state: RoomState | null;
   counts: Counts | null;
   until: number;
+  away: string;
 }
 
 export interface View {
@@ -57,6 +58,7 @@ export interface View {
   ballot: HTMLElement;
   timer: ReturnType<typeof makeTimer>;
   report: (version: string) => void;
+  teach: (secret: string) => void;
   leave: () => void;
   payload: RoomPayload | null;
 }

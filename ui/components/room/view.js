@@ -12,14 +12,15 @@ import { makeTimer } from "./timer.js";
 /** @import { Known, RoomState, View } from "./types.js" */
 
 const TEACHER_MS = 3000;
+const HANDED = 20;
 const LEAVE_MS = 2000;
 const LOOK_MS = 200;
 const LOOKS = 2;  // between two runs of the script there is a moment of rest
 const HEIGHT = "--gf-room";
-let reporting = 0;
+const reporting = { timer: 0 };
+const handing = { timer: 0, code: "", tried: 0 };  // Python is being told that this tab is a teacher's
 let followed = "";  // of the teacher's moves, the last that this page heard of
 let votes = "";  // how the votes stood that Python has drawn, or that the room has ended
-let handing = "";  // the code of the room that Python is being told the teacher's secret of
 let posted = "";  // the vote that Python was last told of
 /** @type {Known | null} */
 let latest = null;
@@ -48,22 +49,25 @@ function hear(view, known) {
   draw(view);
   const { state, code } = known;
   if (view.payload && isGone(known)) redraw(view, JSON.stringify([code, known.standing]), 0);
+  if (known.standing === "away" && !state) votes = "away";  // Python may not know the room, either
   if (!state || !view.payload) return;
   const move = `${code} ${state.moves} ${state.own}`;
   if (view.payload.role === "student" && move !== followed) {
     followed = move;
     if (!kept(code, "away")) follow(state, view.payload.lesson);
   }
-  tellPython(view, state);
+  tellPython(view, state, view.payload.role !== "student" && known.standing === "away");
 }
 
 /**
- * Have the page drawn again when the votes stand otherwise: shown, answered, or asked anew.
+ * Have the page drawn again when the votes stand otherwise: shown, answered, or asked anew. A teacher's is when the
+ * room can do nothing, and when it can again: the class then goes where its teacher is.
  * @param {View} view
  * @param {RoomState} state
+ * @param {boolean} away
  */
-function tellPython(view, { question, round, taken, shown, answered, phase, spread }) {
-  const now = JSON.stringify([question, round, taken, shown.length, answered, phase]);
+function tellPython(view, { question, round, taken, shown, answered, phase, spread }, away) {
+  const now = JSON.stringify([question, round, taken, shown.length, answered, phase, away]);
   if (votes === "" && !question) votes = now;
   redraw(view, now, spread);
 }
@@ -77,19 +81,20 @@ function tellPython(view, { question, round, taken, shown, answered, phase, spre
 function redraw(view, now, spread) {
   if (votes === now) return;
   votes = now;
-  clearTimeout(reporting);
-  reporting = setTimeout(() => atRest(() => (current ?? view).report(now)), Math.random() * spread);
+  clearTimeout(reporting.timer);
+  reporting.timer = setTimeout(() => atRest(reporting, () => (current ?? view).report(now)), Math.random() * spread);
 }
 
 /**
  * Do something once the page has been drawn: what is told to Python before comes with controls as they were, and
  * would be taken for the reader's.
+ * @param {{ timer: number }} waiting
  * @param {() => void} act
  * @param {number} [rested] how often it has been found at rest
  */
-function atRest(act, rested = 0) {
+function atRest(waiting, act, rested = 0) {
   if (rested >= LOOKS) act();
-  else reporting = setTimeout(() => atRest(act, isUnderWay() ? 0 : rested + 1), LOOK_MS);
+  else waiting.timer = setTimeout(() => atRest(waiting, act, isUnderWay() ? 0 : rested + 1), LOOK_MS);
 }
 
 /**
@@ -118,10 +123,10 @@ function toggle(view) {
  * @param {View} view
  */
 function leave(view) {
-  clearTimeout(reporting);
+  clearTimeout(reporting.timer);
   if (!view.root.isConnected || !isGone(latest)) return;
   view.leave();
-  reporting = setTimeout(() => leave(view), LEAVE_MS);
+  reporting.timer = setTimeout(() => leave(view), LEAVE_MS);
 }
 
 /** @param {View} view */
@@ -181,6 +186,9 @@ function sayStanding(known, { code }, away) {
       + "server must pass on the Host header.", { code });
     case "full": return say("Room {code} is full.", { code });
     case "lost": return say("Room {code}: connection lost; reconnecting.", { code });
+    case "away": return say(
+      "Room {code}: the server's store of rooms at {host} does not answer; the room goes on by itself once it does.",
+      { code, host: known.away });
     case "there": break;
     default: return say("Room {code}", { code });
   }
@@ -195,29 +203,45 @@ function show(view, { data: { payload }, setTriggerValue }) {
   view.payload = payload;
   view.report = (version) => setTriggerValue("votes", version);
   view.leave = () => setTriggerValue("left", true);
+  view.teach = (secret) => setTriggerValue("teacher", secret);
   const { code, role, secret } = payload;
   if (secret) keep(code, "secret", secret);
-  const unheard = role === "student" && kept(code, "secret");
-  if (unheard) {
-    // After a reload: the teacher's tab knows what the new session does not.
-    keep(code, "secret", "");
-    handing = code;
-    atRest(() => {
-      setTriggerValue("teacher", unheard);
-      setTimeout(() => {
-        handing = "";
-        if (current === view) begin(view);  // unless it is known by then
-      }, TEACHER_MS);
-    });
-  } else if (role !== "student" || handing !== code) begin(view);
+  if (role !== "student" || handing.code !== code) {
+    clearTimeout(handing.timer);
+    Object.assign(handing, { code, tried: 0 });
+  }
+  if (!handing.tried) hand(view);
+  begin(view);
   draw(view);
+}
+
+/**
+ * Tell Python the secret that a teacher's tab has kept: after a reload, or where another server goes on, its session is
+ * new, and knows nothing. It is told again until it knows.
+ * @param {View} view
+ */
+function hand(view) {
+  const { code, role } = view.payload ?? {};
+  const secret = code && role === "student" ? kept(code, "secret") : "";
+  if (!code || !secret || current !== view || isGone(latest)) return;
+  handing.tried += 1;
+  if (handing.tried > HANDED) {
+    keep(code, "secret", "");
+    begin(view);
+    return;
+  }
+  atRest(handing, () => {
+    view.teach(secret);
+    handing.timer = setTimeout(() => hand(current ?? view), TEACHER_MS);
+  });
 }
 
 /** @param {View} view */
 function begin({ payload }) {
   if (!payload) return;
   const { code, role, choice } = payload;
-  connect({ code, student: role === "student", counts: role !== "student" });
+  const student = role === "student" && !kept(code, "secret");
+  connect({ code, student, counts: !student });
   const mine = JSON.stringify([code, choice]);
   if (choice && mine !== posted) vote(choice.round, choice.choice);
   posted = mine;
