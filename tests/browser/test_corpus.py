@@ -10,7 +10,7 @@ from tests.measured_corpus import measure
 from tools.serve import serve
 from transformer.corpus.tables import Options
 
-LETTERS = "abc cab glass noon letters abcdefgh backwards hello reverse words many".split()
+LETTERS = ["abc", "cab", "glass", "noon", "letters", "abcdefgh", "backwards", "hello", "reverse", "words", "many"]
 HEADS, LEAST, LINE = ".st-key-corpus_heads", ".st-key-corpus_least", ".st-key-corpus_line"
 FIRST_ROW = 52  # pixels from a table's top
 

@@ -119,10 +119,7 @@ class Reading:
         last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
         n_rows, n_steps = last.shape[:2]
         moved = self._moved(memory, control)
-        found = {
-            name: control.chosen.new_empty(n_rows, n_steps)
-            for name in ("log_prob", "probability", "kl")
-        }
+        found = {name: control.chosen.new_empty(n_rows, n_steps) for name in ("log_prob", "probability", "kl")}
         found["best"] = self.ids.new_empty(n_rows, n_steps)
         found["vectors"] = last.new_empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1)
         for rows, steps in self._parts(last):

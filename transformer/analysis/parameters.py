@@ -159,7 +159,7 @@ def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BI
 
 
 def slices(values: Tensor, *, like: Tensor | None = None) -> Iterator[Tensor]:
-    """All numbers of a tensor in float64, on the processor, some at a time [n]; in the order of `like`, or the order in memory."""
+    """All numbers of a tensor in float64 on the processor, some at a time [n]; ordered as `like`, or as in memory."""
     lies = values if like is None else like
     if lies.dim() == 2 and lies.T.is_contiguous():  # a matrix by columns: by rows it would be copied or read in leaps
         values = values.T

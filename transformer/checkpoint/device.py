@@ -4,7 +4,6 @@ A model's parameters are on its device. `Transformer` brings there whatever it i
 it keeps back to the processor, so what runs and examines models need not know of devices.
 """
 
-from argparse import ArgumentParser
 from typing import Final
 
 import torch
@@ -44,10 +43,3 @@ def device_of(device: Device) -> torch.device:
             )
         )
     return torch.device(device)
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Declare `--device` for a command that loads a checkpoint."""
-    parser.add_argument(
-        "--device", default="cpu", metavar="D", help="where it computes: auto, cpu, cuda or cuda:N (default cpu)"
-    )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer.commands.device import add_device
 from transformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def add(parser: argparse.ArgumentParser) -> None:
             help=f"how {side} words become text (default: usual for the card's {side}_code)",
         )
     how = parser.add_argument_group("how")
-    how.add_argument("--processes", type=int, metavar="N", help="processes, one thread each (default: one a core)")
+    add_device(how)
+    how.add_argument("--processes", type=int, metavar="N", help="processes (default: one a core, on a GPU one)")
     how.add_argument("--engine", choices=("pool", "ray"), default="pool", help="what starts them (default pool)")
     how.add_argument("--address", metavar="A", help="of a Ray cluster, for --engine ray")
     how.add_argument("--shard", type=int, default=2_000, metavar="N", help="lines of a shard (default 2000)")
@@ -68,7 +70,7 @@ def _run(options: argparse.Namespace) -> None:
     processes = _processes(options)
     wanted = _options(options)
     torch.set_num_threads(1)
-    checkpoint = load(options.checkpoint)
+    checkpoint = load(options.checkpoint, device=options.device)
     _check_fits(checkpoint, options)
     corpus = _corpus(checkpoint, options)
     run = plan(checkpoint, options.checkpoint.resolve(), corpus, wanted, out=options.out, most=options.max_pairs)
@@ -86,13 +88,15 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _processes(options: argparse.Namespace) -> int:
+    from transformer.checkpoint.device import device_of
     from transformer.corpus import pool
 
+    on_gpu = device_of(options.device).type != "cpu"
     if options.address and options.engine != "ray":
         raise DataError("--address is of a Ray cluster; add --engine ray, or leave it out.")
     if options.processes is not None:
         pool.check(options.processes)
-    return options.processes or min(os.cpu_count() or 1, pool.MOST)
+    return options.processes or (1 if on_gpu else min(os.cpu_count() or 1, pool.MOST))
 
 
 def _options(options: argparse.Namespace) -> Options:

@@ -30,7 +30,7 @@ _AT_ONCE = 2**21  # weights of a part, 8 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Tokens:
     """The tokens of a stack, padded to T."""
 
     n: Tensor  # how many each line has [B]
@@ -52,8 +52,8 @@ class Measures:
 class Fixed:
     """What the measures of a kind need of a batch, whatever the layer."""
 
-    queries: Side
-    keys: Side
+    queries: Tokens
+    keys: Tokens
     mask: Tensor  # what the model used, broadcasts to [B, 1, Q, K]
     crosses: bool  # the keys are not the queries
     dtype: torch.dtype

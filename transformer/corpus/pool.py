@@ -29,6 +29,7 @@ from transformer.checkpoint.load import in_memory
 from transformer.corpus.lines import Shard
 from transformer.corpus.shards import Files, Job
 from transformer.errors import DataError, GlassformerError
+from transformer.training.arithmetic import keep_freed_memory
 from words import say_n
 
 MOST = 256  # processes
@@ -141,6 +142,7 @@ def _serve(job: Job, pipe: Connection, parents: Connection | None) -> None:
         parents.close()  # else a caller that was killed would never be missed
     gc.freeze()  # looking through what was there before would only copy its memory
     pa.set_memory_pool(pa.system_memory_pool())
+    keep_freed_memory()  # for the next batch; a shard's end gives it back
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc has it
     with suppress(EOFError, OSError):
         while True:

@@ -38,7 +38,7 @@ def measured(
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise DataError("Ray cannot be reached ({reason}).", reason=str(error).split("\n")[0]) from None
     try:
-        files = ray.remote(num_cpus=1, max_retries=3)(Job.files)
+        files = ray.remote(num_cpus=1, num_gpus=int(job.device != "cpu"), max_retries=3)(Job.files)
         n_at_once = int(ray.cluster_resources().get("CPU", 1))
         waiting = iter(shards)
         running = {files.remote(job, shard): shard.number for shard in islice(waiting, n_at_once)}

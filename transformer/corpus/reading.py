@@ -13,6 +13,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+import pyarrow as pa
+
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.tables import Line
 from transformer.errors import QueryError
@@ -24,7 +27,7 @@ from transformer.runs.targets import read_given
 from transformer.runs.together import decode_together
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 
-TOKENS = 1024  # of a batch, padding included: more hardly fills the processor better, and takes more memory
+TOKENS = 768  # of a batch, padding included: more needs more padding and memory, fewer use the processor less well
 _WRITTEN_AT_ONCE = 64  # lines that are decoded together
 
 
@@ -77,6 +80,18 @@ class Pieces:
         return self._numbers[key]
 
 
+def named_pieces(numbers: np.ndarray, pieces: Pieces, missing: np.ndarray | None = None) -> pa.DictionaryArray:
+    """Numbered pieces as an array of their names, with only those in the dictionary that occur."""
+    used, places = np.unique(numbers, return_inverse=True)
+    names = pa.array([pieces.names[n] for n in used], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32(), mask=missing), names)
+
+
+def one_word(word: str, count: int) -> pa.DictionaryArray:
+    """The same word in each of so many rows."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([word]))
+
+
 def read_lines(
     checkpoint: Checkpoint, lines: Sequence[Line], *, decode: bool
 ) -> tuple[list[Item], dict[int, str], Pieces]:
@@ -103,7 +118,8 @@ def batches(checkpoint: Checkpoint, items: Sequence[Item], tokens: int = TOKENS)
     fixed = checkpoint.config.pad_id is None
 
     def order(item: Item) -> tuple[int, int, int]:
-        return len(item.src_ids) if fixed else 0, len(item.read_ids), len(item.src_ids)
+        n_source, n_read = len(item.src_ids), len(item.read_ids)
+        return n_source if fixed else 0, n_read, n_source if n_read % 2 else -n_source  # up and down: no leaps
 
     batch: list[Item] = []
     longest = 0, 0

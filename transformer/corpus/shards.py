@@ -67,6 +67,7 @@ class Job:
     content_hash: str  # of that checkpoint
     options: Options
     code: str
+    device: str = "cpu"  # where the model computes
 
     def files(self, shard: Shard) -> Files:
         """The files of a shard, as bytes; a `GlassformerError` where it cannot be measured here."""
@@ -83,12 +84,14 @@ class Job:
 def _opened(job: Job) -> Checkpoint:
     """The checkpoint, loaded once a process; on one thread, as numbers may depend on how many there are."""
     torch.set_num_threads(1)
-    return in_memory(job.content_hash) or _loaded(job.checkpoint, job.content_hash)
+    held = in_memory(job.content_hash)
+    fits = held is not None and held.device.type == torch.device(job.device).type
+    return held if held is not None and fits else _loaded(job.checkpoint, job.content_hash, job.device)
 
 
 @cache
-def _loaded(checkpoint: Path, content_hash: str) -> Checkpoint:
-    found = load(checkpoint)
+def _loaded(checkpoint: Path, content_hash: str, device: str) -> Checkpoint:
+    found = load(checkpoint, device=device)
     if found.content_hash != content_hash:
         raise CheckpointError(
             "{name}: was changed during the run. The tables belong to the old files; run it again for the new ones.",
@@ -144,14 +147,16 @@ def plan(
         digests[shard.number], counts[shard.number] = shard.digest(), len(shard.lines)
     if not digests:
         raise DataError("{file}: has no sentences. Write one per line.", file=corpus.names[0])
-    job = Job(source, checkpoint.content_hash, options, code_version())
-    decides = {
+    job = Job(source, checkpoint.content_hash, options, code_version(), str(checkpoint.device))
+    decides: dict[str, object] = {
         "content_hash": job.content_hash,
         "code": job.code,
         "options": asdict(options),
         "sha256": corpus.sha256,
         "max_lines": most,
     }
+    if checkpoint.device.type != "cpu":  # whose numbers differ by rounding
+        decides["device"] = checkpoint.device.type
     key = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
     about = {
         "format": FORMAT,

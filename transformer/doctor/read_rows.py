@@ -109,9 +109,10 @@ def _row(
 
 @torch.inference_mode()
 def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has; on the processor.
+    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
 
-    The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the first site that is not finite.
+    They are on the processor. The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the
+    first site that is not finite.
     """
 
     def made(tap: Tap) -> Tensor:

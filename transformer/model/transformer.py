@@ -175,7 +175,7 @@ class Transformer(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are, and so where it computes. Whatever it is given is brought there."""
+        """Where the parameters are, and so where it computes: ids and vectors from elsewhere are brought there."""
         return self.src_table.device
 
     @property
@@ -251,12 +251,11 @@ class Transformer(nn.Module):
         """
         self.anatomy.stack("decoder")
         n_past, tgt_ids = cache.length if cache else 0, tgt_ids.to(self.device)
-        memory = None if memory is None else memory.to(self.device)
         # A single new token sees all tokens so far: without a mask attention takes its shortest path.
         sees_all = n_past > 0 and tgt_ids.size(1) == 1 and tap is NO_TAP
         tap = tap.at(n_past).child("decoder")
         mask = None if sees_all else self.target_mask(tgt_ids, n_past=n_past, tap=tap)
-        src_mask = tap.setting("source_padding", None if src_mask is None else src_mask.to(self.device))
+        src_mask = tap.setting("source_padding", src_mask)
         return self.decoder(tgt_ids, self.target_table, memory, mask, src_mask, tap=tap, cache=cache)
 
     def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:

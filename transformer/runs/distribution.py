@@ -54,23 +54,21 @@ def change(log_prob: float, score: float) -> RuleChange | None:
 
 
 def logits_of(model: Transformer, hidden: Tensor, *, tap: Tap = NO_TAP) -> Iterator[Tensor]:
-    """The logits of a few rows at a time [n, V], on the processor, from the vectors before the output [N, D].
-
-    They are float32 at least.
-    """
+    """The logits of a few rows at a time [n, V], float32 at least, from the vectors before the output [N, D]."""
     precise = torch.promote_types(hidden.dtype, torch.float32)
     for rows in hidden.split(ROWS):
-        yield model.project(rows[None], tap=tap)[0].cpu().to(precise)
+        yield model.project(rows[None], tap=tap)[0].to(precise)
 
 
 def losses_of(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:
-    """Loss of each piece [N] in nats, from the vectors before the output [N, D] and the ids [N]."""
-    parts = zip(logits_of(model, hidden), wanted.split(ROWS), strict=True)
-    return torch.cat([-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for logits, ids in parts])
+    """Loss of each piece [N] in nats, on the processor, from the vectors before the output [N, D] and the ids [N]."""
+    parts = zip(logits_of(model, hidden), wanted.to(model.device).split(ROWS), strict=True)
+    return torch.cat([-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for logits, ids in parts]).cpu()
 
 
 def ranks_of(log_probs: Tensor, ids: Tensor) -> Tensor:
     """The rank of a piece [n] among all pieces of its row [n, V], 1 for the most probable; ties go by id."""
+    ids = ids.to(log_probs.device)
     own = log_probs.gather(1, ids[:, None])  # [n, 1]
-    before = torch.arange(log_probs.size(1)) < ids[:, None]
+    before = torch.arange(log_probs.size(1), device=ids.device) < ids[:, None]
     return (log_probs > own).sum(dim=1) + ((log_probs == own) & before).sum(dim=1) + 1

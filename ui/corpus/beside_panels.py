@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -130,7 +130,11 @@ _SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
 
 def _scores(first: Run, second: Run) -> None:
     """Draw the differences of the scores, each with its interval."""
-    found, (log_prob, alike) = asking.score_differences(first, second)
+    try:
+        found, (log_prob, alike) = asking.score_differences(first, second)
+    except ModuleNotFoundError:
+        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install sacrebleu`.")))
+        return
     rows = {
         name: (one.first, one.second, one.difference.low, one.difference.high)
         for name, one in found.items()
@@ -168,23 +172,17 @@ def _table(of: Beside, run: Run) -> None:
     named = {head: head_name(head[0], head[1] - 1, head[2] - 1) for head in shown}
     opens = [say("● {name}", name=name) if head == chosen else name for head, name in named.items()]
     button = drawing.opening(OPEN, say("Head"), list(shown), _look, type="tertiary", width=270, alignment="left")
+    columns = {
+        "first": (of.names[0], "%.3f", 110),
+        "second": (of.names[1], "%.3f", 110),
+        "mean": (say("Difference"), "%+.3f", 90),
+        "low": (say("from"), "%+.3f", 80),
+        "high": (say("to"), "%+.3f", 80),
+        "n": (say("Lines"), "localized", 72),
+    }
     number = st.column_config.NumberColumn
-    looks = {
-        "first": number(here(of.names[0]), format="%.3f", width=110),
-        "second": number(here(of.names[1]), format="%.3f", width=110),
-        "difference": number(here(say("Difference")), format="%+.3f", width=90),
-        "low": number(here(say("from")), format="%+.3f", width=80),
-        "high": number(here(say("to")), format="%+.3f", width=80),
-        "lines": number(here(say("Lines")), format="localized", width=72),
-    }
-    rows = {
-        "first": [one.first for one in shown.values()],
-        "second": [one.second for one in shown.values()],
-        "difference": [one.mean for one in shown.values()],
-        "low": [one.low for one in shown.values()],
-        "high": [one.high for one in shown.values()],
-        "lines": [one.n for one in shown.values()],
-    }
+    looks = {name: number(here(said), format=form, width=width) for name, (said, form, width) in columns.items()}
+    rows = {name: [getattr(one, name) for one in shown.values()] for name in columns}
     st.container(key=TABLE).dataframe(
         pd.DataFrame(rows).assign(open=here(opens))[["open", *rows]],
         hide_index=True,
@@ -194,12 +192,8 @@ def _table(of: Beside, run: Run) -> None:
         alt=say("Means of both runs, their difference and its 95 % interval, one row per head."),
     )
     title = say("heads of two corpus runs")
-    about: dict[str, Any] = {
-        "attention": [head[0] for head in shown],
-        "layer": [head[1] for head in shown],
-        "head": [head[2] for head in shown],
-    }
-    drawing.csv_button(pd.DataFrame(here(about | rows)), key=CSV, title=title, of=hits.origin(run, title))
+    about = dict(zip(("attention", "layer", "head"), map(list, zip(*shown, strict=True)), strict=True))
+    drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=hits.origin(run, title))
 
 
 def _look(head: Head) -> None:

@@ -13,7 +13,7 @@ from transformer.corpus import queries
 from transformer.corpus.queries import Hit
 from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import spread
-from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card
+from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
 from ui.runs.attempt import attempt
 from ui.runs.show import show
 from ui.shared import drawing
@@ -35,6 +35,7 @@ def draw(corpus: OpenCorpus) -> None:
     if not queries.is_installed():
         st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
         return
+    choose_line(corpus)
     card(corpus, at_head=True)
     _lines(corpus)
 

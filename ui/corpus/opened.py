@@ -23,11 +23,11 @@ from ui.corpus.corpus_pictures import Scene, head_name
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import REVISION_LENGTH
-from ui.shared import drawing, menu
+from ui.shared import choices, drawing, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import DEFAULT_NEW, Link
-from ui.state.view import MAIN, View
+from ui.state.view import MAIN, MAX_STEP, View
 from words import Sentence, joined, say
 
 OPENED: Final = "corpus_line"
@@ -73,6 +73,15 @@ class OpenCorpus:
 def look_at(line: int) -> None:
     """Callback: look at a line, by its number from 1."""
     session.replace(MAIN, line=line - 1)
+
+
+def choose_line(corpus: OpenCorpus) -> None:
+    """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
+    kept, help = choices.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
+    choices.number(kept, say("Open line"), MAX_STEP, placeholder=say("Open line"), help=help, width=150, bare=True)
+    number = corpus.scene.view.line
+    if number is not None and attempt(lambda: corpus.line) is None:
+        st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
 
 
 def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name: str = "") -> None:

@@ -14,7 +14,7 @@ from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import Scene
 from ui.corpus.head_choice import choose_head, choose_measure, of
 from ui.corpus.hits import Heading
-from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card
+from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
 from ui.shared.door import st
@@ -72,6 +72,7 @@ def draw(corpus: OpenCorpus) -> None:
     st.markdown(
         say_n("**{n:,} line** of {all:,}.", "**{n:,} lines** of {all:,}.", found.total, all=corpus.run.lines_done)
     )
+    choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
     hits.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
@@ -127,6 +128,8 @@ def _of_head(run: Run, scene: Scene) -> list[_Asked]:
             sides = {False: say("at least"), True: say("at most")}
             choices.menu(of("below"), say("Bound"), sides, bare=True, width=110)
         bound = _bound(sought, scene)
+    if sought in ("attends", "owes"):
+        st.caption(WHAT_DISAGREES)
     return _asked(sought, scene, bound)
 
 

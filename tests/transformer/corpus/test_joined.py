@@ -28,10 +28,19 @@ def made(seed: int = 0, *, spread: float = 1.0) -> Tokens:
 def files(folder: Path, found: list[Tokens], kind: str = "cross", layer: int = 2) -> list[Path]:
     """The files of a run, the lines in two shards."""
     rows = [
-        {"line": int(of.line[n]), "kind": kind, "layer": layer, "head": of.head, "place": int(of.place[n]),
-         "side": "query" if of.is_query[n] else "key", "piece": of.pieces[n], "vector": of.vectors[n]}
-        for of in found for n in range(len(of.line))
-    ]  # fmt: skip
+        {
+            "line": int(of.line[n]),
+            "kind": kind,
+            "layer": layer,
+            "head": of.head,
+            "place": int(of.place[n]),
+            "side": "query" if of.is_query[n] else "key",
+            "piece": of.pieces[n],
+            "vector": of.vectors[n],
+        }
+        for of in found
+        for n in range(len(of.line))
+    ]
     shards = [[row for row in rows if (row["line"] <= N_LINES // 2) == first] for first in (True, False)]
     paths = [folder / f"vectors-{n:06}.parquet" for n in (0, 1)]
     for path, shard in zip(paths, shards, strict=True):

@@ -76,7 +76,7 @@ def test_whether_losses_can_be_compared_is_said(runs):
 
 
 def test_what_cannot_be_compared_is_said(runs):
-    with pytest.raises(DataError, match="no measure of a corpus run"):
+    with pytest.raises(DataError, match="not a measure of a corpus run"):
         paired.by_head(*runs, 'x" FROM y')
     about = json.loads((runs[1].folder / ABOUT).read_text(encoding="utf-8"))
     (runs[1].folder / ABOUT).write_text(json.dumps(about | {"sha256": "1" * 64}), encoding="utf-8")

@@ -197,6 +197,15 @@ def test_a_line_that_is_opened_says_what_it_is_and_leads_on(page, measured):
     }
 
 
+def test_a_line_is_opened_by_its_number_too(page):
+    test = page(corpus="head", **HEAD)
+    test.number_input(key="corpus_line_number").set_value(9)
+    test = check(test.run())
+    assert "**Line 9**" in told(test)
+    assert address(test)["line"] == "9"
+    assert f"no line {N + 1}" in sentences(page(corpus="head", line=N + 1))
+
+
 def test_a_run_of_another_checkpoint_says_so_and_leads_to_its_own(page, measured, tmp_path, monkeypatch, open_page):
     test = page(corpus="head", line=7, model="zh-en")
     assert "It is of the checkpoint reverse" in told(test).replace("\\", "")

@@ -127,8 +127,13 @@ def test_pictures_are_figures_and_a_click_selects_a_token(runs, points):
 def test_pieces_are_told_apart_by_what_they_are():
     special = frozenset({"</s>"})
     assert [group_of(one, special) for one in ("</s>", "▁“", "▁", "▁the", "。", "a.")] == [
-        "special", "punctuation", "other", "other", "punctuation", "other",
-    ]  # fmt: skip
+        "special",
+        "punctuation",
+        "other",
+        "other",
+        "punctuation",
+        "other",
+    ]
     assert bare("▁The") == "the"
     assert spot_of("3.query.x") is spot_of("3.side.1") is spot_of("") is spot_of("-3.key.1") is None
 
@@ -165,7 +170,7 @@ def test_the_differences_of_two_runs_are_drawn_and_listed(page, runs):
     found = paired.by_head(runs[0], runs[1], "entropy")
     rows = test.dataframe[0].value
     order = [(kind, n, head) for kind in ("encoder", "decoder", "cross") for n in (1, 2) for head in (1, 2, 3, 4)]
-    assert rows["difference"].to_numpy() == pytest.approx([found[head].mean for head in order])
+    assert rows["mean"].to_numpy() == pytest.approx([found[head].mean for head in order])
     assert charts_of(test) == {beside_pictures.differences.key}
     most = paired.most_different(runs[0], runs[1], "entropy", ("cross", 2, 3), 20)
     lines = test.dataframe[1].value
